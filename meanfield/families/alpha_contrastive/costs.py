@@ -103,7 +103,8 @@ def _dimension(problem: Problem) -> int:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
-    filters, given = problem.filters.count, isinstance(problem.filters.start, GivenStart)
+    filters = problem.filters.count
+    given = isinstance(problem.filters.start, GivenStart)
     fewer = filters if given else min(filters, 4096)  # more of them cost, and have weights, in proportion
     trial = with_values(problem, {"filters.count": fewer})
     flow = Flow(trial, drift_of(trial))
@@ -124,8 +125,11 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation, (places, filters, _) = simulation_of(problem), problem.shape
-    batch, tests, together = problem.training.batch_size, problem.particles.test_batches, len(simulation.blocks[0])
+    simulation = simulation_of(problem)
+    places, filters, _ = problem.shape
+    batch = problem.training.batch_size
+    tests = problem.particles.test_batches
+    together = len(simulation.blocks[0])
     activations = places * filters
     fewer = min(batch, max(2, min(math.isqrt(TRIAL // together), TRIAL // (together * activations))))
     of_trial, of_batch = (float(n * (n + activations)) for n in (fewer, batch))

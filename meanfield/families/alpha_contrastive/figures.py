@@ -101,7 +101,8 @@ def _plot_branch_angles(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 def _plot_along(dataset: xr.Dataset, axes: Axes, values: np.ndarray, label: str) -> Axes:
     """Branches, stable points thick and solid, others thin and dashed."""
-    p, stable = dataset["parameter"].values, dataset["stable"].values > 0
+    p = dataset["parameter"].values
+    stable = dataset["stable"].values > 0
     named: set[bool] = set()
     for number in np.unique(dataset["branch"]):
         index = np.flatnonzero(dataset["branch"].values == number)

@@ -34,7 +34,9 @@ def initial_weights(problem: Problem, rng: Generator) -> Weights:
     problem : Problem
     rng : Generator
     """
-    start, shape, model = problem.filters.start, problem.shape, problem.model
+    start = problem.filters.start
+    shape = problem.shape
+    model = problem.model
     outputs = model.outputs if model.layers == 2 else 0
     if isinstance(start, GivenStart):
         top = np.zeros((0, shape[0] * shape[1])) if start.top is None else np.array(start.top, dtype=float)
@@ -55,7 +57,8 @@ def _drawn(start: object, rng: Generator, shape: tuple[int, int, int], outputs: 
     """Random weights, before they are divided by their length."""
     fan_in = shape[0] * shape[1]
     if isinstance(start, FanInStart):
-        filters, top = rng.uniform(-1.0, 1.0, shape), rng.uniform(-1.0, 1.0, (outputs, fan_in))
+        filters = rng.uniform(-1.0, 1.0, shape)
+        top = rng.uniform(-1.0, 1.0, (outputs, fan_in))
         return Weights(start.scale * filters / np.sqrt(shape[2]), start.scale * top / np.sqrt(fan_in))
     if isinstance(start, FourierStart):
         angle = np.linspace(-np.pi, np.pi, 2**14 + 1)  # angles between which the distribution function is interpolated

@@ -111,7 +111,8 @@ def _search_of(problem: Problem, field: DiscreteField) -> Search:
         return lambda network: best_on_circle(with_importance(field, network), longest)
 
     def search(network: Network) -> tuple[FloatArray, FloatArray]:
-        frozen, settings = with_importance(field, network), problem.critical_points
+        frozen = with_importance(field, network)
+        settings = problem.critical_points
         points, _ = sphere_points(frozen, settings.starts, settings.seed)
         w = np.array([point.w for point in points if point.rate < 0])
         w = w.reshape(-1, field.atoms.shape[1])

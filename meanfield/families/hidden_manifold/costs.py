@@ -128,7 +128,9 @@ def cost(problem: Problem) -> Prediction:
 
 def _seconds(problem: Problem, method: str) -> float:
     """Predicted time of all replicas, without output."""
-    N, delta, chain = problem.particles.dimension, problem.inputs.aspect_ratio, method == "chain"
+    N = problem.particles.dimension
+    delta = problem.inputs.aspect_ratio
+    chain = method == "chain"
     # F of a trial has 2^21 entries at most, which takes 20 ms to draw; larger steps cost in proportion.
     trial = N if chain else min(N, max(math.isqrt(round(2**21 / delta)), 100))
     small = with_values(problem, {"particles.dimension": trial, "particles.replicas": 1})

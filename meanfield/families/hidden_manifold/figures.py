@@ -39,7 +39,9 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
 
 def _plot(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
     """Plot one curve for each entry, of a symmetric matrix those above its diagonal."""
-    mean, spread, (label, symbol) = _mean(dataset, name), _spread(dataset, name), PANELS[name]
+    mean = _mean(dataset, name)
+    spread = _spread(dataset, name)
+    label, symbol = PANELS[name]
     places = [place for place in np.ndindex(*mean.shape[1:]) if name != "Q" or place[0] <= place[1]]
     for number, place in enumerate(places[:12]):  # in a panel
         style, curve = curve_style(number), mean[:, *place]
@@ -65,9 +67,11 @@ def _mean(dataset: xr.Dataset, name: str) -> FloatArray:
 
 def _spread(dataset: xr.Dataset, name: str) -> FloatArray | None:
     """Standard deviations over replicas, or predicted ones; None where neither is known. Shape (time, ...)."""
-    mean, spread = _mean(dataset, name), f"{name}_{'covariance' if name != 'generalisation_error' else 'variance'}"
+    mean = _mean(dataset, name)
+    spread = f"{name}_{'covariance' if name != 'generalisation_error' else 'variance'}"
     if spread in dataset:
-        size, scatter = int(np.prod(mean.shape[1:])), dataset[spread].values
+        size = int(np.prod(mean.shape[1:]))
+        scatter = dataset[spread].values
         variance = np.einsum("tii->ti", scatter.reshape(len(mean), size, size)) / float(dataset.attrs["dimension"])
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)).reshape(mean.shape))
     return np.asarray(dataset[name].std("replica").values) if "replica" in dataset[name].dims else None

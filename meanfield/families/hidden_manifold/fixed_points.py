@@ -153,7 +153,9 @@ def _nothing(system: System) -> dict[str, Any]:
 
 def packed_size(system: System) -> int:
     """Length of a state."""
-    n, K, L = len(system.rho), system.students, system.t.shape[1]
+    n = len(system.rho)
+    K = system.students
+    L = system.t.shape[1]
     return int(n * K * (K + L) + K * K + K)
 
 
@@ -180,7 +182,8 @@ def fixed_points_along(system: System, start: FloatArray) -> Iterator[FloatArray
             raise KeyboardInterrupt
         if path.status != "complete":
             return
-        y, before = packed(State(*(part[-1] for part in path.state))), float(times[1])
+        y = packed(State(*(part[-1] for part in path.state)))
+        before = float(times[1])
         found = fixed_point_from(system, y)
         # Newton's method may leave the trajectory by 0.3 of 1 plus the largest number.
         if found is None or np.abs(found - y).max() > 0.3 * (1.0 + np.abs(y).max()) or not is_possible(system, found):

@@ -42,7 +42,8 @@ def check_averages(problem: Problem) -> None:
 
 def _check_overshoot(problem: Problem) -> None:
     """Refuse learning rates with which steps of a linear student along the mean of inputs grow from step to step."""
-    eta, length = problem.training.learning_rate, sum(v * v for v in problem.student.output_weights)
+    eta = problem.training.learning_rate
+    length = sum(v * v for v in problem.student.output_weights)
     inputs = problem.inputs
     squares = [(p, m.mean**2) for (p, _), m in zip(inputs.gaussians, inputs.moments, strict=True)]
     if sum(p * math.log(max(abs(1.0 - eta * a * length), 1e-300)) for p, a in squares) < 0.0:
@@ -77,7 +78,8 @@ def check_closes(problem: Problem) -> None:
     check_averages(problem)
     inputs = problem.inputs
     means = [moments.mean for moments in inputs.moments]
-    start, solve = f"inputs.nonlinearity = '{inputs.nonlinearity}'", "solve by order_parameters or particles"
+    start = f"inputs.nonlinearity = '{inputs.nonlinearity}'"
+    solve = "solve by order_parameters or particles"
     if len(means) == 1:
         raise InputError(
             f"{start} has the mean {means[0]:.6g}, and the student moves along it within single steps; set "

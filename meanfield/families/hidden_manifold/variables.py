@@ -227,7 +227,9 @@ ASSUMPTIONS = {
 def _statistics(name: str) -> dict[str, Variable]:
     """Mean, covariance and quantiles over replicas of an order parameter; dims that occur twice are marked by _."""
     row = ORDER_PARAMETERS[name]
-    what, dims, again = row.long_name.partition(",")[0], row.dims, list(row.dims)
+    what = row.long_name.partition(",")[0]
+    dims = row.dims
+    again = list(row.dims)
     for dim in row.dims[1:]:
         while dim in again:
             dim += "_"

@@ -166,7 +166,9 @@ def _of_the_inputs(problem: Problem) -> Iterator[str]:
 
 
 def _of_the_start(problem: Problem) -> Iterator[str]:
-    K, v, along = problem.students, np.array(problem.student.output_weights), problem.initial_on_teacher
+    K = problem.students
+    v = np.array(problem.student.output_weights)
+    along = problem.initial_on_teacher
     if not v.any() and problem.training.second_layer == 0.0:
         yield (
             "student.output_weights are all 0 and fixed, so that nothing moves; change them, or set "

@@ -51,7 +51,8 @@ def operator(problem: Problem) -> Prediction:
     """Cost of the operators at the initial weights."""
     shape = problem.shape
     if needs_connections(problem):
-        views, each = float(shape.configurations[-1]), [shape.nodes * inputs for inputs in shape.inputs]
+        views = float(shape.configurations[-1])
+        each = [shape.nodes * inputs for inputs in shape.inputs]
         latents, samples = shape.latents[1:], 2.0
         columns = shape.nodes * sum(n * w for n, w in zip(latents, each, strict=True))
         pairs = 4.0 * _pairs(problem) if problem.loss.kind != "beta" else 2.0 * views
@@ -61,7 +62,8 @@ def operator(problem: Problem) -> Prediction:
         x = np.ones((256, 256))
         # Products of connections take 2.5 times as long as such a product: their numbers are moved first.
         of_operators = 2.5 * seconds_of(lambda: x @ x) * flops / (2.0 * 256**3)
-        passes, connections = shape.nodes, max(each) * shape.nodes * views
+        passes = shape.nodes
+        connections = max(each) * shape.nodes * views
     else:
         passes = shape.nodes * (2 if problem.normalisation.active else 1)
         of_operators, connections = 0.0, 0.0
@@ -119,7 +121,9 @@ class _EnoughError(Exception):
 
 def _flow_seconds(tables: Tables) -> float:
     """Processor time of the flow, which goes on as in the second half of its trial, or until it is infinite."""
-    trial, stop, ended = _Trial(tables), tables.problem.time.stop, True
+    trial = _Trial(tables)
+    stop = tables.problem.time.stop
+    ended = True
     try:
         while trial.time < stop:
             trial.follow()

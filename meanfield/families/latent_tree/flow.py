@@ -62,7 +62,8 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
     """Weights at the output times, NaN where they were not reached; the status; and how the path went."""
     problem = tables.problem
     times = problem.time.outputs_at
-    pieces, status = Pieces(tables, start, times, problem.population.tolerance), "complete"
+    pieces = Pieces(tables, start, times, problem.population.tolerance)
+    status = "complete"
     with progress_bar(float(times[-1]), "gradient flow", "t") as bar:
         try:
             while pieces.time < times[-1]:
@@ -77,10 +78,12 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
 
 def observables(tables: Tables, like: Weights, states: FloatArray) -> dict[str, FloatArray]:
     """Loss, selectivities and correlations for weights in rows; NaN for rows that are not finite."""
-    loss, nodes = np.full(len(states), np.nan), (len(like.shape.level_of), like.shape.nodes)
+    loss = np.full(len(states), np.nan)
+    nodes = (len(like.shape.level_of), like.shape.nodes)
     selectivity, correlation = (np.full((len(states), *nodes), np.nan) for _ in range(2))
     for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
         found = tables.forward(like.like(states[i]))
-        loss[i], moments = tables.evaluate(found).value, tables.moments(found)
+        loss[i] = tables.evaluate(found).value
+        moments = tables.moments(found)
         selectivity[i], correlation[i] = moments.selectivity, moments.correlation
     return {"loss": loss, "selectivity": selectivity, "correlation": correlation}

@@ -55,7 +55,8 @@ def find_operators(problem: Problem) -> Solved:
     found = tables.forward(weights)
     evaluation = tables.evaluate(found)
     gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))
-    moments, made = tables.moments(found), operators(tables, found, evaluation)
+    moments = tables.moments(found)
+    made = operators(tables, found, evaluation)
     norms, tops = zip(*((each.norm, each.top) for each in counted(made, "operators", "latent")), strict=True)
     arrays: dict[str, Any] = {
         "loss": np.array(evaluation.value),

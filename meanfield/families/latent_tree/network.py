@@ -42,7 +42,9 @@ def forward(weights: Weights, leaves: FloatArray) -> Activity:
     weights : Weights
     leaves : ndarray, shape (..., samples, leaves)
     """
-    shape, inputs, before = weights.shape, [], []
+    shape = weights.shape
+    inputs = []
+    before = []
     below = np.swapaxes(leaves, -1, -2)[..., None]
     for level in shape.levels:
         inputs.append(_side_by_side(below, shape, level))

@@ -115,7 +115,9 @@ def _gain(tables: Tables, found: Pass) -> FloatArray:
 
 def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:
     """Operators from the connections of all configurations of the leaves."""
-    weights, shape, normalised = found.weights, found.weights.shape, tables.problem.normalisation.active
+    weights = found.weights
+    shape = found.weights.shape
+    normalised = tables.problem.normalisation.active
     activity = network.forward(weights, tables.inputs)
     last = activity.last
     unit = np.broadcast_to(np.eye(last.shape[-1])[:, None, :], (last.shape[-1], *last.shape))
@@ -144,7 +146,8 @@ def _weighed(tables: Tables, evaluation: Evaluation, K: FloatArray) -> FloatArra
     if evaluation.pull is not None:
         pulled = evaluation.pull(np.column_stack([np.ones(len(K)), K]))
         return np.asarray(-0.5 * (pulled[:, :1] * K - pulled[:, 1:]))
-    p, P = tables.views.p, tables.views.P[0] if tables.whole else _all_views(tables)
+    p = tables.views.p
+    P = tables.views.P[0] if tables.whole else _all_views(tables)
     assert evaluation.between is not None
     means = P @ K
     between = (p[:, None] * P).T @ (means - p @ means)

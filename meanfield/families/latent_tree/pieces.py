@@ -56,8 +56,12 @@ class Pieces:
     """
 
     def __init__(self, tables: Tables, start: Weights, times: FloatArray, tolerance: float) -> None:
-        self.tables, self.like, self._motion = tables, start, tables.problem.motion
-        self.time, self.changes, self.slides = float(times[0]), 0, 0
+        self.tables = tables
+        self.like = start
+        self._motion = tables.problem.motion
+        self.time = float(times[0])
+        self.changes = 0
+        self.slides = 0
         self._times, self._y = times, start.vector
         self._size = max(float(np.abs(self._y).max()), 1e-300)
         self._tolerance = Tolerance(tolerance, 1e-3 * tolerance * self._size)

@@ -149,7 +149,9 @@ class Tree(Part):
         """Polarity of the edge above each latent at levels 0, 1, ..., L - 1."""
         if not isinstance(self.polarity, PolarityLaw):
             return tuple(np.array(row, dtype=float) for row in reversed(self.polarity))
-        law, rng, rows = self.polarity, np.random.default_rng(self.polarity.seed), []
+        law = self.polarity
+        rng = np.random.default_rng(self.polarity.seed)
+        rows = []
         for count in reversed(self.latents[:-1]):  # from the root down
             size = rng.uniform(law.low, law.high, count)
             sign = rng.choice([-1.0, 1.0], count)

@@ -89,7 +89,8 @@ class ExplicitStart(Part):
         ------
         ValueError
         """
-        counts, nodes = list(shape.latents[1:]), [shape.width(level) for level in shape.levels]
+        counts = list(shape.latents[1:])
+        nodes = [shape.width(level) for level in shape.levels]
         if bias and self.biases is None:
             raise ValueError("network.initial.biases is missing; add it, or set network.bias to false")
         if not bias and self.biases is not None:

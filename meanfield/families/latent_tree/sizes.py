@@ -59,7 +59,8 @@ def check_tables(problem: Problem) -> None:
 
 def _check_pairs(problem: Problem) -> None:
     """Refuse losses whose number of different outputs at the start is too large."""
-    contrast, count = problem.contrast, problem.shape.configurations[-1]
+    contrast = problem.contrast
+    count = problem.shape.configurations[-1]
     triples = contrast.kind in SUMMED
     if (combinations(contrast, count) <= MOST_TRIPLES) if triples else count <= math.sqrt(MOST_PAIRS):
         return

@@ -98,7 +98,8 @@ class Tables:
         """Probabilities of configurations given the parent's value, at levels 0 to L - 1, as `given_latent`."""
         found = []
         for rho, P in zip(self.problem.tree.polarities, self.given_latent, strict=False):
-            stay, move = 0.5 * (1.0 + rho)[:, None, None], 0.5 * (1.0 - rho)[:, None, None]
+            stay = 0.5 * (1.0 + rho)[:, None, None]
+            move = 0.5 * (1.0 - rho)[:, None, None]
             found.append(stay * P + move * P[:, ::-1])
         return found
 
@@ -126,13 +127,15 @@ class Tables:
     @property
     def inputs(self) -> FloatArray:
         """All configurations of the leaves, shape (configurations, leaves)."""
-        count, leaves = self.problem.shape.latents[0], np.array(self.problem.tree.leaves)
+        count = self.problem.shape.latents[0]
+        leaves = np.array(self.problem.tree.leaves)
         return np.asarray(leaves[np.indices((2,) * count).reshape(count, -1).T])
 
     @cached_property
     def chances(self) -> FloatArray:
         """Probability of the value 1 of latents with a network, the root first."""
-        shape, difference = self.problem.shape, np.diff(self.problem.tree.root)
+        shape = self.problem.shape
+        difference = np.diff(self.problem.tree.root)
         found = [difference]
         for level in range(shape.depth - 1, 0, -1):
             children = shape.children[level]
@@ -141,7 +144,8 @@ class Tables:
 
     def forward(self, weights: Weights, gates: Gates | None = None) -> Pass:
         """Tables of all levels, the root's only where it is needed; gates are those of the weights, or given ones."""
-        shape, leaves = weights.shape, np.array(self.problem.tree.leaves)
+        shape = weights.shape
+        leaves = np.array(self.problem.tree.leaves)
         after: list[Array] = [np.broadcast_to(leaves[:, None], (shape.latents[0], 2, 1))]
         parts, before, open_ = [], [], []
         for level in shape.levels:
@@ -207,12 +211,16 @@ class Tables:
 
     def moments(self, found: Pass) -> Moments:
         """Moments of pre-activations and activations given the latent that they belong to."""
-        shape, gaps, spreads, selectivities = found.weights.shape, [], [], []
+        shape = found.weights.shape
+        gaps = []
+        spreads = []
+        selectivities = []
         for level in reversed(shape.levels):
             A = found.parts[level - 1]
             Q = self.given_parent[level - 1].reshape(*A.shape[:2], 2, -1)
             means = Q @ A
-            mean, within = means.sum(axis=1), (Q @ (A * A) - means * means).sum(axis=1)
+            mean = means.sum(axis=1)
+            within = (Q @ (A * A) - means * means).sum(axis=1)
             first = sum(shape.latents[level + 1 :])
             p = self.chances[first : first + shape.latents[level], None]
             gap = mean[:, 1] - mean[:, 0]

@@ -129,7 +129,9 @@ def _signs(field: Field, events: FloatArray) -> IntArray:
 def _points(events: FloatArray, signs: IntArray, at_wall: BoolArray) -> list[CirclePoint]:
     """Critical points among roots and walls, with the arcs that flow to attractors."""
     following = np.append(events[1:], events[0] + TURN)
-    length, count, found = following - events, len(events), []
+    length = following - events
+    count = len(events)
+    found = []
     for k in range(count):
         before, after = int(signs[k - 1]), int(signs[k])
         if before == after and (at_wall[k] or before == 0):

@@ -55,7 +55,8 @@ def _uphill(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArr
             trial /= np.linalg.norm(trial, axis=1, keepdims=True)
             new = field.objective(trial)
             better = new > height
-            w, height = np.where(better[:, None], trial, w), np.where(better, new, height)
+            w = np.where(better[:, None], trial, w)
+            height = np.where(better, new, height)
             step = np.where(better, 1.5 * step, 0.4 * step)
             bar.update(1)
     return w

@@ -234,7 +234,8 @@ def eigen_properties(matrices: list[FloatArray], w: FloatArray) -> dict[str, Any
     best: tuple[float, dict[str, Any]] | None = None
     for A in matrices:
         values = np.linalg.eigvalsh(A)
-        value, top = float(w @ A @ w), max(abs(float(values[-1])), np.finfo(float).tiny)
+        value = float(w @ A @ w)
+        top = max(abs(float(values[-1])), np.finfo(float).tiny)
         residual = float(np.abs(A @ w - value * w).max()) / top
         gap = float(values[-1] - values[-2])
         same = abs(value - values[-1]) <= 1e-6 * top

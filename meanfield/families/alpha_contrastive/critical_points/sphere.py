@@ -95,7 +95,8 @@ def _climbed(
             new_height, new_force = _rounded(field, trial, width)
             better = new_height > height
             w = np.where(better[:, None], trial, w)
-            height, force = np.where(better, new_height, height), np.where(better[:, None], new_force, force)
+            height = np.where(better, new_height, height)
+            force = np.where(better[:, None], new_force, force)
             step = np.clip(np.where(better, 1.5 * step, 0.4 * step), 1e-9, 1e9)
         advance(CHECKED)
         if np.all(height - before <= AT_REST * np.abs(height)):
@@ -111,7 +112,8 @@ def _rounded(field: DiscreteField, w: FloatArray, width: FloatArray) -> tuple[Fl
     else:
         a, b = field.filter.straight
         part = np.clip(0.5 * (z / width + 1.0), 0.0, 1.0)
-        h, slope = a * z + b * np.where(part < 1.0, width * part * part, z), a + b * part
+        h = a * z + b * np.where(part < 1.0, width * part * part, z)
+        slope = a + b * part
     pull = field.pull(h)
     F = (pull * slope) @ field.atoms
     return field.height(h), F - np.sum(F * w, axis=1, keepdims=True) * w

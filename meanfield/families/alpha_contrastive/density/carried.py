@@ -132,7 +132,8 @@ def _moved(
         np.maximum(start[hit], 0.0), filters.side[hit] * (v[hit] @ normal.T) * left[hit, None], stop[hit]
     )
     share_of_step = np.where(meets[hit], share_of_step, np.inf)
-    wall, part = share_of_step.argmin(axis=1), share_of_step.min(axis=1)[:, None]
+    wall = share_of_step.argmin(axis=1)
+    part = share_of_step.min(axis=1)[:, None]
     step = left[hit, None] * v[hit]
     met = w[hit] + part * step + part**2 * (end[hit] - w[hit] - step)
     spent[hit] = part[:, 0] * left[hit]
@@ -179,14 +180,16 @@ def on_walls(w: FloatArray, held: IntArray, carrier: Carrier) -> FloatArray:
         np.flatnonzero(chosen) for chosen in ((held[:, 0] != NO_WALL) & (held[:, 1] == NO_WALL), held[:, 1] != NO_WALL)
     )
     if len(first):
-        u, c = carrier.normal[held[first, 0]], carrier.offset[held[first, 0], None]
+        u = carrier.normal[held[first, 0]]
+        c = carrier.offset[held[first, 0], None]
         away = w[first] - np.sum(w[first] * u, axis=1, keepdims=True) * u
         away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-300)
         w[first] = c * u + np.sqrt(1.0 - c * c) * away
     if len(second):
         a, b = (carrier.normal[held[second, k]] for k in (0, 1))
         c, d = (carrier.offset[held[second, k], None] for k in (0, 1))
-        cosine, line = np.sum(a * b, axis=1, keepdims=True), np.cross(a, b)
+        cosine = np.sum(a * b, axis=1, keepdims=True)
+        line = np.cross(a, b)
         sine = np.maximum(1.0 - cosine**2, 1e-300)
         base = ((c - cosine * d) * a + (d - cosine * c) * b) / sine
         rest = np.sqrt(np.maximum(1.0 - np.sum(base * base, axis=1, keepdims=True), 0.0))
@@ -209,7 +212,9 @@ def _release(filters: CarriedFilters, carrier: Carrier, force: FloatArray, jump:
     two = numbers[:, 1] != NO_WALL
     first, second = numbers[:, 0], np.where(two, numbers[:, 1], 0)
     rows = np.arange(len(some))
-    minus, jumps, units = force[some].copy(), [], []
+    minus = force[some].copy()
+    jumps = []
+    units = []
     for number, exists in ((first, np.ones(len(some), dtype=bool)), (second, two)):
         u = carrier.normal[number] * exists[:, None]
         J = jump[some][rows, number] * exists

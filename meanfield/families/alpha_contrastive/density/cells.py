@@ -91,7 +91,8 @@ class CircleCells:
         known = np.concatenate([edges - TURN, edges, edges + TURN])
         inside = np.interp(self.grid.edges, known, np.concatenate([total - 1.0, total, total + 1.0]))
         k = np.arange(1, HARMONICS + 1)
-        phase, half = np.outer(0.5 * (edges[1:] + edges[:-1]), k), np.outer(0.5 * np.diff(edges), k)
+        phase = np.outer(0.5 * (edges[1:] + edges[:-1]), k)
+        half = np.outer(0.5 * np.diff(edges), k)
         damped = self.mass[:, None] * np.sinc(half / np.pi)
         return {
             "rho": np.diff(inside) / self.grid.width,
@@ -141,7 +142,8 @@ class MovedCells:
 
     def __init__(self, problem: Problem, flow: Flow, cells: int) -> None:
         self._shape = cells, 2 * cells
-        polar, azimuth = np.linspace(0.0, np.pi, cells + 1), np.linspace(-np.pi, np.pi, 2 * cells + 1)
+        polar = np.linspace(0.0, np.pi, cells + 1)
+        azimuth = np.linspace(-np.pi, np.pi, 2 * cells + 1)
         w = _on_sphere(*np.meshgrid(polar, azimuth[:-1], indexing="ij")).reshape(-1, 3) @ _turn().T
         mass = np.repeat(0.5 * -np.diff(np.cos(polar)) / (2 * cells), 2 * cells)
         self._corners = self._numbers()

@@ -36,7 +36,9 @@ class CoupledFlow:
     """
 
     def __init__(self, field: DiscreteField, best: Best) -> None:
-        self.field, self._best, self.dimension = field, best, field.atoms.shape[1]
+        self.field = field
+        self._best = best
+        self.dimension = field.atoms.shape[1]
         self._atoms = np.pad(field.atoms, ((0, 0), (0, 3 - self.dimension)))
         self.walls = make_walls(self._atoms, field.filter)
         self.normal, self.offset = self.walls.normal, self.walls.offset
@@ -70,7 +72,8 @@ class CoupledFlow:
 
         That of the uniform importance is added for the answer of the importance to all filters.
         """
-        reach, p = float(self.walls.lengths.max()), self.field.pairs.probability
+        reach = float(self.walls.lengths.max())
+        p = self.field.pairs.probability
         slope = float(np.abs(self.field.filter.slope(np.linspace(-reach, reach, 65))).max())
         total = L if self.field.pairs.uniform else L + np.diag(p) - np.outer(p, p)
         return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)[-1])
@@ -86,7 +89,9 @@ class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
     def __init__(self, field: MixtureField | KernelMixtureField, best: Best) -> None:
-        self.field, self._best_of, self.dimension = field, best, field.mean.shape[1]
+        self.field = field
+        self._best_of = best
+        self.dimension = field.mean.shape[1]
         self.normal, self.offset = np.empty((0, 3)), np.empty(0)
 
     @cached_property

@@ -82,7 +82,8 @@ def batch_moments(field: DiscreteField, angle: FloatArray, batch: int) -> tuple[
 def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]:
     """Coordinates, density with moments, and the average of G, at all times."""
     assert isinstance(problem.data, DiscreteLaw)
-    field, training = discrete_field(problem, problem.data), problem.training
+    field = discrete_field(problem, problem.data)
+    training = problem.training
     grid = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
     width = float(grid.width[0])
     operator = _operator(field, grid.nodes, grid.edges[:-1], width, training.learning_rate, training.batch_size)

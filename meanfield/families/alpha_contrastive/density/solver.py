@@ -207,8 +207,11 @@ def carried_path(problem: Problem, cells: int) -> Path:
     """Density of infinitely many filters, on one set of cells."""
     flow = make_flow(problem)
     moved = _cells(problem, flow, cells)
-    filters, courant, times = moved.filters, courant_of(problem, cells), problem.time.outputs_at
-    rows, summaries = [moved.arrays(filters)], [flow.summary(filters, moved.weight)]
+    filters = moved.filters
+    courant = courant_of(problem, cells)
+    times = problem.time.outputs_at
+    rows = [moved.arrays(filters)]
+    summaries = [flow.summary(filters, moved.weight)]
     with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
         for duration in np.diff(times):
             filters = carry(flow, filters, moved.weight, float(duration), courant)

@@ -90,8 +90,10 @@ def cropped(images: FloatArray, rng: np.random.Generator) -> FloatArray:
     it is made to fit where it would be larger than the image.
     """
     n, rows, columns = images.shape
-    area, ratio = rng.uniform(0.5, 1.0, n) * rows * columns, np.exp(rng.uniform(np.log(0.5), np.log(1.5), n))
-    high, wide = np.minimum(np.sqrt(area / ratio), rows), np.minimum(np.sqrt(area * ratio), columns)
+    area = rng.uniform(0.5, 1.0, n) * rows * columns
+    ratio = np.exp(rng.uniform(np.log(0.5), np.log(1.5), n))
+    high = np.minimum(np.sqrt(area / ratio), rows)
+    wide = np.minimum(np.sqrt(area * ratio), columns)
     top, left = rng.random(n) * (rows - high), rng.random(n) * (columns - wide)
     y, x = (
         np.clip(start[:, None] + (np.arange(size) + 0.5) * (length / size)[:, None] - 0.5, 0.0, size - 1.0)

@@ -39,7 +39,8 @@ def tangential(source: HasField) -> Callable[[FloatArray], tuple[FloatArray, Flo
 
 def walls_of(atoms: FloatArray, kinks: Sequence[float]) -> FloatArray:
     """Angles at which w.x of an atom is a kink of the activation."""
-    length, angle = np.hypot(*atoms.T), np.arctan2(atoms[:, 1], atoms[:, 0])
+    length = np.hypot(*atoms.T)
+    angle = np.arctan2(atoms[:, 1], atoms[:, 0])
     found = [np.empty(0)]
     for kink in kinks:
         reaches = (length > 0) & (length >= abs(kink))

@@ -100,6 +100,7 @@ def scale_of_angles(problem: Problem) -> float:
             return LONGEST
         reach = float(np.linalg.norm(data.atoms, axis=1).max())
         slope = Filter(problem.model.activation_functions).slope(np.linspace(-reach, reach, 65))
-        width, size = np.sqrt(importance.temperature), 2.0 * reach * max(float(np.abs(slope).max()), 1e-12)
+        width = np.sqrt(importance.temperature)
+        size = 2.0 * reach * max(float(np.abs(slope).max()), 1e-12)
     # Four widths of what is sharp; a field sharper than 1e-4 is resolved by halving where it is seen.
     return float(np.clip(4.0 * width / size, 1e-4, LONGEST))

@@ -115,7 +115,8 @@ class KernelMixtureField:
         ends = [-np.inf, *sorted(self.filter.kinks), np.inf]
         pieces = []
         for low, high in pairwise(ends):
-            start, stop = max(low, min(high, 0.0) - 10.0), min(high, max(low, 0.0) + 10.0)
+            start = max(low, min(high, 0.0) - 10.0)
+            stop = min(high, max(low, 0.0) + 10.0)
             inside = start + (stop - start) * (np.arange(17) + 0.5) / 17
             pieces.append((low, high, not self.filter.slope(inside).any()))
         return pieces
@@ -132,7 +133,8 @@ class KernelMixtureField:
         density = self.weight[owner] * np.exp(-0.5 * ((at - centre[owner]) / s[owner]) ** 2)
         density /= np.sqrt(2.0 * np.pi) * s[owner]
         kinks = [(len(u) + k, float(jump[k] * density[k])) for k in range(len(at))]
-        u, component = np.append(u, at), np.append(component, owner).astype(int)
+        u = np.append(u, at)
+        component = np.append(component, owner).astype(int)
         x = self.mean[component] + v[component] * ((u - centre[component]) / variance[component])[:, None]
         rest = self.covariance - v[:, :, None] * v[:, None] / variance[:, None, None]
         slope, curvature = self.filter.slope(u), self.filter.curvature(u)

@@ -65,5 +65,6 @@ def numbers_of_a_step(problem: Problem) -> int:
     """Number of inputs, activations and pairs of a batch."""
     places, filters, coordinates = problem.shape
     views = 1 + 2 * sampler_of(problem.data).augments
-    N, outputs = problem.training.batch_size, problem.model.outputs * (problem.model.layers - 1)
+    N = problem.training.batch_size
+    outputs = problem.model.outputs * (problem.model.layers - 1)
     return N * views * (places * (filters + coordinates) + outputs) + N * N

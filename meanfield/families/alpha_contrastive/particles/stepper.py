@@ -34,7 +34,8 @@ class Replicas(PythonStepper):
 
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
-        self.problem, self._h = problem, Filter(problem.model.activation_functions)
+        self.problem = problem
+        self._h = Filter(problem.model.activation_functions)
         self._sampler = sampler_of(problem.data)
         self._pairs = BatchPairs(problem.importance, problem.training.batch_size)
         self._network = BatchNetwork(problem.model, self._sampler.layer(self._h), self._pairs)
@@ -84,7 +85,8 @@ class Replicas(PythonStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        problem, samples = self.problem, self.problem.particles.test_batches
+        problem = self.problem
+        samples = self.problem.particles.test_batches
         rngs = [
             replica_generator(problem.particles.seed, replica, 1 + int(step))
             for replica, step in zip(self.replicas, self.reached, strict=True)

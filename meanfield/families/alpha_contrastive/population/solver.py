@@ -115,7 +115,9 @@ class Flow:
 
     def rate(self, t: float, vector: FloatArray) -> FloatArray:
         """Rate of change of all weights."""
-        training, model, weights = self._problem.training, self._problem.model, self.weights(vector)
+        training = self._problem.training
+        model = self._problem.model
+        weights = self.weights(vector)
         slope, moves = self._drift(weights).slope, []
         for part, by_part, held, dims in zip(weights, slope, (model.unit_filters, model.unit_top), (1, 2), strict=True):
             change = by_part - training.weight_decay * part
@@ -149,7 +151,9 @@ def check_population(problem: Problem) -> None:
     ------
     InputError
     """
-    data, importance, finite = problem.data, problem.importance, problem.population.finite_batch
+    data = problem.data
+    importance = problem.importance
+    finite = problem.population.finite_batch
     if isinstance(data, Tokens):
         _check_two_layers(problem, data)
         return

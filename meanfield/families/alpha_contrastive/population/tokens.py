@@ -63,7 +63,9 @@ class TokenDrift:
     """
 
     def __init__(self, problem: Problem) -> None:
-        data, self._h, self._norm = problem.data, Filter(problem.model.activation_functions), problem.model.batch_norm
+        data = problem.data
+        self._h = Filter(problem.model.activation_functions)
+        self._norm = problem.model.batch_norm
         assert isinstance(data, Tokens)
         rows, tokens = data.rows, np.arange(data.vocabulary)
         chance = np.where(rows[..., None] == WILDCARD, 1.0 / data.vocabulary, rows[..., None] == tokens)

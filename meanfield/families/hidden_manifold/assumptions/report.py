@@ -234,10 +234,15 @@ def fields_of(law: Gaussian, state: State) -> MatchedFields:
 def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
     """Rates of change of a state, and its generalisation error."""
     system = law.system
-    state, K, M = unpacked(system, y), system.students, system.teachers
+    state = unpacked(system, y)
+    K = system.students
+    M = system.teachers
     C, m, loadings = fields_of(law, state)
     u = np.append(state.v, -system.teacher_weights)
-    A, H, G, D = np.zeros((K, K + M)), np.zeros((K, K)), np.zeros(K), np.zeros(K)
+    A = np.zeros((K, K + M))
+    H = np.zeros((K, K))
+    G = np.zeros(K)
+    D = np.zeros(K)
     error = float(expectations(system.kind, K, C, m, u, system.rule, A, H, G, D))
     (eta, eta_v), delta = system.rates, system.aspect_ratio
     b, s, rest = float(system.slope[0]), float(system.scale[0]), float(system.rest[0])

@@ -52,7 +52,8 @@ def _reasons(report: xr.Dataset) -> Iterator[str]:
     radius = float(report["radius_variance"])
     if radius > ZERO_TO_ROUNDING:
         yield f"|C|^2/D varies from sample to sample: its standard deviation is {radius**0.5:.4g}, and should be 0"
-    lengths, overlaps = report["component_mean_norm"].values, np.abs(report["teacher_field_mean"].values)
+    lengths = report["component_mean_norm"].values
+    overlaps = np.abs(report["teacher_field_mean"].values)
     if lengths.max() > 0.0:
         root = problem.particles.dimension**0.5
         yield (
@@ -71,7 +72,8 @@ def _tails(report: xr.Dataset) -> Iterator[str]:
     last = _end(report)
     if last is None:
         return
-    own, teacher = report["kurtosis"].values[last], report["teacher_kurtosis"].values
+    own = report["kurtosis"].values[last]
+    teacher = report["teacher_kurtosis"].values
     far = max((*own, *teacher), key=lambda value: abs(value - 3.0))
     if abs(far - 3.0) > ZERO_TO_ROUNDING:
         shown = [", ".join(f"{value:.3g}" for value in values) for values in (own, teacher)]

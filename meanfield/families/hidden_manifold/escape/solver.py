@@ -213,10 +213,13 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     step : float
         Tolerance of a step.
     """
-    start, n = _alike(system, start_of(problem, system)), len(system.rho)
+    start = _alike(system, start_of(problem, system))
+    n = len(system.rho)
     pattern, size = _pattern(system), len(start)
     noise = _noise(problem, system, start, times) if problem.student.initial == "random" else _no_noise(n)
-    shape, B, profiles = (GROUPS, n, n), np.empty((n, n)), _profiles(problem, system)
+    shape = (GROUPS, n, n)
+    B = np.empty((n, n))
+    profiles = _profiles(problem, system)
     unit = float(profiles.max()) or 1.0  # of the covariance, so that the tolerance of a step is one of relative errors
 
     def rate(t: float, y: FloatArray) -> FloatArray:
@@ -247,7 +250,8 @@ def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArra
     nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), 16))  # 16 times at which steps are sampled
     path = follow(system, start, nodes, 1e-6)  # the noise is known less accurately
     numbers = np.random.default_rng([problem.particles.seed, 2])  # these samples' stream of the seed
-    pattern, found = _pattern(system), np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))
+    pattern = _pattern(system)
+    found = np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))
     for i, y in enumerate(packed(path.state)):
         if np.isfinite(y).all():
             r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
@@ -296,7 +300,9 @@ def _profiles(problem: Problem, system: System) -> FloatArray:
 def linearised(y, system, pattern, dy, B):  # type: ignore[no-untyped-def]
     """Write the rates of a state, and the matrix that moves profiles of a pattern, by central differences."""
     K, L = system.students, system.t.shape[1]
-    ahead, behind, at = np.empty(y.size), np.empty(y.size), y.copy()
+    ahead = np.empty(y.size)
+    behind = np.empty(y.size)
+    at = y.copy()
     call(rates, at, system, dy)
     for j in range(system.rho.size):
         _shift(at, y, j * K * (L + K), DIFFERENCE_STEP, pattern)

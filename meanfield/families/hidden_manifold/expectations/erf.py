@@ -127,7 +127,9 @@ def _over_correlations(p, q, least):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _panel(p, q, low, high, nodes, weights):  # type: ignore[no-untyped-def]
-    half, middle, total = 0.5 * (high - low), 0.5 * (high + low), 0.0
+    half = 0.5 * (high - low)
+    middle = 0.5 * (high + low)
+    total = 0.0
     for i in range(nodes.size):
         x = middle + half * nodes[i]
         total += weights[i] * math.exp(-0.5 * ((p - q) / math.sin(x)) ** 2 - p * q / (1.0 + math.cos(x)))

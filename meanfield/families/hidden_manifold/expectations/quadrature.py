@@ -157,7 +157,10 @@ def _nested(n, standardised, numbers, L, m, K, rule):  # type: ignore[no-untyped
     many points, a table of it saves an integral.
     """
     most = rule.x.size * (1 + max(rule.kinks.size, rule.teacher_kinks.size)) + LANES
-    z, weight, work, total = np.empty((4, most)), np.empty((4, most)), np.empty((2, most)), np.empty(4)
+    z = np.empty((4, most))
+    weight = np.empty((4, most))
+    work = np.empty((2, most))
+    total = np.empty(4)
     cells = 0
     if n > 2 and rule.kinks.size == 0 and rule.teacher_kinks.size == 0:
         reach = size = 0.0
@@ -235,7 +238,9 @@ def _weigh(centre, width, student, slopes, values, rule, z, weight, work):  # ty
     """Write points and weights of a normal variable, times the factors of its field; return how many fill up lanes."""
     count = _points(centre, width, rule.kinks if student else rule.teacher_kinks, rule, z, weight)
     whole = (count + LANES - 1) // LANES * LANES
-    places, results, products = work[0, :whole], work[1, :whole], weight[:whole]
+    places = work[0, :whole]
+    results = work[1, :whole]
+    products = weight[:whole]
     for i in range(count, whole):
         z[i], products[i] = 0.0, 0.0
     for i in range(whole):

@@ -41,7 +41,9 @@ SPLITTER = 134217729.0
 def relu_expectations(K, C, u, A, H, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students whose fields have no mean; see `erf_expectations`."""
     n, square = u.size, 0.0
-    size, q, given = np.empty(n), np.empty((n, n)), np.empty((n, n, n))
+    size = np.empty(n)
+    q = np.empty((n, n))
+    given = np.empty((n, n, n))
     for a in range(n):
         size[a] = math.sqrt(max(C[a, a], 0.0))
     call(correlate, n, C, q, given)
@@ -92,7 +94,8 @@ def _add_four_units(K, u, size, q, given, H):  # type: ignore[no-untyped-def]
             for c in range(b + 1, n):
                 for d in range(c + 1, n):
                     chosen[0], chosen[1], chosen[2], chosen[3] = a, b, c, d
-                    apart, probability = _all_apart(size, given, chosen), 0.0
+                    apart = _all_apart(size, given, chosen)
+                    probability = 0.0
                     if apart:
                         probability = call(_corner, 4, q, given, chosen, density)
                     for y in range(1, 4):
@@ -125,7 +128,10 @@ def _product_of_four(size, q, given, k, j, a, b):  # type: ignore[no-untyped-def
     """E[g'_k g'_j g_a g_b]."""
     if size[a] == 0.0 or size[b] == 0.0:
         return 0.0
-    factor, n, first, second = 1.0, 0, 0, 0
+    factor = 1.0
+    n = 0
+    first = 0
+    second = 0
     chosen, density = np.empty(4, np.int64), np.empty((4, 4))
     for place, index in enumerate((a, b, k, j)):
         if size[index] == 0.0:  # a field that is 0 is positive half of the time
@@ -139,7 +145,9 @@ def _product_of_four(size, q, given, k, j, a, b):  # type: ignore[no-untyped-def
                     return 0.0
                 found = i
         if found < 0:
-            found, chosen[n], n = n, index, n + 1
+            found = n
+            chosen[n] = index
+            n = n + 1
         if place == 1:
             second = found
     probability = call(_corner, n, q, given, chosen, density)
@@ -258,7 +266,9 @@ def _of_four(q, given, chosen):  # type: ignore[no-untyped-def]
         if x != one:
             others[n], n = x, n + 1
     i, j, k = others
-    three, explained, decided = max(given_two(given, i, j, k, k), 0.0), 0.0, 0.0
+    three = max(given_two(given, i, j, k, k), 0.0)
+    explained = 0.0
+    decided = 0.0
     for x, y, z in ((i, j, k), (j, k, i), (k, i, j)):
         explained += q[one, x] * (q[one, x] * given[y, z, z] - 2.0 * q[one, y] * given[z, x, y])
         rest = given_two(given, one, x, y, y)
@@ -298,12 +308,21 @@ def _least_correlated(q, chosen):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _panel(q, given, one, others, three, end, low, high, nodes, weights):  # type: ignore[no-untyped-def]
     """Integral over angles phi from `low` to `high`, of which `end` is the last of the path."""
-    half, middle, total, scale = 0.5 * (high - low), 0.5 * (high + low), 0.0, 1.0 / math.sin(end)
-    root_of_three, correlation, ends, rest = math.sqrt(three), np.empty(3), np.empty((3, 2)), np.empty(3)
+    half = 0.5 * (high - low)
+    middle = 0.5 * (high + low)
+    total = 0.0
+    scale = 1.0 / math.sin(end)
+    root_of_three = math.sqrt(three)
+    correlation = np.empty(3)
+    ends = np.empty((3, 2))
+    rest = np.empty(3)
     for x in range(3):
-        i, j, k = others[x], others[x - 1], others[x - 2]
+        i = others[x]
+        j = others[x - 1]
+        k = others[x - 2]
         correlation[x], rest[x] = q[one, i], given[one, i, i]
-        ends[x, 0], ends[x, 1] = given[i, j, k], given_two(given, one, i, j, k)
+        ends[x, 0] = given[i, j, k]
+        ends[x, 1] = given_two(given, one, i, j, k)
     for node in range(nodes.size):
         phi = middle + half * nodes[node]
         cosine, s = math.cos(phi), math.sin(phi) * scale

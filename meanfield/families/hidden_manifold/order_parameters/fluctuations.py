@@ -82,14 +82,18 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
     dict of str to ndarray
         `Q_covariance`, `Q_covariance_error` and so on, at all times.
     """
-    coordinates, start = coordinates_of(system), start_of(problem, system)
+    coordinates = coordinates_of(system)
+    start = start_of(problem, system)
     # These samples' stream of the seed.
-    place, numbers = coordinates.place, np.random.default_rng([problem.particles.seed, 1])
+    place = coordinates.place
+    numbers = np.random.default_rng([problem.particles.seed, 1])
     nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
     nodes = np.unique(np.append(np.minimum(nodes, times[-1]), times[:: math.ceil(len(times) / NOISE_TIMES)]))
     path = packed(follow(system, start, nodes, TOLERANCE.relative).state)
     steps = np.array([_noise(problem, system, y, numbers)[:, place][:, :, place] for y in path])
-    S, n, shape = make_interp_spline(nodes, steps, k=1), len(start), steps.shape[1:]
+    S = make_interp_spline(nodes, steps, k=1)
+    n = len(start)
+    shape = steps.shape[1:]
 
     def rate(t: float, z: FloatArray) -> FloatArray:
         y, C = z[:n], z[n:].reshape(shape)
@@ -145,7 +149,9 @@ def _error_slopes(system: System, coordinates: Coordinates, y: FloatArray) -> Fl
 
 def start_covariance(problem: Problem, system: System) -> FloatArray:
     """N times the covariance of the state at t = 0, shape (n, n)."""
-    K, M, spaces = system.students, system.teachers, spaces_of(system)
+    K = system.students
+    M = system.teachers
+    spaces = spaces_of(system)
     rows = []
     for j in map(int, np.flatnonzero(spaces.inputs > 0.0)):
         for k in range(K):
@@ -164,7 +170,10 @@ def _state(problem: Problem, system: System, j: int, products: FloatArray, along
 
     It is one of the products of random vectors with each other, or of those with the teacher, per dimension.
     """
-    K, M, n, spaces = system.students, system.teachers, len(system.rho), spaces_of(system)
+    K = system.students
+    M = system.teachers
+    n = len(system.rho)
+    spaces = spaces_of(system)
     g, X = root(problem.student.rest), problem.initial_on_teacher
     share = spaces.inputs
     random = problem.student.initial == "random"
@@ -202,10 +211,16 @@ def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int,
     samples : int
     numbers : Generator
     """
-    K, M, state, spaces = system.students, system.teachers, unpacked(system, y), spaces_of(system)
+    K = system.students
+    M = system.teachers
+    state = unpacked(system, y)
+    spaces = spaces_of(system)
     grams, delta = grams_of(system, spaces, state), system.aspect_ratio
     q = numbers.choice(len(system.chance), size=samples, p=system.chance)
-    b, s, rest, means = system.slope[q], system.scale[q], system.rest[q], problem_means(problem)
+    b = system.slope[q]
+    s = system.scale[q]
+    rest = system.rest[q]
+    means = problem_means(problem)
     own, nu = np.zeros((samples, K)), np.zeros((samples, M))
     projections = np.zeros((len(spaces.rho), samples, K + M))
     for j, gram in enumerate(grams):
@@ -242,10 +257,14 @@ def _changes(
     rest: FloatArray,
 ) -> FloatArray:
     """Y from projections of inputs on students and teachers, and from what steps multiply them with."""
-    (eta, eta_v), K, M, spaces = system.rates, system.students, system.teachers, spaces_of(system)
+    eta, eta_v = system.rates
+    K = system.students
+    M = system.teachers
+    spaces = spaces_of(system)
     samples, n = len(force), len(system.rho)
     squares = eta**2 * force[:, :, None] * force[:, None, :]
-    r, sigma = np.zeros((samples, n, K, system.t.shape[1])), np.zeros((samples, n, K, K))
+    r = np.zeros((samples, n, K, system.t.shape[1]))
+    sigma = np.zeros((samples, n, K, K))
     Omega = np.zeros((samples, K, K))
     columns = np.vstack([np.eye(M), means[system.column >= 0]])
     for j, (rho, share) in enumerate(zip(spaces.rho, spaces.inputs, strict=True)):
@@ -292,7 +311,9 @@ def spaces_of(system: System) -> LimitSpaces:
 
 def grams_of(system: System, spaces: LimitSpaces, state: State) -> FloatArray:
     """Products per dimension of students and teachers in each space, shape (spaces, students + teachers, ...)."""
-    K, M, n = system.students, system.teachers, len(system.rho)
+    K = system.students
+    M = system.teachers
+    n = len(system.rho)
     grams = np.zeros((n + 1, K + M, K + M))
     size = np.where(system.rho > 0.0, system.rho, 1.0)[:, None, None]
     grams[:n, :K, :K] = state.sigma / size

@@ -76,8 +76,12 @@ def follow(system: System, start: FloatArray, times: FloatArray, tolerance: floa
     label : str
         Label of the progress bar.
     """
-    values, errors = np.full((len(times), len(start)), np.nan), np.full(len(times), np.nan)
-    clock, y, reached, status = np.array([times[0], 0.0]), start.copy(), 0, GOES_ON
+    values = np.full((len(times), len(start)), np.nan)
+    errors = np.full(len(times), np.nan)
+    clock = np.array([times[0], 0.0])
+    y = start.copy()
+    reached = 0
+    status = GOES_ON
     steps = FEW_STEPS if system.kind == QUADRATURE else MANY_STEPS
     ended = "complete"
     with progress_bar(float(times[-1] - times[0]), label or "order parameters", unit="t") as bar:
@@ -131,7 +135,10 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
     """
     n, last = y.size, times[-1]
     k = np.zeros((STAGES + 4, n))
-    F, new, trial, waste = np.empty((7, n)), np.empty(n), np.empty(n), np.empty(n)
+    F = np.empty((7, n))
+    new = np.empty(n)
+    trial = np.empty(n)
+    waste = np.empty(n)
     call(rates, y, system, k[0])
     if not _finite(k[0]):
         return reached, NOT_FINITE

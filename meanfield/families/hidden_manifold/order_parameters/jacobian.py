@@ -37,7 +37,9 @@ class Coordinates(NamedTuple):
 
 def coordinates_of(system: System) -> Coordinates:
     """Independent numbers of a system, without its second layer where that is not trained."""
-    n, K, L = len(system.rho), system.students, system.t.shape[1]
+    n = len(system.rho)
+    K = system.students
+    L = system.t.shape[1]
     upper, lower = np.triu_indices(K)
     first = (np.arange(n)[:, None] * K * (L + K) + np.arange(K * L)).ravel()
     matrices = np.append(np.arange(n) * K * (L + K) + K * L, n * K * (L + K))[:, None]
@@ -63,7 +65,9 @@ def jacobian_at(system: System, coordinates: Coordinates, y: FloatArray) -> Floa
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _jacobian(y, system, coordinates, J):  # type: ignore[no-untyped-def]
     """Write the Jacobian, by central differences."""
-    ahead, behind, at = np.empty(y.size), np.empty(y.size), y.copy()
+    ahead = np.empty(y.size)
+    behind = np.empty(y.size)
+    at = y.copy()
     for column in range(coordinates.place.size):
         j, mirror = coordinates.place[column], coordinates.mirror[column]
         step = 1e-5 * (1.0 + abs(y[j]))  # errors are about 1e-10, and rounding about 1e-11

@@ -12,8 +12,12 @@ from meanfield.process import own_numba as numba
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def rates(y, system, dy):  # type: ignore[no-untyped-def]
     """Write dy/dt of a state y, and return its generalisation error."""
-    components, K, n = system.chance.size, system.students, system.students + system.teachers
-    C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+    components = system.chance.size
+    K = system.students
+    n = system.students + system.teachers
+    C = np.empty((components, n, n))
+    m = np.empty((components, n))
+    u = np.empty(n)
     A, H = np.empty((components, K, n)), np.empty((components, K, K))
     G, D = np.empty((components, K)), np.empty((components, K))
     call(fields, system, y, C, m, u)
@@ -42,7 +46,9 @@ def rates_of_expectations(system, y, C, m, A, H, G, D, dy):  # type: ignore[no-u
         See `erf_expectations`.
     dy : ndarray, shape (n,)
     """
-    K, M, L = system.students, system.teachers, system.t.shape[1]
+    K = system.students
+    M = system.teachers
+    L = system.t.shape[1]
     nodes = system.rho.size * K * (L + K)  # where Omega begins, and after it v
     eta, eta_v = system.rates
     drift, tilt, pull, noise, tilted_noise = np.zeros((5, K, max(K, L)))
@@ -87,7 +93,9 @@ def _averages(system, y, mean_r, Sigma, t):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fields(system, y, C, m, u):  # type: ignore[no-untyped-def]
     """Write covariance and mean of the fields (lambda, nu) in each component, and the second layer (v, -v_teacher)."""
-    K, M, L = system.students, system.teachers, system.t.shape[1]
+    K = system.students
+    M = system.teachers
+    L = system.t.shape[1]
     Omega = system.rho.size * K * (L + K)
     mean_r, Sigma, t = np.zeros((3, K + L, K + L))
     _averages(system, y, mean_r, Sigma, t)
@@ -112,10 +120,14 @@ def fields(system, y, C, m, u):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, dy):  # type: ignore[no-untyped-def]
     """Write the rates of r and sigma at all nodes."""
-    K, L, eta = system.students, system.t.shape[1], system.rates[0]
+    K = system.students
+    L = system.t.shape[1]
+    eta = system.rates[0]
     speed = eta / system.aspect_ratio
     for i in range(system.rho.size):
-        rho, r, sigma = system.rho[i], i * K * (L + K), i * K * (L + K) + K * L
+        rho = system.rho[i]
+        r = i * K * (L + K)
+        sigma = i * K * (L + K) + K * L
         for row in range(L + K):
             for k in range(K):
                 change = 0.0

@@ -136,7 +136,9 @@ def _has_mean(means: FloatArray, elsewhere: FloatArray) -> FloatArray:
 
 def start_of(problem: Problem, system: System) -> FloatArray:
     """State at time 0 (hidden_manifold.md, section 2), as one vector."""
-    X, G, rho = problem.initial_on_teacher, problem.student.rest, system.rho[:, None, None]
+    X = problem.initial_on_teacher
+    G = problem.student.rest
+    rho = system.rho[:, None, None]
     M = system.teachers
     r = rho * (X @ system.t[:, :M, :])
     along = X @ system.t[:, :M, :M] @ X.T
@@ -147,13 +149,16 @@ def start_of(problem: Problem, system: System) -> FloatArray:
 
 def packed(state: State) -> FloatArray:
     """Vectors of all parts: at each node the columns of r, then those of sigma; then Omega, then v."""
-    nodes, leading = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2), state.v.shape[:-1]
+    nodes = np.concatenate([state.r.swapaxes(-1, -2), state.sigma], axis=-2)
+    leading = state.v.shape[:-1]
     return np.concatenate([nodes.reshape(*leading, -1), state.Omega.reshape(*leading, -1), state.v], axis=-1)
 
 
 def unpacked(system: System, y: FloatArray) -> State:
     """Parts of vectors, shape (..., n)."""
-    n, K, L = len(system.rho), system.students, system.t.shape[1]
+    n = len(system.rho)
+    K = system.students
+    L = system.t.shape[1]
     cuts = [n * K * (L + K), n * K * (L + K) + K * K]
     nodes, Omega, v = np.split(y, cuts, axis=-1)
     nodes = nodes.reshape(*y.shape[:-1], n, L + K, K)

@@ -149,7 +149,9 @@ def to_tolerance(
     """Solution to a tolerance, of equations and a start that `prepared` makes for numbers of nodes and of points."""
     tolerance, before = problem.order_parameters.tolerance, None
     digits = math.ceil(-math.log10(tolerance))
-    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
+    nodes = FEWEST_NODES + digits
+    order = LOWEST_ORDER + POINTS_PER_DIGIT * digits
+    step = STEP_SHARE * tolerance
     while True:
         system, start = prepared(nodes, order)
         path = follow(system, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
@@ -163,7 +165,9 @@ def to_tolerance(
             if largest <= tolerance or nodes > 512 or order > 64:
                 return system, path, found | errors, _warning(largest, tolerance)
         before = found
-        nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE_POINTS * order), SMALLER_STEPS * step
+        nodes = math.ceil(MORE * nodes)
+        order = math.ceil(MORE_POINTS * order)
+        step = SMALLER_STEPS * step
 
 
 def _warning(error: float, tolerance: float) -> str:

@@ -81,7 +81,8 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     # Normals drawn at once: enough to vectorise, few enough for the first-level cache.
     some = max(1, 1024 // normals_each)
     normals, uniforms = np.empty((some, normals_each)), np.empty((some, uniforms_each))
-    factor, numbers = np.empty((columns, columns)), np.empty((2, columns))
+    factor = np.empty((columns, columns))
+    numbers = np.empty((2, columns))
     products, lengths = np.empty((spaces, columns)), np.empty(spaces)
     own, others, gains = np.empty(students), np.empty(teachers), np.empty(students)
     for i in range(replicas):

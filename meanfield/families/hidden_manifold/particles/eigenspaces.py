@@ -86,9 +86,12 @@ def spaces_of(problem: Problem) -> Spaces:
 
 def covariates_of(problem: Problem, spaces: Spaces) -> Covariates:
     """Law of the inputs of a problem in its spaces."""
-    D, N, inputs = latent_dimension(problem), problem.particles.dimension, problem.inputs
+    D = latent_dimension(problem)
+    N = problem.particles.dimension
+    inputs = problem.inputs
     weight, scale = np.array(inputs.gaussians).T
-    cumulated, coefficients = np.cumsum(weight), gaussian_means(problem)
+    cumulated = np.cumsum(weight)
+    coefficients = gaussian_means(problem)
     cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
     slope = np.array([moments.slope for moments in inputs.moments]) / scale
     noise = np.sqrt([gaussian_noise(moments) for moments in inputs.moments])
@@ -109,7 +112,9 @@ def draw_gram(problem: Problem, spaces: Spaces, rng: Generator) -> FloatArray:
 
     Normals of n rows have the products of a triangular matrix with chi-distributed diagonal (Bartlett).
     """
-    K, M, E = problem.students, problem.teachers, len(extra_means(problem))
+    K = problem.students
+    M = problem.teachers
+    E = len(extra_means(problem))
     D, columns = latent_dimension(problem), K + M + E
     normals = np.stack([_triangular_normals(rng, int(n), columns) for n in spaces.size])
     teacher = draw_teacher(problem, list(normals[:, :, K : K + M]), list(spaces.size * spaces.teacher))

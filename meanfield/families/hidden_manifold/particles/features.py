@@ -55,7 +55,8 @@ def latent_dimension(problem: Problem) -> int:
     N, delta = problem.particles.dimension, problem.inputs.aspect_ratio
     D = round(delta * N)
     extra = int(np.count_nonzero([component.mean_elsewhere for component in problem.inputs.mixture]))
-    latent, inputs = problem.teachers + extra, problem.students + problem.teachers
+    latent = problem.teachers + extra
+    inputs = problem.students + problem.teachers
     if latent > D or inputs > N:
         space, has, needed = ("latents", D, latent) if latent > D else ("inputs", N, inputs)
         raise InputError(
@@ -97,7 +98,8 @@ def blocks_of(problem: Problem) -> Blocks | None:
 
 def draw_features(problem: Problem, blocks: Blocks | None, rng: Generator) -> FloatArray:
     """F, shape (D, N)."""
-    N, equal = problem.particles.dimension, problem.particles.column_lengths == "equal"
+    N = problem.particles.dimension
+    equal = problem.particles.column_lengths == "equal"
     if blocks is None:
         F = rng.standard_normal((latent_dimension(problem), N))
         return np.asarray(F * np.sqrt(len(F) / np.sum(F**2, axis=0))) if equal else F
@@ -123,7 +125,8 @@ def with_equal_columns(F: FloatArray) -> FloatArray:
     long = [int(i) for i in np.flatnonzero(square > right * (1.0 + SAME_LENGTH))]
     while short and long:
         i, j = short.pop(), long.pop()
-        product, lack = float(columns[i] @ columns[j]), right - square[i]
+        product = float(columns[i] @ columns[j])
+        lack = right - square[i]
         root = math.sqrt(product**2 + (square[j] - right) * lack)
         tangent = lack / (product + math.copysign(root, product))
         cosine = 1.0 / math.sqrt(1.0 + tangent**2)

@@ -48,7 +48,8 @@ def draw_fresh(
 ) -> FreshSamples:
     """Samples of a replica; arguments as those of `plain_steps`."""
     N, f = problem.particles.dimension, problem.inputs.function.value
-    x, fields = np.empty((count_fresh(problem), N)), np.empty((count_fresh(problem), len(teacher)))
+    x = np.empty((count_fresh(problem), N))
+    fields = np.empty((count_fresh(problem), len(teacher)))
     for first in range(0, len(x), SAMPLES):
         count = min(SAMPLES, len(x) - first)
         # A run takes fewer than 2^40 steps, whose samples come before these in its streams.

@@ -60,8 +60,10 @@ class InputBuffers(NamedTuple):
 
 def inputs_of(problem: Problem, F: FloatArray) -> InputBuffers:
     """Inputs of a problem with a feature matrix, shape (D, N)."""
-    panels, tiles = pack(F / np.sqrt(len(F))), tiles_for(SAMPLES, len(F))
-    products, f = np.empty((SAMPLES, panels.shape[0] * panels.shape[2])), problem.inputs.function
+    panels = pack(F / np.sqrt(len(F)))
+    tiles = tiles_for(SAMPLES, len(F))
+    products = np.empty((SAMPLES, panels.shape[0] * panels.shape[2]))
+    f = problem.inputs.function
     single = single_precision_for(f, panels, tiles, products)
     return InputBuffers(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, single)
 
@@ -90,8 +92,12 @@ def plain_steps(  # type: ignore[no-untyped-def]
     int
         The step after which everything was still finite: first + steps unless it blew up.
     """
-    tiles, products, fields = inputs.tiles, inputs.products, np.empty((SAMPLES, teacher.shape[0]))
-    x, own, gains = np.empty(products.shape[1]), np.empty(v.size), np.empty(v.size)
+    tiles = inputs.tiles
+    products = inputs.products
+    fields = np.empty((SAMPLES, teacher.shape[0]))
+    x = np.empty(products.shape[1])
+    own = np.empty(v.size)
+    gains = np.empty(v.size)
     for chunk in range(first, first + steps, SAMPLES):
         samples = min(SAMPLES, first + steps - chunk)
         call(draw_latents, mixture, teacher, key, replica, chunk, samples, tiles, fields)
@@ -167,7 +173,9 @@ def multiply_in_single(single, panels, tiles, vectors, out):  # type: ignore[no-
     call(multiply, single.panels, single.tiles, vectors, single.products)
     squares = np.empty(TOGETHER)
     for i in range(vectors):
-        tile, place, products = tiles[i // TOGETHER], i % TOGETHER, single.products[i]
+        tile = tiles[i // TOGETHER]
+        place = i % TOGETHER
+        products = single.products[i]
         for j in range(out.shape[1]):
             out[i, j] = products[j]
         if single.error.size > 0:
@@ -196,7 +204,9 @@ def _correct_signs(error, length, panels, tile, place, out):  # type: ignore[no-
         return
     for j in range(out.size):
         if abs(out[j]) < length * error[j]:
-            panel, lane, total = panels[j // WIDE], j % WIDE, 0.0
+            panel = panels[j // WIDE]
+            lane = j % WIDE
+            total = 0.0
             for r in range(panel.shape[0]):
                 total += panel[r, lane] * tile[r, place]
             out[j] = total

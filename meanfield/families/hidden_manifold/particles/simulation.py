@@ -81,7 +81,9 @@ def simulation_of(problem: Problem) -> Simulation:
     """
     check_problem(problem, Problem)
     method = chosen_method(problem)
-    D, K, M = latent_dimension(problem), problem.students, problem.teachers
+    D = latent_dimension(problem)
+    K = problem.students
+    M = problem.teachers
     chain = method == "chain"
     return Simulation(
         identity=identity_of(problem),

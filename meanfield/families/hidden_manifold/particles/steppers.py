@@ -48,9 +48,11 @@ class Plain(Stepper):
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
         (self._replica,) = replicas
-        self._problem, self._key = problem, stream_key(problem.particles.seed)
+        self._problem = problem
+        self._key = stream_key(problem.particles.seed)
         N, D = problem.particles.dimension, latent_dimension(problem)
-        rng, self._blocks = replica_generator(problem.particles.seed, self._replica), blocks_of(problem)
+        rng = replica_generator(problem.particles.seed, self._replica)
+        self._blocks = blocks_of(problem)
         F = draw_features(problem, self._blocks, rng)
         self._teacher = _draw_teacher(problem, self._blocks, D, rng)
         directions = draw_directions(self._teacher, rng.standard_normal((D, len(extra_means(problem)))), D)
@@ -59,9 +61,11 @@ class Plain(Stepper):
         self._gaussian_means = gaussian_means(problem) @ columns.T / D
         features = F.T @ self._teacher / np.sqrt(N)
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
-        self._W, self._v = np.ascontiguousarray(W.T), np.array(problem.student.output_weights, dtype=float)
+        self._W = np.ascontiguousarray(W.T)
+        self._v = np.array(problem.student.output_weights, dtype=float)
         self._inputs = inputs_of(problem, F)
-        self._networks, self._mixture = networks_of(problem), mixture_of(problem, self._mean)
+        self._networks = networks_of(problem)
+        self._mixture = mixture_of(problem, self._mean)
         self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
 
     def advance(self, first: int, steps: int) -> None:
@@ -74,7 +78,9 @@ class Plain(Stepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        problem, W, S = self._problem, self._W, self._seen(self._W)
+        problem = self._problem
+        W = self._W
+        S = self._seen(self._W)
         N, D = W.shape[1], len(self._teacher)
         mean = S @ self._gaussian_means.T
         constant = W.sum(axis=1) / np.sqrt(N)
@@ -109,7 +115,10 @@ class Plain(Stepper):
 
     def _uneven_fields(self) -> Fields:
         """Law of the fields of weights and inputs whose means differ."""
-        inputs, W, D, N = self._problem.inputs, self._W, len(self._teacher), self._W.shape[1]
+        inputs = self._problem.inputs
+        W = self._W
+        D = len(self._teacher)
+        N = self._W.shape[1]
         ((_, scale),) = inputs.gaussians
         common = inputs.latent_mean + np.sqrt(D) * self._gaussian_means[0]  # E[C]
         centres = unpack(self._inputs.panels, N).T @ common
@@ -151,8 +160,11 @@ class Chain(Stepper):
 
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
-        self._problem, self._key, self._spaces = problem, stream_key(problem.particles.seed), spaces_of(problem)
-        self._networks, self._covariates = networks_of(problem), covariates_of(problem, self._spaces)
+        self._problem = problem
+        self._key = stream_key(problem.particles.seed)
+        self._spaces = spaces_of(problem)
+        self._networks = networks_of(problem)
+        self._covariates = covariates_of(problem, self._spaces)
         generators = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self._gram = np.stack([draw_gram(problem, self._spaces, rng) for rng in generators])
         self._v = np.tile(np.array(problem.student.output_weights, dtype=float), (len(replicas), 1))
@@ -167,7 +179,9 @@ class Chain(Stepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        problem, K, N = self._problem, self._problem.students, self._covariates.inputs
+        problem = self._problem
+        K = self._problem.students
+        N = self._covariates.inputs
         D, rho = self._covariates.latents, self._spaces.rho
         Omega = self._gram[:, :, :K, :K].sum(axis=1) / N
         Sigma = np.einsum("j,rjkl->rkl", rho / D, self._gram[:, :, :K, :K])

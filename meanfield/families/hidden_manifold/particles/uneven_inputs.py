@@ -41,7 +41,8 @@ def _moments(function: Nonlinearity, centres: FloatArray, scale: float, panels: 
     kinks = (np.array([-np.inf, *function.kinks, np.inf]) - centres[:, None]) / scale
     ends = np.sort(np.clip(kinks, -FARTHEST_NORMAL, FARTHEST_NORMAL), axis=1)
     edges = ends[:, :-1, None] + np.diff(ends)[:, :, None] * np.linspace(0.0, 1.0, panels + 1)
-    half, middle = 0.5 * np.diff(edges), 0.5 * (edges[..., 1:] + edges[..., :-1])
+    half = 0.5 * np.diff(edges)
+    middle = 0.5 * (edges[..., 1:] + edges[..., :-1])
     u = (middle[..., None] + half[..., None] * NODES).reshape(len(centres), -1)
     weight = (half[..., None] * WEIGHTS).reshape(u.shape) * np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
     value = evaluate(function.value, centres[:, None] + scale * u)

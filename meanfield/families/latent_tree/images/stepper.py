@@ -56,7 +56,9 @@ class ImageReplicas(PythonStepper):
 
     def __init__(self, problem: ImageProblem, replicas: range) -> None:
         super().__init__(replicas)
-        self.problem, self._start, self._sampler = problem, problem.initial_weights, ImageSampler(problem)
+        self.problem = problem
+        self._start = problem.initial_weights
+        self._sampler = ImageSampler(problem)
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self.w = np.tile(self._start.vector, (len(replicas), 1))
         moments = self.w.shape[1] if problem.training.optimiser == "adam" else 0
@@ -74,7 +76,8 @@ class ImageReplicas(PythonStepper):
         self.w = self.w - training.learning_rate * gradients
 
     def _gradients(self) -> FloatArray:
-        problem, normalisation = self.problem, self.problem.network.normalisation
+        problem = self.problem
+        normalisation = self.problem.network.normalisation
         x = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
         weights = self._start.like(self.w)
         found = forward(weights, x.reshape(len(x), -1, x.shape[-1]))
@@ -132,7 +135,8 @@ class ImageReplicas(PythonStepper):
         """Accuracy of a linear classifier of the last hidden layer, for images themselves, not for views."""
         if not np.isfinite(self.w[i]).all():
             return np.nan
-        images, weights = self.problem.data.read, self._start.like(self.w[i])
+        images = self.problem.data.read
+        weights = self._start.like(self.w[i])
         assert images.labels is not None
         learnt, held = self.problem.data.split
         features, others = (

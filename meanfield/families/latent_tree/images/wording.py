@@ -71,7 +71,8 @@ def _network(problem: ImageProblem) -> str:
 
 
 def _training(problem: ImageProblem) -> str:
-    training, steps = problem.training, problem.time.stop * problem.steps_per_time
+    training = problem.training
+    steps = problem.time.stop * problem.steps_per_time
     noise = f", and fresh weights mixed in by {training.weight_noise:g} an epoch" if training.weight_noise else ""
     return (
         f"{training.optimiser} with the learning rate {training.learning_rate:g} and {training.batch_size} anchors per "
@@ -88,7 +89,9 @@ def warnings_of(problem: ImageProblem, predicted: list[Prediction]) -> list[str]
     predicted : list of Prediction
         From `meanfield.explanation.prediction`.
     """
-    found, loss, augmentation = [], problem.loss, problem.data.augmentation
+    found = []
+    loss = problem.loss
+    augmentation = problem.data.augmentation
     if not problem.network.output_normalisation and loss.kind in UNBOUNDED:
         found.append(
             "network.output_normalisation = false: nothing bounds the weights under this loss, and with two layers or "

@@ -106,12 +106,14 @@ class Paths:
         first = met.max(axis=1, initial=0.0)
         out, met, first = (a[first > 0.0] for a in (out, met, first))
         u = np.clip(first, end[out], 1.0)
-        at[out], spent[out] = _at(across[out], g[out], x[out], u), -np.log(u) / k[out]
+        at[out] = _at(across[out], g[out], x[out], u)
+        spent[out] = -np.log(u) / k[out]
         length = np.linalg.norm(at, axis=1)
         moved.w[active] = at / length[:, None]
         moved.growth[active] += k * spent + np.log(length)
         left[active] -= spent
-        active, meets = active[out], met >= (first - MET_TOGETHER)[:, None]
+        active = active[out]
+        meets = met >= (first - MET_TOGETHER)[:, None]
         self._meet(moved, active, meets)
         return np.asarray(active[(left[active] > 0.0) & (moved.slope[active] != 0.0).any(axis=1)])
 
@@ -140,7 +142,8 @@ class Paths:
 
     def _meet_one(self, moved: Nodes, active: IntArray, gate: IntArray) -> None:
         """Sides and slopes of nodes that meet one gate: across it, or along."""
-        normal, jump = self.gates.normal[gate], self.gates.jump[moved.row[active], gate]
+        normal = self.gates.normal[gate]
+        jump = self.gates.jump[moved.row[active], gate]
         side, slope = moved.side[active, gate], moved.slope[active]
         beyond = slope - (side * jump)[:, None] * normal
         crosses = side * np.sum(beyond * normal, axis=1) < 0.0

@@ -55,7 +55,8 @@ def _seen(nodes: Carried, T: float) -> dict[str, FloatArray]:
     s, square = nodes.averages(T)
     places = nodes.at(T)
     by_sign = nodes.shares * np.ones((len(nodes.polarity), len(SIGNS)))
-    held, idle = (places.side == 0).any(axis=1), nodes.paths.gates.idle(places.side)
+    held = (places.side == 0).any(axis=1)
+    idle = nodes.paths.gates.idle(places.side)
     return {
         "Delta": np.array(nodes.from_averages(s)),
         "square": square,
@@ -75,7 +76,9 @@ def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatA
         Of the progress bar.
     """
     stop, status = float(times[-1]), "complete"
-    depth, rate, passed = [0.0], [_rate(nodes, 0.0)], 0.0
+    depth = [0.0]
+    rate = [_rate(nodes, 0.0)]
+    passed = 0.0
     shortest = min(STEP_OF_FASTEST / nodes.fastest, stop / (rate[0] * 8))  # and 8 steps at least
     with progress_bar(stop, label, "t") as bar:
         try:

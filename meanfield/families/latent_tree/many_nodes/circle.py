@@ -120,12 +120,18 @@ class Flows:
             The arc of each, which decides for nodes at a gate in which they start.
         duration : ndarray, shape (points,)
         """
-        x, arc, growth, turns = angle.copy(), arc.copy(), np.zeros(angle.shape), np.zeros(angle.shape)
-        sign, left, goes = np.copysign(1.0, duration), np.abs(duration), np.arange(len(angle))
+        x = angle.copy()
+        arc = arc.copy()
+        growth = np.zeros(angle.shape)
+        turns = np.zeros(angle.shape)
+        sign = np.copysign(1.0, duration)
+        left = np.abs(duration)
+        goes = np.arange(len(angle))
         arcs = len(self.circle.gates)
         while len(goes):
             here, in_arc = row[goes], arc[goes]
-            rate, phase = sign[goes] * self.size[here, in_arc], self.phase[here, in_arc]
+            rate = sign[goes] * self.size[here, in_arc]
+            phase = self.phase[here, in_arc]
             offset = x[goes] - phase
             ahead = _direction(rate, offset)
             end = self.circle.ends[in_arc, (ahead > 0.0).astype(int)]
@@ -138,13 +144,16 @@ class Flows:
             goes, ahead = goes[leaves], ahead[leaves].astype(int)
             following = arc[goes] + ahead
             wraps = following // arcs
-            following, there = following - arcs * wraps, x[goes] - TURN * wraps
+            following = following - arcs * wraps
+            there = x[goes] - TURN * wraps
             further = sign[goes] * self.size[row[goes], following]
             crosses = _direction(further, there - self.phase[row[goes], following]) == ahead
             stays = goes[~crosses]
             growth[stays] += left[stays] * sign[stays] * self.selectivity(row[stays], x[stays], arc[stays])
             goes = goes[crosses]
-            arc[goes], x[goes], turns[goes] = following[crosses], there[crosses], turns[goes] + wraps[crosses]
+            arc[goes] = following[crosses]
+            x[goes] = there[crosses]
+            turns[goes] = turns[goes] + wraps[crosses]
         return Points(x, x + TURN * turns, arc, growth)
 
 
@@ -166,7 +175,8 @@ def _time(rate: FloatArray, x: FloatArray, end: FloatArray) -> FloatArray:
 def _moved(rate: FloatArray, x: FloatArray, time: FloatArray) -> FloatArray:
     """Solution of x' = -rate sin x on (-pi, pi)."""
     turned = np.exp(-np.abs(rate) * time)
-    up, down = np.where(rate > 0.0, turned, 1.0), np.where(rate > 0.0, 1.0, turned)
+    up = np.where(rate > 0.0, turned, 1.0)
+    down = np.where(rate > 0.0, 1.0, turned)
     return np.asarray(2.0 * np.arctan2(up * np.sin(0.5 * x), down * np.cos(0.5 * x)))
 
 

@@ -51,12 +51,15 @@ class Ensemble(Latents):
 
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
         """See `Latents.averages`."""
-        breaks, rows = self._breaks(T), (len(self.polarity), len(SIGNS))
-        half, middle = 0.5 * np.diff(breaks, axis=1), 0.5 * (breaks[:, 1:] + breaks[:, :-1])
+        breaks = self._breaks(T)
+        rows = (len(self.polarity), len(SIGNS))
+        half = 0.5 * np.diff(breaks, axis=1)
+        middle = 0.5 * (breaks[:, 1:] + breaks[:, :-1])
         row, piece = np.nonzero(half > 0.0)
         half, middle = half[row, piece], middle[row, piece]
         angle = (middle[:, None] + half[:, None] * NODES).ravel()
-        weight, row = (half[:, None] * WEIGHTS).ravel() / TURN, np.repeat(row, len(NODES))
+        weight = (half[:, None] * WEIGHTS).ravel() / TURN
+        row = np.repeat(row, len(NODES))
         gates = self.flows.circle.gates
         arc = np.clip(np.searchsorted(gates, angle, side="right") - 1, 0, len(gates) - 1)
         found = self.flows.push(row, angle, arc, T * self.pull[row])

@@ -67,7 +67,9 @@ def wide_limit(problem: Problem) -> WideLimit | None:
     # Splines of more than 8 leaves of a latent lose digits.
     if not uniform or tree.leaves != LEAVES or shape.children[0] > 8:
         return None
-    tables, correlations, growth = Tables(problem), [], np.nan
+    tables = Tables(problem)
+    correlations = []
+    growth = np.nan
     kernels: Kernels | None = Kernels(np.diag(LEAVES), np.zeros((2, 2)), np.zeros((2, 2)))
     for level in shape.levels:
         if kernels is None or len(tables.given_parent) < level:
@@ -158,7 +160,8 @@ def _of_counts(both: int, first: int, second: int) -> tuple[float, float]:
         degree = both + first + second + 2
         nodes, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
         left = np.arange(-both, both)[:, None]
-        a, weight = (left + 0.5 * (1.0 + nodes)).ravel(), np.tile(0.5 * weights, 2 * both)
+        a = (left + 0.5 * (1.0 + nodes)).ravel()
+        weight = np.tile(0.5 * weights, 2 * both)
         weight = weight * _spline(a, both, both - 1)
     active = weight @ (_spline(a, first, first + 1) * _spline(a, second, second + 1))
     slopes = weight @ (_spline(a, first, first) * _spline(a, second, second))

@@ -108,7 +108,9 @@ class Latents(ABC):
 
 def parts_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, float, bool, float]:
     """Arguments of `Latents`, in their order."""
-    start, tables, leaves = problem.network.initial, Tables(problem), np.array(problem.tree.leaves)
+    start = problem.network.initial
+    tables = Tables(problem)
+    leaves = np.array(problem.tree.leaves)
     assert isinstance(start, SphereStart)
     count = problem.shape.children[0]
     inputs = leaves[np.indices((2,) * count).reshape(count, -1).T]

@@ -50,7 +50,9 @@ def most_of(problem: Problem) -> int:
 
 def by_particles(problem: Problem) -> Density:
     """Means over runs, as large as the tolerance asks for, with errors that chance exceeds once in 100 times."""
-    tolerance, power, most = problem.density.tolerance, FEWEST, most_of(problem)
+    tolerance = problem.density.tolerance
+    power = FEWEST
+    most = most_of(problem)
     while True:
         runs = [_run(problem, power, run) for run in range(RUNS)]
         statuses = [status for _, status in runs if status != "complete"]

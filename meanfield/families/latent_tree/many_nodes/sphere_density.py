@@ -97,7 +97,8 @@ def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
 def _density(triangles: Triangles, w: FloatArray, cells: SphereCells) -> FloatArray:
     """Density on fixed cells of triangles with corners at w, shape (polar, azimuth)."""
     a, b, c = (w[triangles.corners[:, k]] for k in range(3))
-    total, middle = np.zeros(cells.area.size), np.array([1.0, 2.0]) / 3.0
+    total = np.zeros(cells.area.size)
+    middle = np.array([1.0, 2.0]) / 3.0
     for i, j in np.ndindex(POINTS_OF_TRIANGLE, POINTS_OF_TRIANGLE):
         if i + j >= POINTS_OF_TRIANGLE:
             continue
@@ -148,7 +149,11 @@ def triangles_between(normal: FloatArray, longest: float) -> Triangles:
     normal : ndarray, shape (planes, 3)
     longest : float
     """
-    w, corners, areas, moments, count = [], [], [], [], 0
+    w = []
+    corners = []
+    areas = []
+    moments = []
+    count = 0
     for polygon in _polygons(normal):
         middle = _unit(polygon.mean(axis=0))
         for first, second in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):

@@ -69,7 +69,9 @@ class RingSampler(Sampler):
     """Sampler of objects on a ring: the root is the object, and leaves are the pixels that nodes see."""
 
     def __init__(self, data: RingObjects) -> None:
-        self._data, self._root, self._leaves = data, 0.5, (0.0, 1.0)
+        self._data = data
+        self._root = 0.5
+        self._leaves = (0.0, 1.0)
 
     def below(self, rng: Generator, roots: Values) -> list[Values]:
         """See `Sampler.below`."""

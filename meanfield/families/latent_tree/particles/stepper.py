@@ -38,7 +38,9 @@ class Replicas(PythonStepper):
     def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
         super().__init__(replicas)
         self._exact = exact
-        self.problem, self._start, self._sampler = problem, problem.initial_weights, sampler_of(problem)
+        self.problem = problem
+        self._start = problem.initial_weights
+        self._sampler = sampler_of(problem)
         self._motion = problem.motion
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self.w = np.tile(self._start.vector, (len(replicas), 1))
@@ -79,7 +81,8 @@ class Replicas(PythonStepper):
 
     def _score(self, i: int) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
-        step, count = int(self.reached[i]), self.problem.particles.score_samples
+        step = int(self.reached[i])
+        count = self.problem.particles.score_samples
         if not np.isfinite(self.w[i]).all():
             return np.full(len(self._start.shape.level_of), np.nan)
         rng = replica_generator(self.problem.particles.seed, self.replicas[i], 1 + step)
@@ -118,7 +121,8 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     """Shapes of what is kept at every output time."""
     latents, nodes = len(problem.shape.level_of), problem.shape.nodes
     shapes: dict[str, tuple[int, ...]] = {"score": (latents,)}
-    replicas, tables = problem.particles.record == "replicas", exact_tables(problem)
+    replicas = problem.particles.record == "replicas"
+    tables = exact_tables(problem)
     if replicas:
         shapes["weights"] = (len(problem.initial_weights.vector),)
     if tables is not None:

@@ -106,7 +106,9 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     bool
         Whether all chains stayed within 1e8.
     """
-    K, n, components = omega.shape[1], law.u.size, law.cumulated.size
+    K = omega.shape[1]
+    n = law.u.size
+    components = law.cumulated.size
     even = n + n % 2
     normals, uniforms = np.empty((stride, even)), np.empty((stride, 2))
     h, value, slope = np.empty(n), np.empty(n), np.empty(n)
@@ -132,7 +134,10 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
 @numba.njit(inline="always", error_model="numpy")
 def _step(law, q, normals, w, h, value, slope, sums):  # type: ignore[no-untyped-def]
     """One step of a chain with a sample of component q."""
-    K, n, a, error = w.size, law.u.size, law.constant[q], 0.0
+    K = w.size
+    n = law.u.size
+    a = law.constant[q]
+    error = 0.0
     for b in range(n):
         h[b] = 0.0
         for c in range(n):

@@ -85,7 +85,8 @@ class FastChains:
     """
 
     def __init__(self, problem: Problem, system: System, start: FloatArray, batch: int) -> None:
-        self._system, self._key = system, stream_key(problem.particles.seed)
+        self._system = system
+        self._key = stream_key(problem.particles.seed)
         self._first_stream = batch * GROUPS * STARTS
         own, teacher = problem.student.activation_functions, problem.teacher.activation_functions
         self._student = own
@@ -109,7 +110,8 @@ class FastChains:
         BlowUpError
             If chains run away or do not come to rest.
         """
-        laws, errors = [_fields_at(self._system, self._start)] * GROUPS, np.empty(GROUPS)
+        laws = [_fields_at(self._system, self._start)] * GROUPS
+        errors = np.empty(GROUPS)
         records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
         # Eight samples for each of the fields at t = 0.
         for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, 8, records)):
@@ -129,9 +131,13 @@ class FastChains:
         BlowUpError
             If chains run away or do not come to rest.
         """
-        system, laws = self._system, [_fields_at(self._system, y) for y in states]
-        rates, errors, speed = np.empty(states.shape), np.empty(GROUPS), 0.0
-        omegas, eta = np.empty((GROUPS, RECORDS, *self._omega.shape[1:])), float(system.rates[0])
+        system = self._system
+        laws = [_fields_at(self._system, y) for y in states]
+        rates = np.empty(states.shape)
+        errors = np.empty(GROUPS)
+        speed = 0.0
+        omegas = np.empty((GROUPS, RECORDS, *self._omega.shape[1:]))
+        eta = float(system.rates[0])
         for _ in self._steps(time, laws, eta, self._stride * RECORDS * FOLLOWING // AVERAGING, omegas[:, :1]):
             pass
         for i, (sums, (C, m, u)) in enumerate(self._steps(time, laws, eta, self._stride, omegas)):
@@ -203,8 +209,11 @@ class FastChains:
 
 def _fields_at(system: System, y: FloatArray) -> Fields:
     """Covariances and means of the fields of a state, and the second layer."""
-    components, n = len(system.chance), system.students + system.teachers
-    C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+    components = len(system.chance)
+    n = system.students + system.teachers
+    C = np.empty((components, n, n))
+    m = np.empty((components, n))
+    u = np.empty(n)
     fields(system, y, C, m, u)
     return C, m, u
 

@@ -77,7 +77,9 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
     tolerance = problem.order_parameters.averaging_tolerance
     digits = math.ceil(-math.log10(tolerance)) + 1  # the spectrum adds nothing to errors by chance
     nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, 6 + digits)  # six nodes besides those for digits
-    system, batches, needed = make_system(problem, nodes, UNUSED_RULE_SIZE), list[_Batch](), 1
+    system = make_system(problem, nodes, UNUSED_RULE_SIZE)
+    batches = list[_Batch]()
+    needed = 1
     while len(batches) < min(needed, 16):  # four times as many batches of groups halve the error
         batches.append(_follow(problem, system, times, len(batches)))
         if batches[-1].status != "complete":
@@ -85,7 +87,8 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
             break
         errors = _errors(system, batches)
         needed = max(math.ceil(len(batches) * (_largest(errors) / tolerance) ** 2), 1)
-    errors, states = _errors(system, batches), np.concatenate([batch.states for batch in batches])
+    errors = _errors(system, batches)
+    states = np.concatenate([batch.states for batch in batches])
     state = unpacked(system, states.mean(axis=0))
     found = observables(system, state)
     found["field_mean"] = np.mean([batch.mean for batch in batches], axis=0)
@@ -114,7 +117,9 @@ def _largest(errors: dict[str, FloatArray]) -> float:
 
 
 def _warning(problem: Problem, error: float, relaxation: float) -> str:
-    tolerance, N, found = problem.order_parameters.averaging_tolerance, problem.particles.dimension, []
+    tolerance = problem.order_parameters.averaging_tolerance
+    N = problem.particles.dimension
+    found = []
     if error > tolerance:
         found.append(
             f"three standard errors are {error:.1e}, above order_parameters.averaging_tolerance = {tolerance:g}; raise "
@@ -132,22 +137,32 @@ def _warning(problem: Problem, error: float, relaxation: float) -> str:
 def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> _Batch:
     """Follow a batch of groups."""
     start = start_of(problem, system)
-    chains, y, t, status = FastChains(problem, system, start, batch), np.tile(start, (GROUPS, 1)), 0.0, "complete"
-    states, errors = np.full((GROUPS, len(times), len(start)), np.nan), np.full((GROUPS, len(times)), np.nan)
+    chains = FastChains(problem, system, start, batch)
+    y = np.tile(start, (GROUPS, 1))
+    t = 0.0
+    status = "complete"
+    states = np.full((GROUPS, len(times), len(start)), np.nan)
+    errors = np.full((GROUPS, len(times)), np.nan)
     shape = (len(times), len(system.chance), system.students)
-    relaxation, mean = np.full(len(times), np.nan), np.full(shape, np.nan)
+    relaxation = np.full(len(times), np.nan)
+    mean = np.full(shape, np.nan)
     quantiles = np.full((len(QUANTILES), *shape), np.nan)
     with progress_bar(float(times[-1] - times[0]), f"order parameters, batch {batch + 1}", unit="t") as bar:
         try:
             error, means = chains.settle(t)
             for i, then in enumerate(times):
                 if t < then:
-                    y, t = _advance(chains, y, t, float(then)), float(then)
+                    y = _advance(chains, y, t, float(then))
+                    t = float(then)
                     repeated = [chains.averages(t, y) for _ in range(OUTPUT_AVERAGES)]
-                    error, means = (np.mean([a.errors for a in repeated], axis=0), repeated[-1].field_means)
+                    error = np.mean([a.errors for a in repeated], axis=0)
+                    means = repeated[-1].field_means
                     bar.update(t - bar.n)
-                states[:, i], errors[:, i], relaxation[i] = y, error, chains.relaxation
-                mean[i], quantiles[:, i] = means.mean(axis=0), np.quantile(means, QUANTILES, axis=0)
+                states[:, i] = y
+                errors[:, i] = error
+                relaxation[i] = chains.relaxation
+                mean[i] = means.mean(axis=0)
+                quantiles[:, i] = np.quantile(means, QUANTILES, axis=0)
         except KeyboardInterrupt:
             status = "interrupted"
         except BlowUpError as error:
