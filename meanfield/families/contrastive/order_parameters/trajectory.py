@@ -67,7 +67,7 @@ def _covariance(
         return {}, False
     C = np.full((len(times), field.features, field.features), np.nan)
     # Without a second feature q moves one way, from the first of its values to the last.
-    S = noise.between(trajectory(times[[0, last - 1]])[0]) if field.features == 1 else noise
+    S = noise.between(np.array([trajectory(t)[0] for t in times[[0, last - 1]]])) if field.features == 1 else noise
     C[:last], interrupted = covariance_along(
         lambda t: (field.jacobian(q := trajectory(t)), S(q)), field.features, times[:last]
     )
