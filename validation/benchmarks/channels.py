@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 import meanfield
 from meanfield.contrastive import Problem
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.sgd.steppers import prepare_steppers
 from meanfield.families.contrastive.channels.thresholds import collapse_threshold
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.plotting import COLOURS
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import ONE_THREAD, seconds

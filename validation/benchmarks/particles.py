@@ -19,8 +19,8 @@ from meanfield import simulate_sgd
 from meanfield.contrastive import Problem
 from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.steppers import STEPPERS
+from meanfield.families.contrastive.sgd.training import training_of
 from validation.benchmarks.sgd_elsewhere import INSTALLED, Elsewhere
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, seconds

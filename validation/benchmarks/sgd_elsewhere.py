@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
 from meanfield.contrastive import Problem
-from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.start import draw_features, draw_weights
+from meanfield.families.contrastive.sgd.training import training_of
 
 LIBRARIES = {"NumPy": "numpy", "PyTorch": "torch"}
 INSTALLED = [name for name, module in LIBRARIES.items() if find_spec(module) is not None]

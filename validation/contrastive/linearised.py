@@ -18,15 +18,8 @@ from scipy.integrate import solve_ivp
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.batch import (
-    add_batch,
-    draw_numbers,
-    first_slot,
-    numbers_for,
-    room_for,
-    steps_at_once,
-    training_of,
-)
+from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, room_for
+from meanfield.families.contrastive.sgd.training import draw_numbers, first_slot, steps_at_once, training_of
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process.progress import progress_bar
 

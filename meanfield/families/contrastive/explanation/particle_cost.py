@@ -8,7 +8,8 @@ from itertools import count
 from meanfield.ensembles.simulation import blocks_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, prepare_steppers
+from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
 

@@ -1,4 +1,4 @@
-"""Batch of one SGD step, projected on the span of features and weights (theory.md, section 3).
+"""Batch of one SGD step of one channel, projected on the span of features and weights (theory.md, section 3).
 
 Write w = U q + sqrt(N) s p with a unit vector p orthogonal to the features, so that |q|^2 + s^2 = 1. A sample enters
 the outputs through its hidden variables c, its component e along p, and the noises zeta_l along w/sqrt(N) alone:
@@ -10,128 +10,22 @@ one Gaussian vector, of variance S per coordinate. All of this is exact at finit
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
-from meanfield.families.contrastive.closures.closure import CENTERINGS
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.draws import HiddenDraws, draw_hidden, hidden_draws
+from meanfield.families.contrastive.sgd.draws import draw_hidden
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, first_slot
 from meanfield.numerics.compiled.array_operations import add, dot, scale
-from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
+from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
-from meanfield.typing import FloatArray
-
-POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
-
-BUFFERED = 1024
-"""Least number of random numbers that are drawn at once: enough to vectorise, few enough for the first-level cache."""
-
-
-class Training(NamedTuple):
-    """Parameters of a problem that compiled code needs to take a step of SGD.
-
-    Parameters
-    ----------
-    dimension, batch_size : int
-        N and m.
-    learning_rate : float
-    value, derivative : int
-        Addresses of the loops of sigma and sigma'.
-    centering : int
-        A value of `CENTERINGS`.
-    hidden : HiddenDraws
-    noisy : bool
-        Whether the views differ from the sample.
-    noise_factor, noise : ndarray, shape (2, 2)
-        V and its lower triangular factor.
-    normals, uniforms : int
-        Numbers that one step takes from either stream, even.
-    spare_normal, spare_uniform : int
-        Which of them are left to the caller; noise orthogonal to w takes the d1 normals before.
-    """
-
-    dimension: int
-    batch_size: int
-    learning_rate: float
-    value: int
-    derivative: int
-    centering: int
-    hidden: HiddenDraws
-    noisy: bool
-    noise_factor: FloatArray
-    noise: FloatArray
-    normals: int
-    uniforms: int
-    spare_normal: int
-    spare_uniform: int
-
-
-def training_of(problem: Problem) -> Training:
-    """The training that a problem describes."""
-    model, activation = problem.model, problem.model.activation_functions
-    draws, noise = hidden_draws(problem.hidden_laws), problem.noise_covariance
-    noisy = bool(np.any(noise != 0))
-    # one of each kind for every sample: hidden variables, e, and two for zeta_l; then the noise orthogonal to w
-    normals = model.batch_size * int(draws.normals[-1] + 1 + 2 * noisy) + noisy * len(problem.features)
-    uniforms = model.batch_size * int(draws.uniforms[-1])
-    return Training(
-        problem.particles.dimension,
-        model.batch_size,
-        model.learning_rate,
-        compile_loop(activation.value),
-        compile_loop(activation.slope),
-        CENTERINGS[model.centering],
-        draws,
-        noisy,
-        _noise_factor(problem),
-        noise,
-        _even(normals + 1),
-        _even(uniforms + 1),
-        normals,
-        uniforms,
-    )
-
-
-def _even(count: int) -> int:
-    return count + count % 2
-
-
-def _noise_factor(problem: Problem) -> FloatArray:
-    """The lower triangular L with L L^T = V, shape (2, 2); V may be singular."""
-    v = problem.noise_covariance
-    l11 = np.sqrt(v[0, 0])
-    l21 = v[0, 1] / l11 if l11 > 0 else 0.0
-    return np.array([[l11, 0.0], [l21, np.sqrt(max(v[1, 1] - l21**2, 0.0))]])
-
-
-@numba.njit(inline="always", error_model="numpy")
-def steps_at_once(training):  # type: ignore[no-untyped-def]
-    """Number of steps whose random numbers are drawn at a time."""
-    return max(1, BUFFERED // (training.normals + training.uniforms))
-
-
-@numba.njit(inline="always", error_model="numpy")
-def steps_together(training, steps):  # type: ignore[no-untyped-def]
-    """Number of `steps` steps without new population means, which need compiled code that counts references."""
-    return 1 if training.centering == POPULATION else steps
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def numbers_for(training, steps):  # type: ignore[no-untyped-def]
     """Empty arrays for the random numbers of `steps` steps."""
     return np.empty(steps * training.normals), np.empty(steps * training.uniforms)
-
-
-@numba.njit(inline="always", error_model="numpy")
-def draw_numbers(training, key, replica, first, steps, numbers):  # type: ignore[no-untyped-def]
-    """Draw the random numbers of steps `first`, `first` + 1, ..."""
-    normals, uniforms = numbers
-    call(fill_normals, key, replica, NORMALS, first * training.normals, normals[: steps * training.normals])
-    call(fill_uniforms, key, replica, UNIFORMS, first * training.uniforms, uniforms[: steps * training.uniforms])
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -158,12 +52,6 @@ def squared(q):  # type: ignore[no-untyped-def]
     for k in range(q.size):
         total += q[k] * q[k]
     return total
-
-
-@numba.njit(inline="always", error_model="numpy")
-def first_slot(training, step):  # type: ignore[no-untyped-def]
-    """First of the slots for rejections that belong to a step: one per group and sample, and one more."""
-    return step * (training.batch_size * training.hidden.box.size + 1)
 
 
 @numba.njit(inline="always", error_model="numpy")

@@ -12,17 +12,8 @@ import math
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
-from meanfield.families.contrastive.sgd.batch import (
-    add_batch,
-    draw_numbers,
-    first_slot,
-    numbers_for,
-    population_means,
-    room_for,
-    squared,
-    steps_at_once,
-    steps_together,
-)
+from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, population_means, room_for, squared
+from meanfield.families.contrastive.sgd.training import draw_numbers, first_slot, steps_at_once, steps_together
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process import own_numba as numba

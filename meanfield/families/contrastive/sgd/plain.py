@@ -7,59 +7,57 @@ costs m N normals (3 m N with augmentation noise); it releases the interpreter l
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import Generator
 
+from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION, squared
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.batch import squared
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+DRAWN_AT_ONCE = 1 << 18
+"""Number of hidden variables that plain SGD draws at a time."""
+
+START, NOISE, HIDDEN = range(3)
+"""Streams of NumPy's generators that belong to a replica; each group of hidden variables has one, from HIDDEN on."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def sgd_steps(  # type: ignore[no-untyped-def]
-    w,
-    U,
-    hidden,
-    rng,
-    value,
-    derivative,
-    force,
-    strength,
-    learning_rate,
-    centering,
-    noise_factor,
-    outputs,
-    first_step,
-    level,
-    escape,
+    training, outputs, addresses, force, strength, rng, hidden, first_step, level, w, U, escape
 ):
     """Take len(hidden) steps of one-pass SGD, changing `w` in place.
 
     Parameters
     ----------
-    w : ndarray, shape (N,)
-        Weights with |w|^2 = N.
-    U : ndarray, shape (N, d1)
-        Features with U^T U = N I.
-    hidden : ndarray, shape (steps, m, d1)
-        Hidden variables c of all samples.
-    rng : numpy.random.Generator
-        Source of the background a and of the augmentation noise.
-    value, derivative, force : int
-        Addresses of sigma, sigma' and phi of unit strength.
-    strength, learning_rate : float
-    centering : int
-        0 none, 1 population, 2 batch.
-    noise_factor : ndarray, shape (2, 2)
-        Lower triangular, noise_factor @ noise_factor.T = V.
+    training : Training
     outputs : MeanOutputs
         Gives the population mean of the outputs.
+    addresses : tuple of int
+        Addresses of sigma and sigma'.
+    force : int
+        Address of phi of unit strength.
+    strength : float
+        Of the prior.
+    rng : numpy.random.Generator
+        Source of the background a and of the augmentation noise.
+    hidden : ndarray, shape (steps, m, d1)
+        Hidden variables c of all samples.
     first_step : int
         Its number.
     level : float
         Square of the overlap |q| that counts as escape.
+    w : ndarray, shape (N,)
+        Weights with |w|^2 = N.
+    U : ndarray, shape (N, d1)
+        Features with U^T U = N I.
     escape : ndarray of int, shape (1,)
         Receives the step after which |q|^2 first reached `level`, where it is still negative.
 
@@ -71,7 +69,9 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     steps, m, d1 = hidden.shape
     N = w.size
     root = math.sqrt(N)
-    noisy = np.any(noise_factor != 0.0)
+    learning_rate, centering = training.learning_rate, training.centering
+    noisy, noise_factor = training.noisy, training.noise_factor
+    value, derivative = addresses
     x1 = np.empty((m, N))
     x2 = np.empty((m, N)) if noisy else x1
     z1 = np.empty(m)
@@ -145,3 +145,21 @@ def _overlap(U, w, q):  # type: ignore[no-untyped-def]
         q[k] = 0.0
         for i in range(w.size):
             q[k] += U[i, k] * w[i] / w.size
+
+
+def generators_of(problem: Problem, replica: int) -> list[Generator]:
+    """Generators of plain SGD: one for each kind of draw, so that none depends on how another is cut into calls."""
+    streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
+    return [replica_generator(problem.particles.seed, replica, stream) for stream in streams]
+
+
+def hidden_variables(
+    problem: Problem, generators: list[Generator], first: int, steps: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """Hidden variables of some steps after another, shape (some, m, d1), with the number of their first step."""
+    m = problem.model.batch_size
+    piece = max(1, DRAWN_AT_ONCE // (m * len(problem.features)))
+    for start in range(first, first + steps, piece):
+        size = min(piece, first + steps - start), m
+        draws = [law.sample(rng, size) for law, rng in zip(problem.hidden_laws, generators, strict=True)]
+        yield start, np.concatenate(draws, axis=2)

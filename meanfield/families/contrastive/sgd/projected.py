@@ -12,16 +12,8 @@ import math
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
-from meanfield.families.contrastive.sgd.batch import (
-    add_batch,
-    draw_numbers,
-    numbers_for,
-    population_means,
-    room_for,
-    squared,
-    steps_at_once,
-    steps_together,
-)
+from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, population_means, room_for, squared
+from meanfield.families.contrastive.sgd.training import draw_numbers, steps_at_once, steps_together
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.identity import identity_of
 from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.sgd import steppers as of_channels
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd import steppers as of_one_channel
-from meanfield.families.contrastive.sgd.steppers import DRAWN_AT_ONCE
+from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
@@ -109,13 +107,6 @@ def simulation_of(problem: Problem) -> Simulation:
         remedy="lower model.learning_rate, or prior.strength if it is large",
         size=_largest_key(problem, method),
     )
-
-
-def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
-    """Function that makes the steppers of a method; preparing what they share may take seconds."""
-    if problem.model.channels > 1:
-        return of_channels.prepare_steppers(problem, method)
-    return of_one_channel.prepare_steppers(problem, method)
 
 
 def check_escape(problem: Problem) -> None:

@@ -1,4 +1,8 @@
-"""Steppers of contrastive SGD, one class for each kind of step."""
+"""Steppers of contrastive SGD, one class for each kind of step, of one channel and of several.
+
+Streams, starts and draws are shared. The steps of one channel are compiled by themselves: those of several, with one
+channel, take up to three times as long, and with noise twice as many random numbers.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,39 @@ from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
-from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
+from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.batch import Training, training_of
 from meanfield.families.contrastive.sgd.chain import chain_steps
+from meanfield.families.contrastive.sgd.channels import chain as chain_of_channels
+from meanfield.families.contrastive.sgd.channels import projected as projected_of_channels
+from meanfield.families.contrastive.sgd.channels import start as start_of_channels
+from meanfield.families.contrastive.sgd.channels.batch import room_for
+from meanfield.families.contrastive.sgd.channels.plain import plain_steps
 from meanfield.families.contrastive.sgd.escape import escape_level, initial_escape, winners
-from meanfield.families.contrastive.sgd.plain import sgd_steps
+from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import draw_features, draw_overlap, draw_weights
+from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from meanfield.typing import FloatArray, IntArray
 
-DRAWN_AT_ONCE = 1 << 18
-"""Number of hidden variables that plain SGD draws at a time."""
-
-START, NOISE, HIDDEN = range(3)
-"""Streams of NumPy's generators that belong to a replica; each group of hidden variables has one, from HIDDEN on."""
-
 
 class ContrastiveStepper(Stepper):
+    """Replicas of a problem of one channel or several."""
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(replicas)
+        self._problem, self._training, self._outputs = problem, training, outputs
+        self._key = stream_key(problem.particles.seed)
+        self._pull = linear_pull(problem)
+
+    @property
+    @abstractmethod
+    def prior_work(self) -> FloatArray:
+        """r, shape (replicas,), or (replicas, d2) for several channels."""
+
+
+class OneChannel(ContrastiveStepper):
     """Replicas of which q and r are kept, and the step of their escape; shape (replicas,), -1 before it."""
 
     escape: IntArray
@@ -40,11 +57,6 @@ class ContrastiveStepper(Stepper):
     @abstractmethod
     def overlap(self) -> FloatArray:
         """q, shape (replicas, d1)."""
-
-    @property
-    @abstractmethod
-    def prior_work(self) -> FloatArray:
-        """r, shape (replicas,)."""
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:
@@ -56,16 +68,29 @@ class ContrastiveStepper(Stepper):
         return {"escape": self.escape, "winner": winners(rows["q"][:, -1], self.escape)}
 
 
-class Chain(ContrastiveStepper):
+class SeveralChannels(ContrastiveStepper):
+    """Replicas of which q, M and r are kept."""
+
+    @property
+    @abstractmethod
+    def overlaps(self) -> tuple[FloatArray, FloatArray]:
+        """q, shape (replicas, d1, d2), and M, shape (replicas, d2, d2)."""
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        q, M = self.overlaps
+        return {"q": q, "M": M, "r": self.prior_work}
+
+
+class Chain(OneChannel):
     """Replicas by their order parameters alone (see `meanfield.families.contrastive.sgd.chain`)."""
 
     kept = ("_q", "_s", "escape")
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
-        super().__init__(replicas)
-        self._training, self._outputs = training, outputs
-        self._pull = linear_pull(problem)
-        self._key, self._level = stream_key(problem.particles.seed), escape_level(problem)
+        super().__init__(problem, training, outputs, replicas)
+        self._level = escape_level(problem)
         self._q, self._s = draw_overlap(problem, self._key, replicas)
         self.escape = initial_escape(self._q, self._level)
 
@@ -78,7 +103,7 @@ class Chain(ContrastiveStepper):
 
     @property
     def overlap(self) -> FloatArray:
-        """See `ContrastiveStepper.overlap`."""
+        """See `OneChannel.overlap`."""
         return self._q
 
     @property
@@ -87,13 +112,42 @@ class Chain(ContrastiveStepper):
         return np.full(len(self._s), self._pull)
 
 
-class WithWeights(ContrastiveStepper):
-    """Replica with its weights."""
+class ChannelChain(SeveralChannels):
+    """Replicas by their overlaps alone (see `meanfield.families.contrastive.sgd.channels.chain`)."""
+
+    kept = ("_X",)
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
-        super().__init__(replicas)
+        super().__init__(problem, training, outputs, replicas)
+        self._X = start_of_channels.draw_coordinates(problem, self._key, replicas)
+        self._room, self._work = room_for(training), chain_of_channels.work_for(training)
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        chain_of_channels.chain_steps(
+            self._training, self._outputs, self._pull, self._key, self.replicas.start, first, steps, self._X,
+            self.reached, self._room, self._work,
+        )  # fmt: skip
+
+    @property
+    def overlaps(self) -> tuple[FloatArray, FloatArray]:
+        """See `SeveralChannels.overlaps`."""
+        X = self._X
+        q = X[:, :, : X.shape[2] - X.shape[1]]
+        return q.swapaxes(1, 2), X @ X.swapaxes(1, 2)
+
+    @property
+    def prior_work(self) -> FloatArray:
+        """See `ContrastiveStepper.prior_work`: E[w phi(w)] with phi proportional to w."""
+        return np.full(self._X.shape[:2], self._pull)
+
+
+class OneChannelWithWeights(OneChannel):
+    """Replica of one channel with its weights."""
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
         (self._replica,) = replicas
-        self._problem, self._training, self._outputs = problem, training, outputs
         self._level = escape_level(problem)
         start = replica_generator(problem.particles.seed, self._replica, START)
         self._U = draw_features(problem, start)
@@ -102,7 +156,7 @@ class WithWeights(ContrastiveStepper):
 
     @property
     def overlap(self) -> FloatArray:
-        """See `ContrastiveStepper.overlap`."""
+        """See `OneChannel.overlap`."""
         return (self.features.T @ self.weights / len(self._w))[None]
 
     @property
@@ -127,17 +181,49 @@ class WithWeights(ContrastiveStepper):
         return {"weights": self.weights[None], "U": self.features[None]}
 
 
-class Projected(WithWeights):
+class ChannelsWithWeights(SeveralChannels):
+    """Replica of several channels with their weights."""
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
+        (self._replica,) = replicas
+        start = replica_generator(problem.particles.seed, self._replica, START)
+        U = draw_features(problem, start)
+        self._W = start_of_channels.draw_weights(problem, U, start)[None]
+        self._U = np.ascontiguousarray(U.T)[None]
+
+    @property
+    def overlaps(self) -> tuple[FloatArray, FloatArray]:
+        """See `SeveralChannels.overlaps`."""
+        W, N = self.weights, self._U.shape[2]
+        return self._U @ W.swapaxes(1, 2) / N, W @ W.swapaxes(1, 2) / N
+
+    @property
+    def prior_work(self) -> FloatArray:
+        """See `ContrastiveStepper.prior_work`."""
+        W = self.weights
+        force = self._problem.prior.force(W.ravel()).reshape(W.shape)
+        return np.asarray((W * force).sum(axis=2) / W.shape[2])
+
+    @property
+    def weights(self) -> FloatArray:
+        """W, shape (1, d2, N)."""
+        return self._W
+
+    @property
+    def snapshot(self) -> Mapping[str, Array]:
+        """See `Stepper.snapshot`."""
+        return {"weights": self.weights.swapaxes(1, 2), "U": self._U.swapaxes(1, 2)}
+
+
+class Projected(OneChannelWithWeights):
     """See `meanfield.families.contrastive.sgd.projected`."""
 
     kept = ("_w", "_state", "escape")
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
-        self._key = stream_key(problem.particles.seed)
-        linear = problem.prior.functions.linear
-        self._pull = linear_pull(problem) if linear else 0.0
-        self._force = 0 if linear else compile_loop(problem.prior.functions.unit_force)
+        self._force = _force_loop(problem)
         self._rows, self._U = np.ascontiguousarray(self._U.T), self._U[:0]
         N = len(self._w)
         self._vector = np.empty(N + N % 2)
@@ -152,16 +238,41 @@ class Projected(WithWeights):
 
     @property
     def weights(self) -> FloatArray:
-        """See `WithWeights.weights`."""
+        """See `OneChannelWithWeights.weights`."""
         return np.asarray(self._state[-1] * self._w)
 
     @property
     def features(self) -> FloatArray:
-        """See `WithWeights.features`."""
+        """See `OneChannelWithWeights.features`."""
         return self._rows.T
 
 
-class Plain(WithWeights):
+class ProjectedChannels(ChannelsWithWeights):
+    """See `meanfield.families.contrastive.sgd.channels.projected`."""
+
+    kept = ("_W", "_gram", "_scales")
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
+        self._force = _force_loop(problem)
+        self._gram, self._scales = start_of_channels.products(self._W, self._U), np.ones((1, training.channels))
+        self._room, self._work = room_for(training), projected_of_channels.work_for(training)
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        projected_of_channels.projected_steps(
+            self._training, self._outputs, self._pull, self._force, self._problem.prior.strength, self._key,
+            self._replica, first, steps, self._W, self._U, self._gram, self._scales, self.reached,
+            self._room, self._work,
+        )  # fmt: skip
+
+    @property
+    def weights(self) -> FloatArray:
+        """See `ChannelsWithWeights.weights`."""
+        return np.asarray(self._scales[:, :, None] * self._W)
+
+
+class Plain(OneChannelWithWeights):
     """Plain SGD (see `sgd.plain`). Its generators are NumPy's: nothing random is shared with the other two."""
 
     kept = ("_w", "_generators", "escape")
@@ -169,48 +280,63 @@ class Plain(WithWeights):
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
         self._force = compile_scalar(problem.prior.functions.unit_force)
-        streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
-        # One stream for each kind of draw, so that none depends on how another is cut into calls.
-        self._generators = [replica_generator(problem.particles.seed, self._replica, stream) for stream in streams]
+        self._generators = generators_of(problem, self._replica)
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
-        training, prior = self._training, self._problem.prior
-        value, derivative = self._problem.model.activation_functions.addresses
-        piece = max(1, DRAWN_AT_ONCE // (training.batch_size * len(self._problem.features)))
-        for start in range(first, first + steps, piece):
-            hidden = self._draw_hidden(min(piece, first + steps - start))
+        for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
             self.reached[0] = sgd_steps(
-                self._w, self._U, hidden, self._generators[0], value, derivative, self._force,
-                prior.strength, training.learning_rate, training.centering, training.noise_factor, self._outputs,
-                start, self._level, self.escape,
+                self._training, self._outputs, self._problem.model.activation_functions.addresses, self._force,
+                self._problem.prior.strength, self._generators[0], hidden, start, self._level, self._w, self._U,
+                self.escape,
             )  # fmt: skip
             if self.reached[0] < start + len(hidden):
                 return
 
-    def _draw_hidden(self, steps: int) -> FloatArray:
-        size, laws = (steps, self._training.batch_size), self._problem.hidden_laws
-        return np.concatenate(
-            [law.sample(rng, size) for law, rng in zip(laws, self._generators[1:], strict=True)], axis=2
-        )
+
+class PlainChannels(ChannelsWithWeights):
+    """Plain SGD of several channels (see `sgd.channels.plain`), with NumPy's generators as for one channel."""
+
+    kept = ("_W", "_generators")
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(problem, training, outputs, replicas)
+        self._force = compile_scalar(problem.prior.functions.unit_force)
+        self._generators = generators_of(problem, self._replica)
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
+            plain_steps(
+                self._training, self._outputs, self._force, self._problem.prior.strength, self._generators[0],
+                hidden[None], start, self._W, self._U, self.reached,
+            )  # fmt: skip
 
 
 def linear_pull(problem: Problem) -> float:
-    """Linear force phi(w)/w with its strength, for linear phi."""
-    return problem.prior.strength * float(problem.prior.functions.unit_force(1.0))
+    """Linear force phi(w)/w with its strength; 0 for a phi that is not linear."""
+    prior = problem.prior
+    return prior.strength * float(prior.functions.unit_force(1.0)) if prior.functions.linear else 0.0
 
 
-STEPPERS: dict[str, type[Chain] | type[Projected] | type[Plain]] = {
-    "plain": Plain,
-    "projected": Projected,
-    "chain": Chain,
+def _force_loop(problem: Problem) -> int:
+    """Address of the loop of phi of unit strength; 0 if phi is linear."""
+    functions = problem.prior.functions
+    return 0 if functions.linear else compile_loop(functions.unit_force)
+
+
+STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected, "chain": Chain}
+"""Classes of steppers of one channel by their names in problem files."""
+
+CHANNEL_STEPPERS: dict[str, type[SeveralChannels]] = {
+    "plain": PlainChannels,
+    "projected": ProjectedChannels,
+    "chain": ChannelChain,
 }
-"""Classes of steppers by their names in problem files."""
+"""Classes of steppers of several channels by their names in problem files."""
 
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
-    """Function that makes steppers by one of `STEPPERS`; preparing what they share may take seconds."""
-    # Only population centring needs the limit's averages: other SGD goes on where they are hard or do not exist.
-    population = problem.model.centering == "population"
-    outputs = Closure(problem).mean_outputs if population else no_mean_outputs()
-    return partial(STEPPERS[method], problem, training_of(problem), outputs)
+    """Function that makes the steppers of a method; preparing what they share may take seconds."""
+    steppers = CHANNEL_STEPPERS if problem.model.channels > 1 else STEPPERS
+    return partial(steppers[method], problem, training_of(problem), outputs_of(problem))

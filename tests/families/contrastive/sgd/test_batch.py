@@ -6,7 +6,8 @@ import pytest
 
 from meanfield.contrastive import Problem
 from meanfield.ensembles.streams import stream_key
-from meanfield.families.contrastive.sgd.batch import add_batch, draw_numbers, numbers_for, room_for, training_of
+from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, room_for
+from meanfield.families.contrastive.sgd.training import draw_numbers, training_of
 
 Q = np.array([0.6, -0.3])
 S = np.sqrt(1 - Q @ Q)

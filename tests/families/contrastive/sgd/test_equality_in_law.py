@@ -24,12 +24,12 @@ import pytest
 
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.sgd.batch import training_of
 from meanfield.families.contrastive.sgd.escape import escape_level
 from meanfield.families.contrastive.sgd.plain import sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import draw_features, draw_weights
 from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
+from meanfield.families.contrastive.sgd.training import training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from tests.example_problems import feature, features, gaussian, make_problem
@@ -226,7 +226,7 @@ def crowd(problem):
     """
     training, outputs = training_of(problem), Closure(problem).mean_outputs
     prior, N = problem.prior, problem.particles.dimension
-    value, derivative = problem.model.activation_functions.addresses
+    addresses = problem.model.activation_functions.addresses
     start = np.random.default_rng(20)
     U = draw_features(problem, start)
     w = np.tile(draw_weights(problem, U, start), (CROWD, 1))
@@ -240,8 +240,7 @@ def crowd(problem):
             shape = CROWD, 1, problem.model.batch_size
             hidden = np.concatenate([law.sample(rng, shape) for law in problem.hidden_laws], axis=3)
             plain_crowd(
-                w, U, hidden, rng, value, derivative, scalar, prior.strength, training.learning_rate,
-                training.centering, training.noise_factor, outputs, step, level, escape,
+                training, outputs, addresses, scalar, prior.strength, rng, hidden, step, level, w, U, escape,
             )  # fmt: skip
         else:
             pull = linear_pull(problem) if linear else 0.0
@@ -268,13 +267,11 @@ def crowd(problem):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def plain_crowd(
-    w, U, hidden, rng, value, derivative, force, strength, rate, centering, noise, outputs, step, level, escape
-):
+def plain_crowd(training, outputs, addresses, force, strength, rng, hidden, step, level, w, U, escape):
     for i in range(len(w)):
         call(
-            sgd_steps, w[i], U, hidden[i], rng, value, derivative, force, strength, rate, centering, noise, outputs,
-            step, level, escape[i : i + 1],
+            sgd_steps, training, outputs, addresses, force, strength, rng, hidden[i], step, level, w[i], U,
+            escape[i : i + 1],
         )  # fmt: skip
 
 

@@ -19,14 +19,12 @@ import numpy as np
 import pytest
 
 from meanfield.ensembles.streams import stream_key
-from meanfield.families.contrastive.channels.sgd import chain, plain, projected
-from meanfield.families.contrastive.channels.sgd.batch import room_for
-from meanfield.families.contrastive.channels.sgd.start import draw_coordinates, draw_weights
-from meanfield.families.contrastive.channels.sgd.steppers import products
-from meanfield.families.contrastive.channels.sgd.training import channel_outputs, training_of
+from meanfield.families.contrastive.sgd.channels import chain, plain, projected
+from meanfield.families.contrastive.sgd.channels.batch import room_for
+from meanfield.families.contrastive.sgd.channels.start import draw_coordinates, draw_weights, products
 from meanfield.families.contrastive.sgd.start import draw_features
-from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
-from meanfield.families.contrastive.sgd.steppers import prepare_steppers as of_one_channel
+from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull, prepare_steppers
+from meanfield.families.contrastive.sgd.training import outputs_of, training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from tests.example_problems import gaussian, make_problem
 from tests.oracles.p_values import same_law
@@ -133,7 +131,7 @@ class Run(NamedTuple):
 
 def crowd(problem, method, change=lambda training: training):
     """Many replicas from the same start, or from random ones; `change` alters what compiled steps know."""
-    training, outputs, settings = change(training_of(problem)), channel_outputs(problem), problem.particles
+    training, outputs, settings = change(training_of(problem)), outputs_of(problem), problem.particles
     N, d2, prior, linear = settings.dimension, problem.model.channels, problem.prior, problem.prior.functions.linear
     key, reached, start = stream_key(settings.seed), np.zeros(CROWD, np.int64), np.random.default_rng(20)
     pull, room, rng = linear_pull(problem) if linear else 0.0, room_for(training), np.random.default_rng(settings.seed)
@@ -272,7 +270,7 @@ def test_without_a_penalty_each_channel_is_a_network_of_its_own():
             f"features = [{{ hidden = {SKEWED}, initial_overlap = {starts[0]} }}, "
             f"{{ hidden = {gaussian(2.0)}, initial_overlap = {starts[1]} }}]",
         )
-        stepper, q = of_one_channel(alone, "chain")(range(CROWD)), []
+        stepper, q = prepare_steppers(alone, "chain")(range(CROWD)), []
         assert isinstance(stepper, STEPPERS["chain"])
         for step in range(STEPS):
             stepper.advance(step, 1)

@@ -10,11 +10,11 @@ from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.ensembles.memory import predicted_memory
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.sgd.start import draw_coordinates, draw_weights
-from meanfield.families.contrastive.channels.sgd.steppers import STEPPERS
 from meanfield.families.contrastive.reductions import arrangement
+from meanfield.families.contrastive.sgd.channels.start import draw_coordinates, draw_weights
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd, simulation_of
 from meanfield.families.contrastive.sgd.start import draw_features
+from meanfield.families.contrastive.sgd.steppers import CHANNEL_STEPPERS
 from meanfield.results.checks import check
 from tests.families.contrastive.channels.problems import standard
 from tests.families.contrastive.sgd.test_checkpoint import Interrupting, in_short_calls
@@ -138,7 +138,7 @@ def test_numbers_do_not_depend_on_threads_or_interruptions(method, tmp_path, mon
     assert simulate_sgd(problem, workers=3).drop_attrs().identical(whole)
     in_short_calls(monkeypatch)
     with monkeypatch.context() as patched:
-        Interrupting(patched, STEPPERS[method], calls=4)
+        Interrupting(patched, CHANNEL_STEPPERS[method], calls=4)
         part = simulate_sgd(problem, workers=1, record=Checkpoint(tmp_path / "run"))
     assert part.status == "interrupted"
     rest = simulate_sgd(problem, workers=2, record=Checkpoint(tmp_path / "run"))

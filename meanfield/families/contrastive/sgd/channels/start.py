@@ -50,6 +50,20 @@ def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
     return W
 
 
+def products(W: FloatArray, U: FloatArray) -> FloatArray:
+    """Products of features and weights divided by N, shape (replicas, d1 + d2, d1 + d2).
+
+    Parameters
+    ----------
+    W : ndarray, shape (replicas, d2, N)
+    U : ndarray, shape (replicas, d1, N)
+    """
+    rows = np.concatenate([U, W], axis=1)
+    gram = rows @ rows.swapaxes(1, 2) / W.shape[2]
+    gram[:, : U.shape[1], : U.shape[1]] = np.eye(U.shape[1])  # to rounding
+    return np.asarray(gram)
+
+
 def draw_coordinates(problem: Problem, key: FloatArray, replicas: range) -> FloatArray:
     """Coordinates of the channels, shape (replicas, d2, d1 + d2), without any vector of N numbers."""
     d1, d2 = len(problem.features), problem.model.channels

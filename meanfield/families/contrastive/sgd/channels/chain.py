@@ -13,9 +13,8 @@ import math
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
-from meanfield.families.contrastive.channels.sgd.batch import add_batch, find_means, first_slot
-from meanfield.families.contrastive.channels.sgd.training import Training
-from meanfield.families.contrastive.sgd.batch import draw_numbers, steps_together
+from meanfield.families.contrastive.sgd.channels.batch import add_batch, find_means
+from meanfield.families.contrastive.sgd.training import Training, draw_numbers, first_slot, steps_together
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.sgd.training import Training
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.batch import BATCH, BUFFERED, POPULATION
 from meanfield.families.contrastive.sgd.draws import draw_hidden
+from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, first_slot
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
@@ -91,12 +90,6 @@ def room_for(training: Training) -> Room:
         np.empty((d2, d1 + d2)),
         np.empty((d2, d2)),
     )
-
-
-@numba.njit(inline="always", error_model="numpy")
-def first_slot(training, step):  # type: ignore[no-untyped-def]
-    """First of the slots for rejections that belong to a step: one per group and sample, and one per channel."""
-    return step * (training.batch_size * training.hidden.box.size + training.channels)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
-from meanfield.families.contrastive.channels.sgd.batch import add_batch, find_means
-from meanfield.families.contrastive.channels.sgd.training import Training
-from meanfield.families.contrastive.sgd.batch import draw_numbers, steps_together
+from meanfield.families.contrastive.sgd.channels.batch import add_batch, find_means
 from meanfield.families.contrastive.sgd.projected import BLOCK
+from meanfield.families.contrastive.sgd.training import Training, draw_numbers, steps_together
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call

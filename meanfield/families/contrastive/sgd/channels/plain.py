@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.batch import BATCH, POPULATION
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
