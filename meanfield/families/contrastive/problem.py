@@ -142,7 +142,8 @@ class Problem(BaseProblem):
         """Leave the scheme of a density to the method where there are several channels, unless the file says it."""
         if not isinstance(data, dict):
             return data
-        model, settings = data.get("model"), data.get("density", {})
+        model = data.get("model")
+        settings = data.get("density", {})
         channels = model.get("channels", 1) if isinstance(model, dict) else getattr(model, "channels", 1)
         several = isinstance(channels, int) and channels > 1
         if several and isinstance(settings, dict) and settings.get("scheme") is None:

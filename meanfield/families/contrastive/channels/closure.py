@@ -212,7 +212,9 @@ class ChannelClosure:
 
         A rule that changes too much in one state is not tried in the others.
         """
-        states, self.error, self.compared = self.states(collapsed), np.inf, None
+        states = self.states(collapsed)
+        self.error = np.inf
+        self.compared = None
         vectors: list[Vector] = []
 
         @cache
@@ -247,7 +249,9 @@ class ChannelClosure:
         """Copy of the closure with other averages, which take no random batches of their own."""
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
-        closure.randomisations, closure.compared, closure._vector = [], None, vector
+        closure.randomisations = []
+        closure.compared = None
+        closure._vector = vector
         return closure
 
     def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:

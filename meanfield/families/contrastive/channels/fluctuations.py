@@ -155,7 +155,10 @@ class StepCovariance:
     """
 
     def __init__(self, problem: Problem, law: OneSample, rule: Rule | PanelRule, linear: bool = False) -> None:
-        self._model, self._law, self._rule, self._linear = problem.model, law, rule, linear
+        self._model = problem.model
+        self._law = law
+        self._rule = rule
+        self._linear = linear
         self._strength = problem.decorrelation_strength
         self._d1, self._d2 = len(problem.features), problem.model.channels
         channels = range(self._d2)
@@ -219,7 +222,9 @@ class StepCovariance:
         return gains * s[:, :, None]
 
     def _covariance(self, nodes: SampleNodes, q: FloatArray, M: FloatArray) -> tuple[FloatArray, FloatArray]:
-        m, basis, weight = self._model.batch_size, self._monomials, nodes.weight
+        m = self._model.batch_size
+        basis = self._monomials
+        weight = nodes.weight
         monomials = np.array([np.prod(nodes.products.T ** np.array(e), axis=1) for e in basis.all])
         one = monomials @ weight
         others = basis.of_sums(one, m - 1)
@@ -241,7 +246,9 @@ class StepCovariance:
     def _functions(self, nodes: SampleNodes, q: FloatArray, M: FloatArray) -> FloatArray:
         """Functions h of the packed overlaps as polynomials in the sums, shape (unknowns, monomials, n)."""
         tau, m, d1, d2 = self._model.learning_rate, self._model.batch_size, self._d1, self._d2
-        law, gains, size = self._law, nodes.gains, 1 + len(self._pairs)
+        law = self._law
+        gains = nodes.gains
+        size = 1 + len(self._pairs)
         twice = 2.0 / law.views
         factors = 1.0 + law.noise if law.views == 2 else np.array([[(1.0 + law.noise).sum()]])
         terms, count = len(self._monomials.low), nodes.weight.size

@@ -39,7 +39,8 @@ class PanelRule(NamedTuple):
 
     def at(self, law: OneSample, q: FloatArray, M: FloatArray) -> Rule:
         """Rule for the normal variables at these overlaps."""
-        targets, parts = law.views * q.shape[1], []
+        targets = law.views * q.shape[1]
+        parts = []
         for a in range(law.probability.size):
             factor, mean = covariance_factor(law, a, q, M)[:targets], means_of(law, a, q)[:targets]
             parts.append(_nodes_between_kinks(self.nodes, self.weights, self.kinks, factor, mean))

@@ -22,9 +22,6 @@ from meanfield.typing import FloatArray
 TRAPEZOIDS = (16, 24, 32, 48, 64, 96, 128)
 """Nodes per direction of the trapezoidal rules."""
 
-BETWEEN_KINKS = (8, 10, 12, 16)
-"""Nodes of a panel between kinks."""
-
 SOBOL = (2**11, 2**13, 2**15)
 """Numbers of Sobol points, for more directions than tensor products resolve."""
 
@@ -52,7 +49,8 @@ def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
     power = max(2.0, 8 * growth - 2 if squares else 4 * growth - 2, 2 * growth)
     parts = [law.components(moments * power) for law in problem.hidden_laws]
     v11, v12, v22 = noise_of(problem)
-    V, d2 = np.array([[v11, v12], [v12, v22]]), problem.model.channels
+    V = np.array([[v11, v12], [v12, v22]])
+    d2 = problem.model.channels
     views = 2 if V.any() else 1
     # Both views have the same noise, up to rounding.
     directions = d2 if np.ptp(V) <= 1e-12 * np.abs(V).max() else 2 * d2
@@ -78,9 +76,10 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
     Between the kinks of the activation there are Gauss-Legendre panels, where they fit. Else tensor products come
     first, then scrambled Sobol points where finer tensor products take too many nodes.
     """
-    most, directions = MOST_NODES // law.probability.size, law.directions
-    if kinks and (6 * BETWEEN_KINKS[-1]) ** directions <= most:  # six panels in a direction, as usual
-        for count in BETWEEN_KINKS:
+    most = MOST_NODES // law.probability.size
+    directions = law.directions
+    if kinks and (6 * 16) ** directions <= most:  # usually six panels in a direction, each with up to 16 nodes
+        for count in (8, 10, 12, 16):
             x, weight = np.polynomial.legendre.leggauss(count)
             yield PanelRule(x, weight, np.array(kinks))
         return

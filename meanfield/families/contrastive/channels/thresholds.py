@@ -146,7 +146,8 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     InputError
         If there are not two channels, no such feature, or averages take random batches.
     """
-    field, d1 = _field_of_two(problem), len(problem.features)
+    field = _field_of_two(problem)
+    d1 = len(problem.features)
     as_whole(feature, "feature", f"must be 0 to {d1 - 1}", least=0, most=d1 - 1)
 
     def state(x: float) -> FloatArray:
@@ -160,14 +161,16 @@ def collapsed_state(problem: Problem, feature: int = 0) -> CollapsedState | None
     x = _largest_rest(rate)
     if x is None:
         return None
-    at, rest = state(x), 1.0 - x * x
+    at = state(x)
+    rest = 1.0 - x * x
     apart = np.zeros(len(at))
     apart[-1] = -1.0
     near, far = (-field(at + h * apart)[-1] / h for h in (DIFFERENCE_STEP * rest, 2 * DIFFERENCE_STEP * rest))
     rates = np.full(d1, np.nan)
     for f in range(d1):
         if f != feature:
-            h, split = DIFFERENCE_STEP * rest, np.zeros(len(at))
+            h = DIFFERENCE_STEP * rest
+            split = np.zeros(len(at))
             split[2 * f], split[2 * f + 1] = h, -h
             velocity = field(at + split) - field(at - split)
             rates[f] = (velocity[2 * f] - velocity[2 * f + 1]) / (4 * h)
@@ -263,7 +266,8 @@ def _crossing(fastest: Callable[[float], float], what: str) -> float:
 
 
 def _searched(fastest: Callable[[float], float], what: str) -> float:
-    low, below = 0.0, fastest(0.0)
+    low = 0.0
+    below = fastest(0.0)
     if np.isnan(below):
         raise InputError(
             f"decorrelation.strength: {what} does not exist without a penalty; raise the moments of features"

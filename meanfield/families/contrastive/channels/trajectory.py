@@ -172,7 +172,8 @@ def _covariance(
     closure: ChannelClosure, path: Path, times: FloatArray, values: FloatArray
 ) -> tuple[dict[str, FloatArray], bool]:
     """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
-    field, reached = OverlapField(closure), times[np.isfinite(values).all(axis=1)]
+    field = OverlapField(closure)
+    reached = times[np.isfinite(values).all(axis=1)]
     try:
         with one_thread():
             step = step_covariance_of(closure)

@@ -244,7 +244,8 @@ class Closure:
 
     def _check(self) -> None:
         """Refuse a law for which the sums of hidden variables are not resolved."""
-        change, given = 0.0, self.expectation
+        change = 0.0
+        given = self.expectation
         finer = given._replace(mixture=given.mixture._replace(fineness=2.0))
         size = self._shape[0]
         for radius in (0.5, 0.9, 0.9999):  # values of |q|
@@ -280,7 +281,8 @@ def _few_values(law: Components, power: float) -> Components:
     probability, mean, variance = law
     if mean.shape[1] != 1 or np.any(variance):
         return law
-    likely, count = probability > 0.0, int(power) // 2 + 1
+    likely = probability > 0.0
+    count = int(power) // 2 + 1
     values, place = np.unique(mean[likely, 0], return_inverse=True)
     if count >= len(values):
         return law

@@ -20,9 +20,6 @@ from meanfield.families.contrastive.closures.fewer_points import LOG_WIDTH
 from meanfield.numerics.piecewise import NODES, ORDER, TO_COEFFICIENTS, WEIGHTS, Table
 from meanfield.typing import FloatArray, IntArray
 
-SHARED_RANGE = 8.0
-"""Width of the range of centres that share a rule, in units of the power of two next to their deviations."""
-
 LAST_EXPONENT = 700.0
 """Exponent from which on the exponential counts as 1e-304: it must not underflow."""
 
@@ -160,7 +157,7 @@ def _bell(y: FloatArray) -> FloatArray:
 def _alike(centre: FloatArray, deviation: FloatArray) -> Iterator[IntArray]:
     """Indices of Gaussians whose deviations are within a factor of two, and whose centres are close."""
     octave = np.frexp(deviation)[1]
-    place = np.rint(centre / np.ldexp(SHARED_RANGE, octave))
+    place = np.rint(centre / np.ldexp(8.0, octave))  # centres in a range of eight deviations share a rule
     order = np.lexsort((octave, place))
     changes = (octave[order[1:]] != octave[order[:-1]]) | (place[order[1:]] != place[order[:-1]])
     yield from np.split(order, np.flatnonzero(changes) + 1)

@@ -110,7 +110,8 @@ def mean_outputs(means, q):  # type: ignore[no-untyped-def]
 def _averaged(several, table, q):  # type: ignore[no-untyped-def]
     """Mean outputs from the table, or by quadrature; an argument that is None decides while numba compiles."""
     if several is None:
-        result, angle = np.empty(2), math.asin(min(max(q[0], -1.0), 1.0))
+        result = np.empty(2)
+        angle = math.asin(min(max(q[0], -1.0), 1.0))
         interpolate(table, panel_of(table, angle), angle, result)
         return result[0], result[1]
     rows = call(averages, several.table, several.mixture, q, np.empty((2, 1)))

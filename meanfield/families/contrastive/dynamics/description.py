@@ -42,7 +42,8 @@ def _growth_of_channels(dynamics: xr.Dataset) -> list[str]:
     last = f"shares are of {starts} random starts; no search can prove that it has found all fixed points"
     if "uninformed_channel_rate" not in dynamics:
         return ["where nothing is learnt overlaps do not grow by themselves: they are driven, or features mix", last]
-    rates, given = dynamics["uninformed_channel_rate"].values[:, 0], dynamics["conditional_rate"].values
+    rates = dynamics["uninformed_channel_rate"].values[:, 0]
+    given = dynamics["conditional_rate"].values
     lines = [f"growth rates where no channel has learnt: {', '.join(f'{value:.4g}' for value in rates)}"]
     for learnt in range(len(rates)):
         others = ", ".join(f"{value:.4g} of feature {f + 1}" for f, value in enumerate(given[:, learnt]) if f != learnt)

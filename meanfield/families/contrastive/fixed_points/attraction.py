@@ -27,9 +27,6 @@ TOLERANCE = Tolerance(relative=0.0, absolute=1e-6)
 """Tolerance of a step of q, which decides on which side of a border a path goes: far below the width of a cell of a
 portrait."""
 
-FIRST_STEP = 0.01
-"""Length of the first step, and the least speed for which it holds, relative to the size of the field."""
-
 
 @dataclass(frozen=True)
 class Trap:
@@ -60,7 +57,8 @@ def traps(points: FixedPoints) -> list[Trap]:
 
 
 def _trap(points: FixedPoints, number: int) -> Trap | None:
-    centre, d1 = points.points[number].q, points.field.features
+    centre = points.points[number].q
+    d1 = points.field.features
     slope = jacobian_at(points.field, centre)
     metric = solve_continuous_lyapunov(slope.T, -np.eye(d1))
     metric = 0.5 * (metric + metric.T) / np.linalg.norm(metric, 2)
@@ -106,7 +104,8 @@ def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], s
         stands = ~(np.linalg.norm(speed, axis=1) > 1e-9 * size)
         return np.asarray(np.logical_or.reduce([stands, *(trap.holds(q) for trap in sinks)]))
 
-    first_step = FIRST_STEP / np.maximum(np.linalg.norm(velocity(starts), axis=1), FIRST_STEP * size)
+    # The first step has a length of 0.01, or less where the field is below 0.01 of its size.
+    first_step = 0.01 / np.maximum(np.linalg.norm(velocity(starts), axis=1), 0.01 * size)
     paths = follow_paths(velocity, starts, TOLERANCE, first_step=first_step, arrived=arrived, most_steps=1000)
     for trap in sinks:
         labels[trap.holds(paths.end)] = trap.number

@@ -150,7 +150,8 @@ def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArra
     outside = values[~((values >= limits[0]) & (values <= limits[1]))]
     if outside.size:
         raise InputError(f"{key} = {outside[0]:g}: branches go from {limits[0]:g} to {limits[1]:g}; give values there")
-    equations, parts = _FixedPointEquations(problem_of(branches), key, limits), branches_of(branches)
+    equations = _FixedPointEquations(problem_of(branches), key, limits)
+    parts = branches_of(branches)
     return np.array([_best(equations, parts, float(value)) for value in values])
 
 

@@ -18,9 +18,6 @@ from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
-INWARD_STEP = 1e-4
-"""Spacing of the points inside the ball from which Jacobians on the sphere are extrapolated."""
-
 
 @dataclass(frozen=True)
 class FixedPoints:
@@ -80,7 +77,8 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
         return None if found.complete or field.features > 2 else min(2 * fineness, 4)
 
     with field.watched("search for fixed points"):
-        flips, size = sign_symmetries(field), field_size(field)
+        flips = sign_symmetries(field)
+        size = field_size(field)
         return retry(search, 1, finer)
 
 
@@ -103,10 +101,11 @@ def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, 
 
 def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
     """Jacobian db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
+    spacing = 1e-4  # of the points inside
     slope = field.jacobian(q)
-    if np.linalg.norm(q) < 1.0 - INWARD_STEP or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
+    if np.linalg.norm(q) < 1.0 - spacing or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
         return slope
-    near, middle, far = (field.jacobian((1.0 - k * INWARD_STEP) * q) for k in (1, 2, 3))
+    near, middle, far = (field.jacobian((1.0 - k * spacing) * q) for k in (1, 2, 3))
     return 3.0 * near - 3.0 * middle + far
 
 

@@ -27,12 +27,6 @@ SADDLE_DISTANCE = 1e-4
 TOLERANCE = Tolerance(relative=1e-8, absolute=1e-10)
 """Tolerance of a step of a separatrix: far below what a figure shows."""
 
-NULLCLINE_CELLS = 200
-"""Number of cells along the radius and along a right angle, at whose edges nullclines are searched."""
-
-AXIS_DISTANCE = 1e-3
-"""Distance of the cells, in angles, from axes that are nullclines as a whole."""
-
 OUTSIDE = -2
 """Label of grid points outside the disc."""
 
@@ -272,12 +266,10 @@ def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
     list of ndarray, shape (n, 2)
         Points for each component.
     """
-    angle = np.linspace(AXIS_DISTANCE, 0.5 * np.pi, NULLCLINE_CELLS + 1)
-    turn = (
-        np.linspace(AXIS_DISTANCE, 0.5 * np.pi - AXIS_DISTANCE, NULLCLINE_CELLS + 1)
-        if quadrant
-        else np.linspace(0, 2 * np.pi, 4 * NULLCLINE_CELLS + 1)
-    )
+    cells = 200  # along the radius and along a right angle
+    apart = 1e-3  # angle between the cells and axes that are nullclines as a whole
+    angle = np.linspace(apart, 0.5 * np.pi, cells + 1)
+    turn = np.linspace(apart, 0.5 * np.pi - apart, cells + 1) if quadrant else np.linspace(0, 2 * np.pi, 4 * cells + 1)
     mesh = np.meshgrid((1.0 - 2e-16) * np.sin(angle), turn, indexing="ij")
     q = np.stack([mesh[0] * np.cos(mesh[1]), mesh[0] * np.sin(mesh[1])], axis=-1)
     values = table(q.reshape(-1, 2)).reshape(q.shape)

@@ -22,9 +22,6 @@ from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.continuation import ball_starts, find_roots, newton
 from meanfield.typing import FloatArray
 
-SMALLEST_OVERLAPS = (1e-6, 1e-5, 1e-4, 1e-3)
-"""Smallest positive overlaps of the search, for a root that has just left 0."""
-
 TANGENCY_TOLERANCE = 1e-11
 """Largest |f| at an extremum that counts as a double root."""
 
@@ -98,7 +95,9 @@ class Face:
     """
 
     def __init__(self, field: VectorField, kept: tuple[int, ...], size: float) -> None:
-        self._field, self._kept, self._size = field, list(kept), size
+        self._field = field
+        self._kept = list(kept)
+        self._size = size
 
     def embedded(self, x: FloatArray) -> FloatArray:
         """Points of the face as points of the ball, shape (..., d1)."""
@@ -245,7 +244,8 @@ def _line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, po
         Number of points on (0, 1] at which signs are compared, evenly spaced in arcsin q.
     """
     angle = np.linspace(0.0, 0.5 * np.pi, points + 1)[1:]
-    q = np.concatenate([SMALLEST_OVERLAPS, np.sin(angle[np.sin(angle) > SMALLEST_OVERLAPS[-1]])])
+    smallest = (1e-6, 1e-5, 1e-4, 1e-3)  # for a root that has just left 0
+    q = np.concatenate([smallest, np.sin(angle[np.sin(angle) > smallest[-1]])])
     q = np.minimum(q, 1.0) if positive else np.concatenate([-q[::-1], q])
 
     def reduced(q: FloatArray) -> FloatArray:

@@ -103,7 +103,8 @@ class StepNoise:
         AA += (self._own @ second[:, 0]) * (np.eye(d1) - np.outer(q, q))
         AB = np.convolve(ALPHA_PLUS_BETA, length) @ third[:, of_x]
         BB = np.convolve(length, length) @ fourth[:, 0]
-        tau, shrinking = self._tau, 0.5 * self._tau**2 / self._m * q
+        tau = self._tau
+        shrinking = 0.5 * self._tau**2 / self._m * q
         mean = tau * A - shrinking * B
         mixed = tau * np.outer(AB, shrinking)
         square = tau**2 * AA - mixed - mixed.T + np.outer(shrinking, shrinking) * BB

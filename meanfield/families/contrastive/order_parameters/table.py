@@ -20,9 +20,6 @@ Function = Callable[[FloatArray], FloatArray]
 MOST_FEATURES = 2
 """Largest number of features of a table."""
 
-MOST_NODES = 49
-"""Largest number of nodes along the radius and along a right angle, those of the first table among them."""
-
 TABLE_TOLERANCE = 1e-5
 """Largest error of a table, relative to the largest value."""
 
@@ -84,7 +81,7 @@ class BallTable:
         retry(
             fill,
             25,  # nodes of the first table along the radius and along a right angle
-            lambda nodes, _: None if self.error <= TABLE_TOLERANCE else min(2 * nodes - 1, MOST_NODES),
+            lambda nodes, _: None if self.error <= TABLE_TOLERANCE else min(2 * nodes - 1, 49),
         )
 
     def __call__(self, q: FloatArray) -> FloatArray:

@@ -22,17 +22,6 @@ from meanfield.typing import FloatArray
 TOLERANCE = Tolerance(relative=1e-6, absolute=1e-9)
 """Tolerance of a step of q: a tenth of the error of the table that the drift is taken from."""
 
-TAKE_OFF_RADIUS = 0.01
-"""Norm |q| at which paths begin; the linear regime holds there up to its square."""
-
-SETTLED_RATE = 1e-4
-"""Largest |b|/|q| at the end of a path, relative to the fastest growth. Paths that pass a saddle as close as that, and
-would be taken for undecided, have a chance of about 1e-4; they go on."""
-
-SETTLED_DISTANCE = 1e-5
-"""Distance from a stable state, relative to |q|, at which a path is at its end. Where decay is far faster than growth,
-as close to |q| = 1 with little noise, the error of a step keeps b above what `SETTLED_RATE` asks for."""
-
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -79,15 +68,18 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
     """
     start.check_grows()
     since, q = take_off(start, N, amplitudes)
-    rate, drift = float(start.growth_rates[0]), start.drift
+    rate = float(start.growth_rates[0])
+    drift = start.drift
     decay = _fastest_decay(drift, q.shape[1])
 
     def settled(q: FloatArray, speed: FloatArray) -> Flags:
         radius, velocity = np.linalg.norm(q, axis=1), np.linalg.norm(speed, axis=1)
-        slow = velocity < SETTLED_RATE * rate * radius
+        # Paths that pass a saddle so slowly go on, and would be taken for undecided; their chance is about 1e-4.
+        slow = velocity < 1e-4 * rate * radius
         # A stable state may be close.
         distance = _distance_to_rest(drift, q, speed, slow | (velocity < 1e-3 * decay * radius))
-        return np.asarray((slow & np.isfinite(distance)) | (distance < SETTLED_DISTANCE * radius))
+        # Where decay is far faster than growth, as close to |q| = 1, errors of steps keep paths from being slow.
+        return np.asarray((slow & np.isfinite(distance)) | (distance < 1e-5 * radius))
 
     paths = follow_paths(
         drift,
@@ -108,9 +100,10 @@ def _beyond(overlap: float) -> Margin:
 
 
 def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Times, (paths,), and points, (paths, d1), at which linear paths reach |q| = TAKE_OFF_RADIUS."""
+    """Times, (paths,), and points, (paths, d1), at which linear paths reach |q| = 0.01."""
+    radius = 0.01  # the linear regime holds up to its square
     rates = start.growth_rates[: start.growing]
-    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / TAKE_OFF_RADIUS)
+    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / radius)
     # |q| lies between its largest component and sqrt(growing) times that.
     last = -(logs / rates).max(axis=1)
     first = last - 0.5 * np.log(start.growing) / rates[-1]
@@ -118,7 +111,7 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
         middle = 0.5 * (first + last)
         inside = np.exp(2 * (logs + rates * middle[:, None])).sum(axis=1) < 1.0
         first, last = np.where(inside, middle, first), np.where(inside, last, middle)
-    components = np.sign(amplitudes) * TAKE_OFF_RADIUS * np.exp(logs + rates * last[:, None])
+    components = np.sign(amplitudes) * radius * np.exp(logs + rates * last[:, None])
     return last, components @ start.directions[:, : start.growing].T
 
 

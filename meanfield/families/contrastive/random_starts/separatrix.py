@@ -132,7 +132,8 @@ def _trace(
     start: RandomStart, axes: FloatArray, saddle: FloatArray, away: float, least: float, tolerance: float
 ) -> float:
     """Logarithm of K by the stable manifold of the saddle, backward in log q; NaN if it does not lead to q = 0."""
-    field, exponent = start.field, start.growth_rates[1] / start.growth_rates[0]
+    field = start.field
+    exponent = start.growth_rates[1] / start.growth_rates[0]
     values, vectors = np.linalg.eig(field.jacobian(saddle))
     stable = vectors[:, values.real.argmin()].real
     stable *= np.sign(-stable @ saddle) * away
@@ -145,7 +146,8 @@ def _trace(
         return float(logs.max() - np.log(least))
 
     longest = 1e4 / float(start.growth_rates[1])
-    begin, both = np.log(saddle + stable), Tolerance(tolerance, tolerance)
+    begin = np.log(saddle + stable)
+    both = Tolerance(tolerance, tolerance)
     path = solve_ode(backward, begin, (0.0, longest), both, integrator="DOP853", stops=[is_near])
     if path.stopped_by is None:
         return np.nan

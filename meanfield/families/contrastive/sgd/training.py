@@ -75,8 +75,11 @@ class Training(NamedTuple):
 
 def training_of(problem: Problem) -> Training:
     """The training that a problem describes."""
-    model, activation, settings = problem.model, problem.model.activation_functions, problem.decorrelation
-    draws, noise = hidden_draws(problem.hidden_laws), problem.noise_covariance
+    model = problem.model
+    activation = problem.model.activation_functions
+    settings = problem.decorrelation
+    draws = hidden_draws(problem.hidden_laws)
+    noise = problem.noise_covariance
     m, d1, d2 = model.batch_size, len(problem.features), model.channels
     noisy = bool(np.any(noise != 0))
     # Besides hidden variables one channel takes e and two for zeta_l for each sample, and the noise orthogonal to w;

@@ -29,7 +29,8 @@ def why_none(problem: Problem, closure: Closure) -> str:
     -----
     Lambda grows like tau^2/m, and Lambda_c like tau strength. Source: theory.md, section 6.
     """
-    ratio, tau = noise_ratio(problem, closure), problem.model.learning_rate
+    ratio = noise_ratio(problem, closure)
+    tau = problem.model.learning_rate
     if ratio >= 1:
         return "the noise would hold the norm; look where a long run of the density or of SGD goes"
     if ratio == 0:

@@ -77,7 +77,8 @@ def check_several(problem: Problem, backend: str) -> None:
     InputError
         The message says which scheme is.
     """
-    scheme, channels = problem.density.scheme, problem.model.channels
+    scheme = problem.density.scheme
+    channels = problem.model.channels
     if backend != "numba":
         raise InputError(f"backend = '{backend}' with model.channels = {channels}: several channels have 'numba' alone")
     if scheme in ("lagrangian", "eulerian"):

@@ -209,7 +209,9 @@ class Evolution:
         alpha = -self.h * e + drift.slope.T @ v
         beta = self._padded(drift.force @ v)
         changes, steepest = self.h * (frame.S @ e), self.h * np.abs(frame.S).max(axis=1)
-        signs, c, values = np.full(2, -1.0), np.empty(2), [self._first, self._second]
+        signs = np.full(2, -1.0)
+        c = np.empty(2)
+        values = [self._first, self._second]
         for k in range(2):
             # Along a direction that hardly changes a coordinate, the force at the cells takes the place of differences
             # of the potential.
@@ -246,7 +248,10 @@ class Evolution:
         )  # fmt: skip
         rows = sums.reshape(self._blocks, SUMS, self._lanes).transpose(1, 0, 2).reshape(SUMS, -1)[:, : len(self.u)]
         rows = rows * self.h**2
-        mass, x, weight, S = rows[0], rows[1:3].T, self.u_weight, frame.S
+        mass = rows[0]
+        x = rows[1:3].T
+        weight = self.u_weight
+        S = frame.S
         xx = rows[[3, 4, 4, 5]].T.reshape(-1, 2, 2)
         force = self._prior.strength * rows[6:8].T
         force_x = self._prior.strength * rows[8:12].T.reshape(-1, 2, 2)

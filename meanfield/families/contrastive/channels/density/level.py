@@ -53,11 +53,16 @@ class Level:
     """
 
     def __init__(self, closure: ChannelClosure, plan: Plan, factor: int, shown: float | None = None) -> None:
-        self.plan, self.factor, self.cells, self.nodes = plan, factor, plan.cells(factor), plan.nodes
+        self.plan = plan
+        self.factor = factor
+        self.cells = plan.cells(factor)
+        self.nodes = plan.nodes
         self.reach = 0.0
         self._schedule = schedule = plan.schedule.refined(factor)
         self.steps = schedule.total
-        self._closure, self._half_width, self._shown = closure, plan.half_width, shown
+        self._closure = closure
+        self._half_width = plan.half_width
+        self._shown = shown
         outputs, d1 = len(schedule.outputs), len(closure.problem.features)
         self.moments = np.full((outputs, 2 * d1 + 7), np.nan)
         if shown is not None:

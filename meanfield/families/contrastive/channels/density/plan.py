@@ -74,7 +74,8 @@ def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: f
 def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: float = 1.0) -> Plan:
     """Plan of given cells and steps, of which a factor of 1 has half as many."""
     times = closure.problem.time.outputs_at
-    intervals, stop = len(times) - 1, float(times[-1])
+    intervals = len(times) - 1
+    stop = float(times[-1])
     steps = settings.steps or 2 * math.ceil(10.0 * stop * fastest_rate(closure))
     per_output = math.ceil(steps / (2 * intervals))
     schedule = Schedule(times, 1.0, per_output * intervals / stop)
@@ -84,8 +85,10 @@ def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: flo
 
 def fastest_rate(closure: ChannelClosure) -> float:
     """Rate of the dynamics at the start and with channels that have learnt a feature each, and by the prior."""
-    problem, tau = closure.problem, closure.problem.model.learning_rate
-    d1, learnt = len(problem.features), np.zeros((len(problem.features), 2))
+    problem = closure.problem
+    tau = closure.problem.model.learning_rate
+    d1 = len(problem.features)
+    learnt = np.zeros((len(problem.features), 2))
     learnt[np.arange(2) % d1, [0, 1]] = 0.9
     states = [
         (problem.initial_overlap, problem.initial_channel_overlap),
@@ -113,7 +116,8 @@ def check_memory(plan: Plan, factor: int) -> None:
     InputError
         If a level does not fit; the message names the keys to change.
     """
-    needed, free = plan.memory(factor), psutil.virtual_memory().available
+    needed = plan.memory(factor)
+    free = psutil.virtual_memory().available
     if needed > MEMORY_SHARE * free:
         cells, nodes = plan.cells(factor), len(plan.nodes.weight)
         raise InputError(

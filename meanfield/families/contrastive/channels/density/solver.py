@@ -127,7 +127,8 @@ def _by_finite_volumes(problem: Problem) -> Solution:
     closure = ChannelClosure(problem)
     search = Search(closure, settings_of(problem))
     status = search.solve()
-    level, moments = search.shown, search.moments
+    level = search.shown
+    moments = search.moments
     outputs, d1 = len(moments), len(problem.features)
     q, squares, r, mass = np.split(moments, [2 * d1, 2 * d1 + 4, 2 * d1 + 6], axis=1)
     q, raw = q.reshape(outputs, d1, 2), squares.reshape(outputs, 2, 2)

@@ -57,7 +57,9 @@ class Particles:
     def __init__(self, problem: Problem, averages: Averages, sample: FloatArray, matched: bool = True) -> None:
         d1, d2 = len(problem.features), problem.model.channels
         q, M = problem.initial_overlap.reshape(d1, d2), problem.initial_channel_overlap
-        self._problem, self._averages, self._matched = problem, averages, matched
+        self._problem = problem
+        self._averages = averages
+        self._matched = matched
         self._u, self._w = slice(1, 1 + d1), slice(1 + d1, 1 + d1 + d2)
         self._phi, self._normals = slice(1 + d1 + d2, 1 + d1 + 2 * d2), slice(1 + d1 + 2 * d2, None)
         self._rows = np.empty((1 + d1 + 3 * d2, sample.shape[1]))
@@ -73,7 +75,9 @@ class Particles:
 
     def step(self, dt: float, normals: FloatArray) -> bool:
         """Take a step with independent normal numbers, shape (d2, n); false if it is far too long."""
-        rows, ahead, last = self._rows, self._ahead, self._normals.start
+        rows = self._rows
+        ahead = self._ahead
+        last = self._normals.start
         rows[self._normals] = normals
         products = self._products(rows)
         drift, noise = self._drift(products[:last, :last])

@@ -73,8 +73,11 @@ def march(
     matched : bool
     """
     d1, d2 = len(problem.features), problem.model.channels
-    key, outputs, snapshots = stream_key(problem.particles.seed), problem.time.outputs, _snapshots(problem)
-    kept, count = min(size.particles, 2**13), len(averages)
+    key = stream_key(problem.particles.seed)
+    outputs = problem.time.outputs
+    snapshots = _snapshots(problem)
+    kept = min(size.particles, 2**13)
+    count = len(averages)
     samples = [draw_sample(problem, size.particles, key, run) for run in range(count)]
     fine, coarse = (
         [Particles(problem, *given, matched) for given in zip(averages, samples, strict=True)] for _ in range(2)

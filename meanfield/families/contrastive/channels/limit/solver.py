@@ -21,9 +21,6 @@ RUNS = 8
 PILOT = Size(particles=2000, steps=4)
 """Where the search begins: a few hundredths of a second."""
 
-CHANCE_SHARE = 0.7
-"""Share of the tolerance that is left to chance: particles are dearer than steps."""
-
 MOST_STEPS = 2**14
 """Largest number of steps between two output times."""
 
@@ -95,7 +92,8 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
     d1, d2 = len(problem.features), problem.model.channels
     overlaps = _overlaps(problem)
     most = MOST_NUMBERS // (1 + d1 + 3 * d2)
-    size, chance_before = PILOT, np.inf
+    size = PILOT
+    chance_before = np.inf
     while True:
         runs = march(problem, averages, size, f"{RUNS} runs of {size.particles:,} particles")
         longer = Size(size.particles, 2 * size.steps)
@@ -135,11 +133,13 @@ def _overlaps(problem: Problem) -> slice:
 def _next_size(size: Size, tolerance: float, chance: float, steps: float) -> Size:
     """Numbers with which errors should be below what is left of the tolerance."""
     particles, count = size.particles, size.steps
-    if tolerance > 0 and chance > CHANCE_SHARE * tolerance:
+    for_chance = 0.7 * tolerance  # the larger part: particles are dearer than steps
+    for_steps = tolerance - for_chance
+    if tolerance > 0 and chance > for_chance:
         # A spread of 8 runs is right to a quarter, hence 1.3 times the number of particles.
-        particles = int(1.3 * particles * (chance / (CHANCE_SHARE * tolerance)) ** 2)
-    if tolerance > 0 and steps > (1.0 - CHANCE_SHARE) * tolerance:
-        factor = min(max(steps / ((1.0 - CHANCE_SHARE) * tolerance), 1.5), 8)  # as if of order 1
+        particles = int(1.3 * particles * (chance / for_chance) ** 2)
+    if tolerance > 0 and steps > for_steps:
+        factor = min(max(steps / for_steps, 1.5), 8)  # as if of order 1
         count = 2 * int(np.ceil(0.5 * factor * count))
     return Size(particles, count)
 

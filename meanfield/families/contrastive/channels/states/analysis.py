@@ -80,7 +80,8 @@ def channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Sol
 
 def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:
     """Growth rates from nothing, if nothing learnt is a state at rest that each feature leaves by itself."""
-    nothing, learnt = np.zeros(field.unknowns), field.features * field.channels
+    nothing = np.zeros(field.unknowns)
+    learnt = field.features * field.channels
     slope = field.jacobian(nothing)[:learnt, :learnt]
     coupling = np.abs(slope - np.diag(np.diag(slope))).max()
     if max(np.abs(field(nothing)[:learnt]).max(), coupling) > field.resolution:

@@ -73,7 +73,8 @@ class ChannelBranches(CachedEquations[Coincidence]):
 
     def variables(self, x: FloatArray, p: float) -> dict[str, Any] | None:
         """The variables of the state at a root; None at the border, where channels coincide after all."""
-        space, found = self.at(p), ChannelStates(self._fields(p), self._symmetries)
+        space = self.at(p)
+        found = ChannelStates(self._fields(p), self._symmetries)
         if not space.room(x) > 1.0 - COINCIDING:
             return None
         found.add(space.embedded(x))

@@ -51,7 +51,8 @@ class SmoothField(OverlapField):
             )
         super().__init__(closure)
         self.features, self.channels = len(problem.features), problem.model.channels
-        self._size, self._has_kinks = size, bool(problem.model.activation_functions.kinks)
+        self._size = size
+        self._has_kinks = bool(problem.model.activation_functions.kinks)
 
     @cached_property
     def size(self) -> float:

@@ -193,7 +193,8 @@ def find_channel_states(
     -----
     Source: several_channels.md, section 6.
     """
-    found, rng = ChannelStates(velocity), np.random.default_rng(seed)
+    found = ChannelStates(velocity)
+    rng = np.random.default_rng(seed)
     reached: list[int | None] = []
     limit: list[int | None] = []
     with progress_bar(2 * starts + 1, "fixed points", "start") as bar:

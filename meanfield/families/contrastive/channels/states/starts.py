@@ -11,12 +11,6 @@ from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.numerics.continuation import directions
 from meanfield.typing import FloatArray
 
-RADII = (0.97, 0.75)
-"""Lengths |q_k| of the simple arrangements."""
-
-MOST_ARRANGEMENTS = 150
-"""Largest number of arrangements at each length; of more, a part is drawn with a fixed seed."""
-
 
 def random_state(field: SmoothField, rng: np.random.Generator) -> FloatArray:
     """Overlaps of channels that are uniform on the unit sphere in d1 + d2 dimensions, d1 of them features."""
@@ -54,12 +48,14 @@ def arrangements(features: int, channels: int) -> Iterator[FloatArray]:
     """
     columns = [np.zeros(features), *_half(directions(features)), *_half(_tilted(features))]
     chosen = list(combinations_with_replacement(range(len(columns)), channels))
-    if len(chosen) > MOST_ARRANGEMENTS:
-        kept = np.random.default_rng(0).choice(len(chosen), MOST_ARRANGEMENTS, replace=False)
+    most = 150
+    if len(chosen) > most:  # a part of them, by a fixed seed
+        kept = np.random.default_rng(0).choice(len(chosen), most, replace=False)
         chosen = [chosen[i] for i in np.sort(kept)]
-    for radius in RADII:
+    longest, shorter = 0.97, 0.75  # lengths |q_k|
+    for radius in (longest, shorter):
         for numbers in chosen:
-            if radius == RADII[0] or any(numbers):
+            if radius == longest or any(numbers):
                 yield radius * np.transpose([columns[i] for i in numbers])
 
 

@@ -17,9 +17,6 @@ from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.starts import random_state
 from meanfield.typing import FloatArray
 
-ANGLE = 0.6
-"""Angle of the rotation of features that is tested."""
-
 ZERO = 1e-10
 """Size of an overlap below which it is rounding."""
 
@@ -143,7 +140,8 @@ class Symmetries:
     def _rotates(self, f: int, g: int) -> bool:
         """Whether two features may be rotated into each other."""
         turn = np.eye(self._d1)
-        turn[np.ix_([f, g], [f, g])] = [[np.cos(ANGLE), np.sin(ANGLE)], [-np.sin(ANGLE), np.cos(ANGLE)]]
+        cos, sin = np.cos(0.6), np.sin(0.6)  # an angle of no special value
+        turn[np.ix_([f, g], [f, g])] = [[cos, sin], [-sin, cos]]
 
         def turned(x: FloatArray) -> FloatArray:
             q, M = self._field.unpacked(x)
