@@ -9,6 +9,8 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+import meanfield
+
 _BAR = re.compile(r"(`[^`]*`)|\|")
 _SECTION = re.compile(r"theory\.md, section (\d)")
 
@@ -21,8 +23,9 @@ def translate(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
 
 
 def module_of_source(app: Sphinx, module: str, name: str) -> str | None:
-    """The module with the source of a public function, which `meanfield` wraps; None for anything else."""
-    found = getattr(import_module(module), name, None) if module == "meanfield" else None
+    """The module with the source of a public function, which `meanfield` or a namespace of it wraps, or None."""
+    faces = ("meanfield", *(f"meanfield.{name}" for name in (*meanfield.NAMESPACES, "extend")))
+    found = getattr(import_module(module), name, None) if module in faces else None
     return None if found is None else unwrap(found).__module__
 
 

@@ -31,7 +31,8 @@ def load_problem(path: str | Path) -> Problem:
     Returns
     -------
     Problem
-        Of the class of the family that the file names, such as `meanfield.contrastive.Problem` if it names none.
+        Of the class of the family that the file names, or `meanfield.contrastive.Problem` if it names none. To a type
+        checker `isinstance` says which keys there are.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
     Returns
     -------
     Problem
-        Of the class of the family that the text names, such as `meanfield.contrastive.Problem` if it names none.
+        Of the class of the family that the text names, or `meanfield.contrastive.Problem` if it names none.
 
     Raises
     ------
