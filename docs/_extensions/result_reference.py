@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pieces import code, plain, table
 
+from meanfield.methods import VERBS
 from meanfield.problems.family import Family
 from meanfield.problems.known_families import DEFAULT, families
 from meanfield.problems.variable import Variable
@@ -50,9 +51,16 @@ def section(family: Family, kind: str) -> str:
     if kind == "sweep":
         rows += [row(family, kind, name, "if it is asked for") for name in kept_by_sweeps(family)]
     title = declared.title[0].upper() + declared.title[1:]
-    made = f" Made by {{py:obj}}`meanfield.{declared.made_by}`." if declared.made_by else ""
+    made = f" Made by {{py:obj}}`meanfield.{name}`." if (name := maker(family, kind)) else ""
     head = f"({anchor(family, kind)})=\n### {title}\n\nThe attribute `method` is {code(kind)}.{made}"
     return f"{head}\n\n{table(['variable', 'dims', 'there', 'meaning'], rows)}"
+
+
+def maker(family: Family, kind: str) -> str:
+    """Public function that returns a kind of results: the one that is declared, or the verb of its method, or none."""
+    methods = [item for part in family.parts for item in part.methods.items()]
+    verbs = (VERBS[name].__name__ for name, method in methods if name in VERBS and kind in method.kinds)
+    return family.all_kinds[kind].made_by or next(verbs, "")
 
 
 def kept_by_sweeps(family: Family) -> list[str]:

@@ -43,7 +43,7 @@ class Kind:
     leading : str
         The dim of results that are not in time, such as `state`, in place of `time`; empty for those of one state.
     made_by : str
-        The public function that returns it, for the documentation.
+        The function of `meanfield` that returns it, for the documentation; by default the verb of its method.
     check : str
         "module:function" of Dataset and problem, which yields what is wrong with numbers that belong together.
     figure, numbers, notes : str
