@@ -184,7 +184,7 @@ class StationaryEquations:
     def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
         state = self.state(q)
-        return self.nowhere(q) if state is None else (state.residual, self._slopes(state)[:-1])
+        return self.nowhere(q) if state is None else (state.residual, self.slopes(state)[:-1])
 
     def by_spread(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F/V with V = E[Var(w|u)], shape (d1,), and its Jacobian; NaN where there is no density of unit norm."""
@@ -193,7 +193,7 @@ class StationaryEquations:
 
     def scaled(self, state: State) -> tuple[FloatArray, FloatArray]:
         """F/V of a state, and its Jacobian, see `by_spread`."""
-        slopes, residual, spread = self._slopes(state), state.residual, state.spread
+        slopes, residual, spread = self.slopes(state), state.residual, state.spread
         return residual / spread, slopes[:-1] / spread - np.outer(residual, slopes[-1]) / spread**2
 
     @staticmethod
@@ -201,7 +201,7 @@ class StationaryEquations:
         """Values and a Jacobian of an overlap without a density."""
         return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
 
-    def _slopes(self, state: State) -> FloatArray:
+    def slopes(self, state: State) -> FloatArray:
         """Derivatives of F and V by q at unit norm, shape (d1 + 1, d1); that of G is kept as a hint for the next G."""
         by_q, by_G = self._derivatives(state)
         G_slope = -by_q[-1] / by_G[-1]

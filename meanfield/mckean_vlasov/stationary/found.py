@@ -8,7 +8,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import Coefficients, StationaryEquations
 from meanfield.mckean_vlasov.stationary.images import mapped_coefficients
-from meanfield.mckean_vlasov.stationary.search import check_features, in_order, resolved
+from meanfield.mckean_vlasov.stationary.search import check_features, in_order, index_by, resolved
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -22,6 +22,8 @@ class Found(NamedTuple):
     q : ndarray, shape (d1,)
     G : float
     coefficients : Coefficients
+    topological_index : float
+        Sign of det(-dF/dq).
     variables : dict
         Those of `state_variables`.
     """
@@ -29,6 +31,7 @@ class Found(NamedTuple):
     q: FloatArray
     G: float
     coefficients: Coefficients
+    topological_index: float
     variables: dict[str, Any]
 
 
@@ -59,8 +62,9 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[Found]]:
             if state is None:
                 equations.effort.lost += 1
                 continue
+            index = index_by(equations.like().slopes(state)[:-1])  # leaves the hint for the states that follow
             row, c = state_variables(equations, state), state.coefficients
             for T in orbit.maps:
                 q, mapped = T @ state.q, mapped_coefficients(T, c)
-                states.append(Found(q, state.G, mapped, row | {"q": q, "g": mapped.g}))
+                states.append(Found(q, state.G, mapped, index, row | {"q": q, "g": mapped.g}))
     return equations, sorted(states, key=lambda found: in_order(found.q))

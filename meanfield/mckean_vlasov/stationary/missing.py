@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.search import index_of, probes
+from meanfield.mckean_vlasov.stationary.search import probes
 from meanfield.typing import FloatArray
 
 
@@ -36,7 +36,9 @@ class Missing(NamedTuple):
     empty: FloatArray | None
 
 
-def missing_states(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> list[Missing]:
+def missing_states(
+    equations: StationaryEquations, overlaps: Sequence[FloatArray], indices: Sequence[float]
+) -> list[Missing]:
     """What is missing among states, in the order of their overlaps; nothing where an index is not known.
 
     Parameters
@@ -44,8 +46,9 @@ def missing_states(equations: StationaryEquations, overlaps: Sequence[FloatArray
     equations : StationaryEquations
     overlaps : sequence of ndarray, shape (d1,)
         Those of all states, in order.
+    indices : sequence of float
+        Their indices.
     """
-    indices = [index_of(equations, q) for q in overlaps]
     if not overlaps or not all(abs(index) == 1 for index in indices):
         return []
     if len(overlaps[0]) > 1:

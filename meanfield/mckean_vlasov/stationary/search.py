@@ -128,7 +128,12 @@ def _until(latest: int, equations: StationaryEquations, values: Equations) -> Eq
 def index_of(equations: StationaryEquations, q: FloatArray) -> float:
     """Index of a root, sign det(-dF/dq), or NaN if no density is found there any more."""
     with np.errstate(invalid="ignore"):
-        return float(np.sign(np.linalg.det(-equations(q)[1])))
+        return index_by(equations(q)[1])
+
+
+def index_by(jacobian: FloatArray) -> float:
+    """Index of a root with this Jacobian of F."""
+    return float(np.sign(np.linalg.det(-jacobian)))
 
 
 def probes(d1: int) -> list[FloatArray]:

@@ -13,7 +13,13 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.families.contrastive.stationary.states import potential_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary import StationaryBranches, check_features, missing_states, without_states
+from meanfield.mckean_vlasov.stationary import (
+    StationaryBranches,
+    check_features,
+    index_of,
+    missing_states,
+    without_states,
+)
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import WARNING
@@ -89,9 +95,10 @@ def _missing(equations: _ContrastiveBranches, problem: Problem, key: str, end: f
     points = result["q"].values[result["parameter"].values == end]
     # Two branches come to one state where five digits of the overlaps agree.
     apart = np.unique(np.round(points, 5), axis=0, return_index=True)[1]
-    missing = missing_states(equations.at(end), list(points[apart]))
-    there = with_value(problem, key, end)
-    said = what_is_missing(there, Closure(there, tabulated=False), missing) if missing else ""
+    overlaps, there = list(points[apart]), equations.at(end)
+    missing = missing_states(there, overlaps, [index_of(there, q) for q in overlaps])
+    changed = with_value(problem, key, end)
+    said = what_is_missing(changed, Closure(changed, tabulated=False), missing) if missing else ""
     return f"at {key} = {end:g} {said}" if said else ""
 
 

@@ -9,7 +9,7 @@ from meanfield.cli import DONE
 from meanfield.commands.dispatch import run_named
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.mckean_vlasov.stationary import all_states, missing_states
+from meanfield.mckean_vlasov.stationary import all_states, index_of, missing_states
 from meanfield.problems.file import format_problem
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -56,12 +56,24 @@ def test_a_list_that_is_whole_says_nothing():
 def test_a_state_that_is_left_out_of_a_line_is_missed(dropped, where, attracts):
     problem = make_problem()
     equations, states = all_states(limit_of(problem, Closure(problem)))
-    overlaps = [state.q for number, state in enumerate(states) if number not in dropped]
-    assert missing_states(equations, [state.q for state in states]) == []
-    missing = missing_states(equations, overlaps)[0]
+    kept = [state for number, state in enumerate(states) if number not in dropped]
+    assert missing_states(equations, *zip(*[(state.q, state.topological_index) for state in states], strict=True)) == []
+    missing = missing_states(equations, *zip(*[(state.q, state.topological_index) for state in kept], strict=True))[0]
     assert where in missing.where
     assert missing.attracts == attracts
     assert missing.empty is None
+    assert [state.topological_index for state in states] == [index_of(equations, state.q) for state in states]
+
+
+def test_states_are_checked_with_what_was_found_of_them():
+    """To integrate them all once more took a fifth of the time."""
+    limit = limit_of(CONDENSES, Closure(CONDENSES))
+    equations, found = all_states(limit)
+    before = equations.effort.densities
+    missing = missing_states(equations, [state.q for state in found], [state.topological_index for state in found])
+    assert len(missing) == 1
+    # Of one overlap, q = 0, it is asked whether it has a density; eleven thousand had been integrated.
+    assert equations.effort.densities - before < 1000
 
 
 def test_densities_that_rest_between_wells_are_no_states():
