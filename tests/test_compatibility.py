@@ -14,6 +14,7 @@ from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting import plot_result
 from meanfield.problems.family import VERDICTS
 from meanfield.results import schema
+from meanfield.results.result import Result
 from meanfield.testing.methods import MOST_REPEATED
 
 SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6}
@@ -63,7 +64,7 @@ def test_old_files_load_as_new_ones_with_the_same_numbers(path, tmp_path):
 def test_new_attributes_of_old_files_are_those_of_their_problem():
     for path in FILES:
         dataset, before = meanfield.load(path), xr.load_dataset(path)
-        problem = schema.problem_of(before)
+        problem = Result.of(before).problem
         expected = {"family": "contrastive"} | problem.labels | before.attrs
         expected["schema_version"] = schema.SCHEMA_VERSION
         if dataset.attrs["method"] in schema.WITHOUT_CONVENTIONS:

@@ -21,6 +21,7 @@ from meanfield.problems.known_families import families, find_family
 from meanfield.problems.problem_keys import with_value
 from meanfield.report import report
 from meanfield.results.made_by import made_by, to_json
+from meanfield.results.result import Result
 from meanfield.results.schema import validate
 from meanfield.sweep import run, solve
 from tests.sweep.conftest import Inside
@@ -320,7 +321,7 @@ def test_a_result_of_an_earlier_version_says_that_what_made_it_is_not_known(fold
     assert warned[0].filename == __file__  # of the line that calls, not of one of ours
     old.attrs["fingerprints"] = '{"prior.name": 3}'
     with pytest.raises(InputError, match="the attribute 'fingerprints' holds no fingerprints"):
-        validate(old)
+        validate(Result.of(old))
 
 
 def test_a_sweep_whose_functions_change_while_it_runs_does_not_keep_what_workers_found(folder, monkeypatch, tmp_path):

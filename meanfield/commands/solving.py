@@ -121,9 +121,9 @@ def save_and_draw(arguments: Namespace, dataset: xr.Dataset, plot: Callable[[xr.
 def summary_of(dataset: xr.Dataset) -> str:
     """Summary of a result in a line or more; empty for kinds of results that declare none."""
     from meanfield.problems.family import resolve
-    from meanfield.results.schema import kind_of
+    from meanfield.results.result import Result
 
-    summary = kind_of(dataset).summary
+    summary = Result.of(dataset).kind.summary
     return f"{resolve(summary)(dataset)}\n" if summary else ""
 
 

@@ -1,4 +1,8 @@
-"""Comparison of results of one problem pair by pair, in the units in which each pair can be judged."""
+"""Comparison of results of one problem pair by pair: they agree, they differ, or they cannot tell.
+
+Runs one by one are rotated: their own scatter is the measure of chance. Where only moments over runs are kept, or few
+runs have a predicted covariance, there are standard errors. Two predictions agree within the errors that they state.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,19 @@ import numpy as np
 import xarray as xr
 
 from meanfield.arguments import as_text, wrong
-from meanfield.comparison.inputs import check_inputs
-from meanfield.comparison.judgement import Judgement
+from meanfield.comparison.inputs import checked, common_origins, different_origins
+from meanfield.comparison.judgement import FEWEST_RUNS, Judgement
+from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
-from meanfield.comparison.origins import common_origins, different_origins
 from meanfield.comparison.places import at_common_places
-from meanfield.comparison.sides import least_spread, moments
-from meanfield.comparison.verdict import judge
+from meanfield.comparison.runs import judge_runs
+from meanfield.comparison.sides import has_runs, is_prediction, least_spread, moments, predicted_variance
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
-from meanfield.results.schema import build_dataset, check_dataset, family_of_result, problem_of
+from meanfield.results.result import Result, check_dataset
+from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
 
@@ -58,48 +63,70 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     for dataset in datasets:
         check_dataset(dataset)
     names = _default_labels(datasets) if labels is None else _listed(labels)
-    check_inputs(datasets, names)
-    results = at_common_places(datasets, names)
+    whole = checked(datasets, names)
+    results = at_common_places(whole, names)
+    family, problem = results[0].family, results[0].problem
     pairs = list(combinations(range(len(results)), 2))
-    family = family_of_result(results[0])
     arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
-    problem = problem_of(results[0])
-    for name in family.compared_with({dim for result in results for dim in result.dims}):
+    for name in family.compared_with({dim for result in results for dim in result.dataset.dims}):
         arrays |= _differences(name, results, pairs)
     for result in results[::-1]:
-        arrays |= {name: result[name].values for name in _coordinates(family) if name in result}
+        arrays |= {name: result.dataset[name].values for name in _coordinates(family) if name in result.dataset}
     if family.measure_distances:
         arrays |= resolve(family.measure_distances)(results, pairs)
-    measured = build_dataset("comparison", problem, arrays, "complete", "{}")
-    judgements, without = [], []
-    for row, (i, j) in enumerate(counted(pairs, "verdicts", "pair")):
-        two, pair = (results[i], results[j]), measured.isel(pair=row)
-        judgements.append(judge(*two, pair, results))
-        without.append(left_out((names[i], names[j]), (datasets[i], datasets[j]), two, pair, judgements[-1]))
-    arrays |= _judged(judgements, measured) | {"left_out": np.array(without)}
-    origins = [different_origins(datasets[i], datasets[j], (names[i], names[j])) for i, j in pairs]
-    arrays["reason"] = np.array([origin + text for origin, text in zip(origins, arrays["reason"], strict=True)])
+    measured = Result.of(build_dataset("comparison", problem, arrays, "complete", "{}"), problem)
+    rows = [measured.part(measured.dataset.isel(pair=row)) for row in range(len(pairs))]
+    judgements: list[Judgement] = []
+    without, reasons = [], []
+    for row, (i, j) in zip(counted(rows, "verdicts", "pair"), pairs, strict=True):
+        both, given, labels = (results[i], results[j]), (whole[i], whole[j]), (names[i], names[j])
+        judgements.append(judge(*both, row, results))
+        without.append(left_out(labels, given, both, row, judgements[-1]))
+        reasons.append(different_origins(*given, labels) + reason(judgements[-1], row))
+    arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
     verdict = overall([judgement.verdict for judgement in judgements])
-    return report.assign_attrs(common_origins(datasets), verdict=verdict)
+    return report.assign_attrs(common_origins(whole), verdict=verdict)
 
 
-def _judged(judgements: Sequence[Judgement], measured: xr.Dataset) -> dict[str, Any]:
+def judge(first: Result, second: Result, comparison: Result, results: Sequence[Result]) -> Judgement:
+    """Judge two results of one problem.
+
+    Parameters
+    ----------
+    first, second : Result
+    comparison : Result
+        The pair of them in what `compare` returns, without a verdict.
+    results : sequence of Result
+        All results that are compared, one of which may predict the variance of runs.
+    """
+    both = (first, second)
+    if all(is_prediction(result) for result in both):
+        return judge_predictions(first, second, comparison)
+    if any(not has_runs(result) and not is_prediction(result) for result in both):
+        return judge_moments(first, second, results)
+    few = any(has_runs(result) and result.dataset.sizes["replica"] < FEWEST_RUNS for result in both)
+    names = first.family.compared
+    if few and any(predicted_variance(result, name) is not None for result in results for name in names):
+        return judge_moments(first, second, results)
+    return judge_runs(first, second, comparison)
+
+
+def _judged(judgements: Sequence[Judgement], measured: Result) -> dict[str, Any]:
     """Variables that hold verdicts, and what chance allows."""
-    family = family_of_result(measured)
+    family, dataset = measured.family, measured.dataset
     arrays: dict[str, Any] = {
         "verdict": np.array([judgement.verdict for judgement in judgements]),
         "p_value": np.array([judgement.p_value for judgement in judgements]),
-        "reason": np.array([reason(judgement, measured.isel(pair=i)) for i, judgement in enumerate(judgements)]),
     }
-    for name in family.compared_with(measured.sizes):
+    for name in family.compared_with(dataset.sizes):
         arrays[f"{name}_chance"] = np.array([judgement.levels.get(name, np.nan) for judgement in judgements])
-    for name in (name for name in family.judged if name in measured):
-        allowed = np.full(measured[name].shape, np.nan)
+    for name in (name for name in family.judged if name in dataset):
+        allowed = np.full(dataset[name].shape, np.nan)
         for row, judgement in enumerate(judgements):
             if name in judgement.distances:
                 where, times = judgement.distances[name]
-                allowed[row][where] = measured[name].values[row][where] * times
+                allowed[row][where] = dataset[name].values[row][where] * times
         arrays[f"{name}_chance"] = allowed
     return arrays
 
@@ -122,24 +149,24 @@ def _default_labels(datasets: Sequence[xr.Dataset]) -> list[str]:
     return [f"{m} {i + 1}" if methods.count(m) > 1 else m for i, m in enumerate(methods)]
 
 
-def _differences(name: str, datasets: Sequence[xr.Dataset], pairs: list[tuple[int, int]]) -> dict[str, FloatArray]:
+def _differences(name: str, results: Sequence[Result], pairs: list[tuple[int, int]]) -> dict[str, FloatArray]:
     """Differences of a variable and their standard errors, NaN where a result does not hold it."""
-    sides = [moments(dataset, name) for dataset in datasets]
+    sides = [moments(result, name) for result in results]
     known = next((side.mean for side in sides if side is not None), None)
-    shape = _shape(name, datasets) if known is None else known.shape
+    shape = _shape(name, results) if known is None else known.shape
     difference, error = np.full((2, len(pairs), *shape), np.nan)
     for row, (i, j) in enumerate(pairs):
         first, second = sides[i], sides[j]
         if first is not None and second is not None:
             difference[row] = second.mean - first.mean
             spread = np.sqrt(first.variance + second.variance)
-            error[row] = np.where(spread > least_spread(datasets[i], datasets[j], name), spread, np.nan)
+            error[row] = np.where(spread > least_spread(results[i], results[j], name), spread, np.nan)
     return {f"{name}_difference": difference, f"{name}_standard_error": error}
 
 
-def _shape(name: str, datasets: Sequence[xr.Dataset]) -> tuple[int, ...]:
+def _shape(name: str, results: Sequence[Result]) -> tuple[int, ...]:
     """Shape of a variable that none of the results holds."""
-    sizes = {dim: size for dataset in datasets for dim, size in dataset.sizes.items()}
-    known = family_of_result(datasets[0]).compared[name]
+    sizes = {dim: size for result in results for dim, size in result.dataset.sizes.items()}
+    known = results[0].family.compared[name]
     dims = (*known.dims, *(dim for dim in known.last_dims if dim in sizes))
     return tuple(sizes[dim] for dim in dims)

@@ -1,4 +1,4 @@
-"""Checks of what is given to `compare`: whole results of one problem, with runs that are independent."""
+"""Checks of what is given to `compare`: whole results of one problem, independent runs, and what made them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ import xarray as xr
 from meanfield.comparison.sides import has_runs
 from meanfield.errors import InputError
 from meanfield.results.checks import check
-from meanfield.results.schema import TEXTS, family_of_result, kind_of, problem_of
+from meanfield.results.made_by import FINGERPRINTS, differences, to_json
+from meanfield.results.result import Result, family_of_result
+from meanfield.results.schema import TEXTS
 
 ATTRIBUTES = ("method", "schema_version", *TEXTS)
 """Attributes that every result has."""
 
 
-def is_comparable(dataset: xr.Dataset) -> bool:
+def is_comparable(result: Result) -> bool:
     """Whether a result is in time and holds variables that `compare` compares."""
-    held = set(map(str, dataset.variables))
-    compared = {word for name in family_of_result(dataset).compared for word in (name, f"{name}_mean")}
-    return kind_of(dataset).leading == "time" and bool(held & compared)
+    held = set(map(str, result.dataset.variables))
+    compared = {word for name in result.family.compared for word in (name, f"{name}_mean")}
+    return result.kind.leading == "time" and bool(held & compared)
 
 
-def check_inputs(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> None:
-    """Refuse what cannot be compared; see `compare`.
+def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result]:
+    """Results that Datasets are, refused where they cannot be compared; see `compare`.
 
     Raises
     ------
@@ -40,25 +42,29 @@ def check_inputs(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> None:
         raise InputError(f"labels: '{twice}' comes twice; give every result a label of its own")
     for name, dataset in zip(names, datasets, strict=True):
         _check_attributes(name, dataset)
-    first, family = problem_of(datasets[0]).limit(), family_of_result(datasets[0])
-    for name, dataset in zip(names, datasets, strict=True):
-        if dataset.attrs["method"] == "comparison":
+    results = [Result.of(dataset) for dataset in datasets]
+    first = results[0]
+    limit = first.problem.limit()
+    for name, result in zip(names, results, strict=True):
+        if result.method == "comparison":
             raise InputError(f"{name}: is itself a comparison; give results of the solvers")
-        if not is_comparable(dataset):
-            raise InputError(f"{name}: is a result of kind '{dataset.attrs['method']}', and only those in time compare")
-        _check_whole(name, dataset)
-        if dataset.attrs["status"].startswith("failed"):
-            raise InputError(f"{name}: its run {dataset.attrs['status']}; compare only runs that did not fail")
-        other = family_of_result(dataset)
-        if other is not family:
-            raise InputError(f"{names[0]} and {name} are of the families '{family.name}' and '{other.name}'")
-        differing = differing_keys(first, problem_of(dataset).limit())
+        if not is_comparable(result):
+            raise InputError(f"{name}: is a result of kind '{result.method}', and only those in time compare")
+        _check_whole(name, result)
+        if result.status.startswith("failed"):
+            raise InputError(f"{name}: its run {result.status}; compare only runs that did not fail")
+        if result.family is not first.family:
+            raise InputError(
+                f"{names[0]} and {name} are of the families '{first.family.name}' and '{result.family.name}'"
+            )
+        differing = differing_keys(limit, result.problem.limit())
         if differing:
             raise InputError(
                 f"{names[0]} and {name} solve different problems: {'; '.join(differing)}; "
                 "run both solvers on the same problem file"
             )
-        _check_contents(name, dataset)
+        _check_contents(name, result)
+    return results
 
 
 def _check_attributes(name: str, dataset: xr.Dataset) -> None:
@@ -73,12 +79,12 @@ def _check_attributes(name: str, dataset: xr.Dataset) -> None:
         )
 
 
-def _check_whole(name: str, dataset: xr.Dataset) -> None:
+def _check_whole(name: str, result: Result) -> None:
     """Refuse a result from which single times or components were selected."""
-    kind, family = kind_of(dataset), family_of_result(dataset)
-    for held, variable in family.compared.items():
+    dataset = result.dataset
+    for held, variable in result.family.compared.items():
         for word in (held, f"{held}_mean"):
-            dims = kind.dims(variable, held=dataset.dims)
+            dims = result.kind.dims(variable, held=dataset.dims)
             gone = [dim for dim in dims if word in dataset and dim not in dataset[word].dims]
             if gone:
                 raise InputError(
@@ -86,21 +92,22 @@ def _check_whole(name: str, dataset: xr.Dataset) -> None:
                 )
 
 
-def _check_contents(name: str, dataset: xr.Dataset) -> None:
+def _check_contents(name: str, result: Result) -> None:
     """Refuse a result whose replicas are gone or repeated, or whose numbers no run gives."""
-    if dataset.attrs["method"] == "particles" and not dataset.sizes.get("replica"):
+    if result.method == "particles" and not result.dataset.sizes.get("replica"):
         raise InputError(f"{name}: its replicas are gone, whose scatter is compared with; give the whole result")
     try:
-        check(dataset)
+        check(result)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    if has_runs(dataset):
-        _check_independence(name, dataset)
+    if has_runs(result):
+        _check_independence(name, result)
 
 
-def _check_independence(name: str, dataset: xr.Dataset) -> None:
+def _check_independence(name: str, result: Result) -> None:
     """Refuse runs of which some are equal at all times: independent ones are not, unless they rest or all are equal."""
-    held = [dataset[x].transpose("replica", "time", ...) for x in family_of_result(dataset).compared if x in dataset]
+    quantities = [result.dataset[x] for x in result.family.compared if x in result.dataset]
+    held = [values.transpose("replica", "time", ...) for values in quantities]
     rows = np.concatenate([x.values.reshape(*x.shape[:2], -1) for x in held if "replica" in x.dims], axis=2)
     moved = (np.isfinite(rows) & (rows != rows[:, :1])).any(axis=(1, 2))
     first: dict[bytes, int] = {}
@@ -126,3 +133,22 @@ def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
     else:
         return [] if first == second else [f"{path} = {first!r} against {second!r}"]
     return [text for key, a, b in parts for text in differing_keys(a, b, key)]
+
+
+def different_origins(first: Result, second: Result, names: tuple[str, str]) -> str:
+    """Sentences that say which functions and files two results do not have in common, or not for certain."""
+    found = differences(first.made_by, second.made_by, names)
+    text = ""
+    certain = [change.words for change in found if change.certain]
+    unsure = [change.words for change in found if not change.certain]
+    if certain:
+        text = f"They come from different versions of {'; '.join(certain)}: solve both again with what there is now. "
+    if unsure:
+        text += f"It is not known whether they come from one version of {'; '.join(unsure)}. "
+    return text
+
+
+def common_origins(results: Sequence[Result]) -> dict[str, str]:
+    """Attribute of a comparison with the fingerprints that all results have in common; none where they differ."""
+    texts = {to_json(result.made_by) for result in results}
+    return {FINGERPRINTS: texts.pop()} if len(texts) == 1 else {}

@@ -11,25 +11,18 @@ from meanfield.typing import FloatArray, IntArray
 FALSE_ALARMS = 0.05
 """Share of comparisons of true pairs whose verdict is that they differ."""
 
-FEWEST = 4
+FEWEST_RUNS = 4
 """Least number of runs that can agree: three scatter so little by chance that they hide differences of ten errors."""
 
 MOST_PLACES = 4096
 """Largest number of times and components of a quantity that are rotated; of more, evenly spread ones are."""
 
-NO_BIAS = 2.0
-"""Difference, in units of the scatter of single runs, from which it is hardly a bias of a finite N, which is of order
-1/N where the scatter is of order 1/sqrt(N)."""
-
-NO_SPREAD = 1e-12
-"""Largest standard error, relative to values above 1, that is rounding: that of runs that all start alike."""
-
-EXACT_START = 1e-6
+EXACT_START_SCATTER = 1e-6
 """Largest scatter of runs and difference at the first time, relative to values above 1, of starts that are given
 exactly: they are rounded where own loops run in single precision, and there is nothing to compare."""
 
-ROUNDING = 1e-9
-"""Largest difference, relative to the largest value, that needs no stated error to explain it: rounding of solvers."""
+SOLVER_ROUNDING = 1e-9
+"""Largest difference, relative to the largest value, that needs no stated error to explain it."""
 
 Why = Literal["chance", "errors", "beyond", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
 """What decides: `chance` or stated `errors` explain the difference; it is `beyond` them; there are too `few` runs; they
@@ -91,7 +84,7 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The word for it."""
+        """AGREES, DIFFERS or CANNOT TELL."""
         return WORDS.get(self.why, CANNOT_TELL)
 
 
@@ -109,7 +102,7 @@ def decide(p_value: float, p_without_errors: float, runs: float, hidden: bool) -
     """
     if p_value <= FALSE_ALARMS:
         return "beyond"
-    if runs < FEWEST:
+    if runs < FEWEST_RUNS:
         return "few"
     if hidden:
         return "coarse"

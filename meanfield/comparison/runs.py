@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import xarray as xr
 
 from meanfield.comparison.judgement import MOST_PLACES, Judgement, Place, decide
 from meanfield.comparison.rotations import (
@@ -18,28 +17,27 @@ from meanfield.comparison.rotations import (
     two_samples,
 )
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, least_spread, stated_error
-from meanfield.problems.family import Family, resolve
-from meanfield.results.schema import problem_of
+from meanfield.problems.family import resolve
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 
-def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Judgement:
+def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     """Judge two results of which one at least holds runs one by one, and the other such runs or a prediction.
 
     Parameters
     ----------
-    first, second : xarray.Dataset
-    comparison : xarray.Dataset
+    first, second : Result
+    comparison : Result
         The pair of them in what `compare` returns, without a verdict.
-    family : Family
     """
-    first, second = (finished_runs(dataset) if has_runs(dataset) else dataset for dataset in (first, second))
-    if any(dataset.sizes["replica"] == 0 for dataset in (first, second) if has_runs(dataset)):
+    first, second = (finished_runs(result) if has_runs(result) else result for result in (first, second))
+    if any(result.dataset.sizes["replica"] == 0 for result in (first, second) if has_runs(result)):
         return Judgement("no scatter")
     contrast = _contrast(first, second)
-    quantities = list(_quantities(first, second, comparison, family)) if contrast.freedom > 0 else []
+    quantities = list(_quantities(first, second, comparison)) if contrast.freedom > 0 else []
     if not quantities:
-        shared = any(name in first and name in second for name in family.compared)
+        shared = any(name in first.dataset and name in second.dataset for name in first.family.compared)
         return Judgement("no scatter" if shared else "nothing")
     outcome = rotation_test(contrast, quantities)
     p_without_errors = outcome.p_value
@@ -49,7 +47,7 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     for quantity in quantities:
         for name, measure in quantity.measures.items():
             allowed = outcome.levels[name] * outcome.standard_errors[name]
-            if name in family.compared:
+            if name in first.family.compared:
                 levels[name], resolution[name] = outcome.levels[name], float(allowed.max())
                 places[name] = quantity.where
                 continue
@@ -63,24 +61,25 @@ def judge_runs(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, fa
     return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances)
 
 
-def _contrast(first: xr.Dataset, second: xr.Dataset) -> Contrast:
+def _contrast(first: Result, second: Result) -> Contrast:
     """Contrast of the two results, whose rows are weighted by their numbers of runs, and by N if both hold runs."""
-    sides = [dataset for dataset in (first, second) if has_runs(dataset)]
-    sizes = [batched(np.zeros(dataset.sizes["replica"]))[1] for dataset in sides]
+    sides = [result for result in (first, second) if has_runs(result)]
+    sizes = [batched(np.zeros(result.dataset.sizes["replica"]))[1] for result in sides]
     if len(sides) == 1:
         return one_sample(sizes[0])
-    return two_samples(*(size * _dimension(dataset) for size, dataset in zip(sizes, sides, strict=True)))
+    return two_samples(*(size * _dimension(result) for size, result in zip(sizes, sides, strict=True)))
 
 
-def _dimension(dataset: xr.Dataset) -> float:
+def _dimension(result: Result) -> float:
     """Dimension N, to whose inverse the covariance of runs is proportional; 1 in families without."""
-    return float(problem_of(dataset).labels.get("dimension", 1.0))
+    return float(result.problem.labels.get("dimension", 1.0))
 
 
-def _quantities(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, family: Family) -> Iterator[Deviations]:
+def _quantities(first: Result, second: Result, comparison: Result) -> Iterator[Deviations]:
     """Deviations of all quantities that both results hold and in which runs scatter."""
+    family = first.family
     for name in family.compared:
-        if name in first and name in second:
+        if name in first.dataset and name in second.dataset:
             found = _compared(first, second, name)
             if found is not None:
                 yield found
@@ -90,14 +89,14 @@ def _quantities(first: xr.Dataset, second: xr.Dataset, comparison: xr.Dataset, f
             yield Deviations(batched(found.rows)[0], found.allowance, found.measures, found.where)
 
 
-def _compared(first: xr.Dataset, second: xr.Dataset, name: str) -> Deviations | None:
+def _compared(first: Result, second: Result, name: str) -> Deviations | None:
     """Deviations in a compared variable at all times, None if runs scatter at none of them."""
-    datasets = (first, second)
-    held = [d[name].transpose("replica", "time", ..., missing_dims="ignore") for d in datasets]
+    results = (first, second)
+    held = [result.dataset[name].transpose("replica", "time", ..., missing_dims="ignore") for result in results]
     sides = [x.values.astype(float) for x in held]
-    runs = [x for x, dataset in zip(sides, datasets, strict=True) if has_runs(dataset)]
+    runs = [x for x, result in zip(sides, results, strict=True) if has_runs(result)]
     if len(runs) == 2:
-        rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(d)) for x, d in zip(sides, datasets, strict=True)])
+        rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(r)) for x, r in zip(sides, results, strict=True)])
     else:
         rows = batched(sides[0] - sides[1])[0]
     scatter = np.max([x.std(axis=0) for x in runs], axis=0)
@@ -107,7 +106,7 @@ def _compared(first: xr.Dataset, second: xr.Dataset, name: str) -> Deviations | 
         return None
     kept = np.linspace(0, len(where[0]) - 1, min(len(where[0]), MOST_PLACES)).astype(int)
     where = tuple(index[kept] for index in where)
-    errors = [stated_error(dataset, name) for dataset in datasets]
+    errors = [stated_error(result, name) for result in results]
     allowance = sum((error[where] for error in errors if error is not None), np.zeros(len(kept)))
     return Deviations(np.moveaxis(rows, 0, -1)[where].T[..., None], allowance[:, None], {name: _only}, where)
 

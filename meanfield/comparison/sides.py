@@ -1,4 +1,4 @@
-"""What a result says of a compared quantity: values with their errors, runs one by one, or moments over runs."""
+"""Moments, runs and stated errors of a compared quantity in one result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import EXACT_START, FEWEST, NO_SPREAD
-from meanfield.results.schema import family_of_result, kind_of, label_of
+from meanfield.comparison.judgement import EXACT_START_SCATTER, FEWEST_RUNS
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
-
-SPREAD_OF_ROUNDING = 8
-"""Largest scatter of equal numbers that are computed and then rounded, in units of the error of a single rounding."""
 
 
 class Moments(NamedTuple):
@@ -26,31 +23,35 @@ class Moments(NamedTuple):
     runs: float
 
 
-def has_runs(dataset: xr.Dataset) -> bool:
+def has_runs(result: Result) -> bool:
     """Whether a result holds compared quantities of runs one by one."""
-    return any("replica" in dataset[name].dims for name in family_of_result(dataset).compared if name in dataset)
+    held = result.dataset
+    return any("replica" in held[name].dims for name in result.family.compared if name in held)
 
 
-def is_prediction(dataset: xr.Dataset) -> bool:
+def is_prediction(result: Result) -> bool:
     """Whether a result holds compared quantities without runs."""
-    return not has_runs(dataset) and not any(f"{name}_mean" in dataset for name in family_of_result(dataset).compared)
+    return not has_runs(result) and not any(f"{name}_mean" in result.dataset for name in result.family.compared)
 
 
-def finished_runs(dataset: xr.Dataset) -> xr.Dataset:
+def finished_runs(result: Result) -> Result:
     """Runs that reached the end, or, if these are too few, all that began."""
-    names = [name for name in family_of_result(dataset).compared if name in dataset]
+    dataset = result.dataset
+    names = [name for name in result.family.compared if name in dataset]
     finite = [np.isfinite(dataset[name].transpose("replica", ...).values) for name in names]
     finite = [values.reshape(len(values), -1) for values in finite]
     finished = np.all([values.all(axis=1) for values in finite], axis=0)
     begun = np.all([values.any(axis=1) for values in finite], axis=0)
-    return dataset.isel(replica=np.flatnonzero(finished if finished.sum() >= FEWEST else begun))
+    kept = finished if finished.sum() >= FEWEST_RUNS else begun
+    return result.part(dataset.isel(replica=np.flatnonzero(kept)))
 
 
-def moments(dataset: xr.Dataset, name: str) -> Moments | None:
+def moments(result: Result, name: str) -> Moments | None:
     """Moments of a quantity over runs, None if the result does not hold it."""
+    dataset = result.dataset
     if f"{name}_mean" in dataset:
         count = int(dataset["count"])
-        variance = _scaled_variance(dataset, name) / (max(count, 1) * label_of(dataset, "dimension"))
+        variance = _scaled_variance(dataset, name) / (max(count, 1) * result.label("dimension"))
         return Moments(dataset[f"{name}_mean"].values, variance, count)
     if name not in dataset:
         return None
@@ -65,15 +66,16 @@ def moments(dataset: xr.Dataset, name: str) -> Moments | None:
     return Moments(mean, np.where(runs > 1, variance + floor, np.nan), float(runs.max(initial=0)))
 
 
-def predicted_variance(prediction: xr.Dataset, name: str) -> FloatArray | None:
+def predicted_variance(result: Result, name: str) -> FloatArray | None:
     """Variance of a quantity over runs of SGD times N, where a result predicts it."""
-    if is_prediction(prediction) and {f"{name}_variance", f"{name}_covariance"} & set(prediction):
-        return _scaled_variance(prediction, name)
+    if is_prediction(result) and {f"{name}_variance", f"{name}_covariance"} & set(result.dataset):
+        return _scaled_variance(result.dataset, name)
     return None
 
 
-def measurement_variance(dataset: xr.Dataset, name: str) -> FloatArray | float:
+def measurement_variance(result: Result, name: str) -> FloatArray | float:
     """Variance of the mean over runs by how their values were measured, as on samples; zero where that is exact."""
+    dataset = result.dataset
     if f"{name}_error" not in dataset or "replica" not in dataset[f"{name}_error"].dims:
         return 0.0
     square = dataset[f"{name}_error"] ** 2
@@ -97,34 +99,35 @@ def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     return np.asarray(covariance.transpose(*(dim for dim in dims if dim in covariance.dims)).values)
 
 
-def stated_error(dataset: xr.Dataset, name: str) -> FloatArray | None:
+def stated_error(result: Result, name: str) -> FloatArray | None:
     """Error of a predicted quantity, as its result or its kind states it, None where nobody does; of runs, rounding.
 
     The largest one up to a time: an estimate that passes through zero on its way from plus to minus is no better there.
     """
-    values = held_values(dataset, name)
+    dataset, values = result.dataset, held_values(result, name)
     shape = tuple(size for dim, size in values.sizes.items() if dim != "replica")
     rounded = rounding(values) * float(np.nan_to_num(np.abs(values.values)).max(initial=0.0))
-    if not is_prediction(dataset):
+    if not is_prediction(result):
         return np.full(shape, rounded)
     if f"{name}_error" in dataset:
         error = np.nan_to_num(dataset[f"{name}_error"].values, nan=0.0, posinf=np.inf)
         return rounded + np.asarray(np.maximum.accumulate(error) if "time" in values.dims else error, dtype=float)
-    accuracy = kind_of(dataset).accuracy
+    accuracy = result.kind.accuracy
     return None if accuracy is None else np.full(shape, rounded + accuracy)
 
 
-def least_spread(first: xr.Dataset, second: xr.Dataset, name: str) -> FloatArray:
+def least_spread(first: Result, second: Result, name: str) -> FloatArray:
     """Least scatter, relative to values above 1, that is more than rounding: at each time, and 1 for other dims."""
-    held = [held_values(dataset, name) for dataset in (first, second)]
-    at_each = np.full(first.sizes["time"], max(NO_SPREAD, *(SPREAD_OF_ROUNDING * rounding(x) for x in held)))
-    at_each[first["time"].values == 0.0] = EXACT_START
+    held = [held_values(result, name) for result in (first, second)]
+    # runs that all start alike differ by 1e-12, and equal numbers, computed and then rounded, by up to 8 roundings
+    at_each = np.full(first.dataset.sizes["time"], max(1e-12, *(8 * rounding(values) for values in held)))
+    at_each[first.dataset["time"].values == 0.0] = EXACT_START_SCATTER
     return at_each.reshape(-1, *(1 for dim in held[0].dims if dim not in ("time", "replica")))
 
 
-def held_values(dataset: xr.Dataset, name: str) -> xr.DataArray:
+def held_values(result: Result, name: str) -> xr.DataArray:
     """A quantity of runs or of a prediction, or its mean in statistics."""
-    return dataset[name if name in dataset else f"{name}_mean"]
+    return result.dataset[name if name in result.dataset else f"{name}_mean"]
 
 
 def rounding(values: xr.DataArray) -> float:
@@ -132,7 +135,7 @@ def rounding(values: xr.DataArray) -> float:
     return float(np.finfo(values.dtype).eps) if values.dtype.kind == "f" else 0.0
 
 
-def largest_value(first: xr.Dataset, second: xr.Dataset, name: str) -> float:
+def largest_value(first: Result, second: Result, name: str) -> float:
     """Largest absolute value of a quantity in two results."""
     values = [np.abs(found.mean) for found in (moments(first, name), moments(second, name)) if found is not None]
     return float(np.max(np.nan_to_num(values), initial=0.0))

@@ -1,15 +1,30 @@
-"""Distances of densities and of the weights of SGD, for families whose limit is a density of weights given u."""
+"""Distances of densities and of the weights of SGD, for families whose limit is a density of weights given u.
+
+They are judged by the scatter of distribution functions of single runs minus that of the density: all weights of a run
+share its overlap, its features and its length, so that runs are independent and weights are not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison import conditional
-from meanfield.comparison.single_laws import diagonals, weights_alone
+from meanfield.comparison.distributions import (
+    CENTRES,
+    Pair,
+    diagonals,
+    group_distribution,
+    group_sample,
+    groups_of,
+    laws_given_u,
+    marginal_distribution,
+    marginal_of,
+    weights_alone,
+)
+from meanfield.comparison.rotations import Deviations
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -20,17 +35,17 @@ from meanfield.numerics.distances import (
     wasserstein,
 )
 from meanfield.process.progress import counted
-from meanfield.results.schema import family_of_result, problem_of
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 
-def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """L1 distance of densities; Wasserstein-1 and Kolmogorov-Smirnov distance of weights and densities.
 
     Parameters
     ----------
-    datasets : sequence of xarray.Dataset
-        Results of one problem.
+    results : sequence of Result
+        Of one problem.
     pairs : sequence of (int, int)
 
     Returns
@@ -39,37 +54,37 @@ def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) 
         The variables of `meanfield.mckean_vlasov.declarations.DISTANCES`, of two channels also those of the sums and
         differences of their weights; NaN where a pair cannot be compared so. And `snapshot_time`.
     """
-    every = [dataset["snapshot_time"].values for dataset in datasets if "weights" in dataset]
+    every = [result.dataset["snapshot_time"].values for result in results if "weights" in result.dataset]
     snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
-    first = datasets[0]
+    first = results[0].dataset
     sizes = {
         "pair": len(pairs),
         "time": first.sizes["time"],
         "snapshot_time": len(snapshots),
         "feature": first.sizes["feature"],
-        "group": len(conditional.CENTRES),
+        "group": len(CENTRES),
     }
-    held = problem_of(first).fixed_dims
+    held = results[0].problem.fixed_dims
     sizes |= {dim: size for dim, size in held.items() if dim not in sizes}
-    family = family_of_result(first)
+    family = results[0].family
     known = {name: family.variables[name] for name in family.distances}
-    result = {
+    found = {
         name: np.full([sizes[dim] for dim in (*v.dims, *(dim for dim in v.last_dims if dim in held))], np.nan)
         for name, v in known.items()
         if family.exists(v, held)
     }
     for row, (i, j) in enumerate(pairs):
-        _fill_in(datasets[i], datasets[j], snapshots, {name: values[row] for name, values in result.items()})
-    return result | {"snapshot_time": snapshots}
+        _fill_in(results[i], results[j], snapshots, {name: values[row] for name, values in found.items()})
+    return found | {"snapshot_time": snapshots}
 
 
-def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: dict[str, Any]) -> None:
+def _fill_in(first: Result, second: Result, snapshots: FloatArray, row: dict[str, Any]) -> None:
     """Fill in the distances of one pair."""
-    kinds = first.attrs["method"], second.attrs["method"]
+    kinds = first.method, second.method
     if kinds == ("density", "density"):
         row["P_l1"][...] = _l1(first, second)
     elif sorted(kinds) == ["density", "particles"]:
-        density, particles = (first, second) if kinds[0] == "density" else (second, first)
+        density, particles = (first, second.dataset) if kinds[0] == "density" else (second, first.dataset)
         if "weights" not in particles:
             return
         for index, snapshot in enumerate(counted(snapshots.tolist(), "distances", "snapshot")):
@@ -77,17 +92,19 @@ def _fill_in(first: xr.Dataset, second: xr.Dataset, snapshots: FloatArray, row: 
                 _compare_snapshot(density, particles, float(snapshot), index, row)
 
 
-def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
+def _l1(first: Result, second: Result) -> FloatArray:
     """Integral of |P - P'| over w, averaged over u, on the coarser cells; of the marginals if the nodes differ."""
-    if "channel" in first["P"].dims:
-        each = [_l1(first.isel(channel=k), second.isel(channel=k)) for k in range(first.sizes["channel"])]
+    both = (first, second)
+    if "channel" in first.dataset["P"].dims:
+        channels = range(first.dataset.sizes["channel"])
+        each = [_l1(*(result.part(result.dataset.isel(channel=k)) for result in both)) for k in channels]
         return np.asarray(np.max(each, axis=0))
-    P, Q = first["P"].values, second["P"].values
-    (u, weight), (other_u, _) = nodes_of(first), nodes_of(second)
+    P, Q = (result.dataset["P"].values for result in both)
+    (u, weight), (other_u, _) = (nodes_of(result.dataset) for result in both)
     if u.shape != other_u.shape or not np.allclose(u, other_u):
-        P, Q = (conditional.marginal_of(dataset).values[:, None] for dataset in (first, second))
+        P, Q = (marginal_of(result).values[:, None] for result in both)
         weight = np.ones(1)
-    edges, others = edges_of(first), edges_of(second)
+    edges, others = (edges_of(result.dataset) for result in both)
     if len(edges) > len(others):
         edges, others, P, Q = others, edges, Q, P
     if not np.array_equal(edges, others):
@@ -96,30 +113,31 @@ def _l1(first: xr.Dataset, second: xr.Dataset) -> FloatArray:
 
 
 def _compare_snapshot(
-    density: xr.Dataset, particles: xr.Dataset, snapshot: float, index: int, result: dict[str, Any]
+    density: Result, particles: xr.Dataset, snapshot: float, index: int, result: dict[str, Any]
 ) -> None:
     """Fill in the distances between weights and density at one snapshot."""
+    edges = edges_of(density.dataset)
     for place, law, weights in weights_alone(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[name][index, *place] = value
-        for feature in range(density.sizes["feature"]):
-            laws = conditional.laws_given_u(law, snapshot, feature)
-            for number, group in enumerate(conditional.groups_of(law, feature)):
+        for feature in range(density.dataset.sizes["feature"]):
+            laws = laws_given_u(law, snapshot, feature)
+            for number, group in enumerate(groups_of(law.dataset, feature)):
                 result["group_u"][feature, number] = group.centre
-                w, _, membership = conditional.group_sample(weights, snapshot, feature, group)
-                F, variance = conditional.group_distribution(laws, feature, group)
-                for name, value in _distances(w, membership, edges_of(density), F, variance).items():
+                w, _, membership = group_sample(weights, snapshot, feature, group)
+                F, variance = group_distribution(laws, feature, group)
+                for name, value in _distances(w, membership, edges, F, variance).items():
                     result[f"{name}_given_u"][index, feature, number, *place] = value
     for place, law, weights in diagonals(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[f"{name}_diagonal"][index, *place] = value
 
 
-def _of_all(density: xr.Dataset, particles: xr.Dataset, snapshot: float) -> dict[str, float]:
+def _of_all(density: Result, particles: xr.Dataset, snapshot: float) -> dict[str, float]:
     """Distances of all weights, whatever their u."""
     everything = particles["weights"].sel(snapshot_time=snapshot, method="nearest").values.ravel()
-    F, variance = conditional.marginal_distribution(density, snapshot)
-    return _distances(everything, np.ones_like(everything), edges_of(density), F, variance)
+    F, variance = marginal_distribution(density, snapshot)
+    return _distances(everything, np.ones_like(everything), edges_of(density.dataset), F, variance)
 
 
 def _distances(
@@ -131,3 +149,125 @@ def _distances(
         "KS": kolmogorov_smirnov(sample, weights, edges, F),
         "KS_expected": expected_kolmogorov_smirnov(weights),
     }
+
+
+class _Place(NamedTuple):
+    """Deviations of all runs at one snapshot, from the marginal distribution or that of a group.
+
+    Parameters
+    ----------
+    position : tuple of int
+        Position in the variables of the comparison.
+    points : ndarray, shape (points,)
+        Weights.
+    rows : ndarray, shape (runs, points)
+    error : float
+        Largest error of the predicted distribution function.
+    """
+
+    position: tuple[int, ...]
+    points: FloatArray
+    rows: FloatArray
+    error: float
+
+
+def deviations(density: Result, simulated: Result, comparison: Result) -> list[Deviations]:
+    """Deviations of which W1 and KS are made, marginal and given u.
+
+    Parameters
+    ----------
+    density : Result
+    simulated : Result
+        SGD; without weights, or without a density, there are no deviations.
+    comparison : Result
+        In which the snapshots have their places.
+    """
+    runs = simulated.dataset
+    if "weights" not in runs or "P" not in density.dataset:
+        return []
+    places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
+    snapshots = comparison.dataset["snapshot_time"].values.tolist()
+    for index, time in enumerate(counted(snapshots, "deviations", "snapshot")):
+        if time not in runs["snapshot_time"].values:
+            continue
+        for pair in weights_alone(density, runs):
+            w = _weights(pair, float(time))
+            if np.isfinite(w).all():
+                places[""].append(_marginal(pair, w, float(time), index))
+                places["_given_u"] += _given_u(pair, w, runs["U"].values, float(time), index)
+        for pair in diagonals(density, runs):
+            w = _weights(pair, float(time))
+            if np.isfinite(w).all():
+                places["_diagonal"].append(_marginal(pair, w, float(time), index))
+    return [_joined(found, suffix) for suffix, found in places.items() if found]
+
+
+def _weights(pair: Pair, time: float) -> FloatArray:
+    return np.asarray(pair.particles["weights"].sel(snapshot_time=time, method="nearest").values)
+
+
+def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> _Place:
+    density = pair.density.dataset
+    F, _ = marginal_distribution(pair.density, time)
+    points = _points(density, F)
+    predicted = np.interp(points, edges_of(density), F)
+    return _Place((index, *pair.place), points, _scatter(w, np.ones_like(w), points, predicted), _error(density, time))
+
+
+def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[_Place]:
+    density = pair.density.dataset
+    u, u_weight = nodes_of(density)
+    for k in range(density.sizes["feature"]):
+        laws = laws_given_u(pair.density, time, k)
+        for number, group in enumerate(groups_of(density, k)):
+            F, _ = group_distribution(laws, k, group)
+            points = _points(density, F)
+            predicted = np.interp(points, edges_of(density), F)
+            share = float(u_weight @ group.membership(u[:, k]))
+            rows = _scatter(w, group.membership(U[:, :, k]), points, predicted)
+            yield _Place((index, k, number, *pair.place), points, rows, _error(density, time) / share)
+
+
+def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
+    """Weights that are dense where the density is high, and nowhere sparse."""
+    edges = edges_of(density)
+    inside = (F > 1e-6) & (F < 1 - 1e-6)
+    edges, F = edges[inside], F[inside]
+    # at 64 weights W1 between true pairs is right to a few 1e-3
+    both = 0.5 * (F + (edges - edges[0]) / (edges[-1] - edges[0]))
+    return np.asarray(np.interp(np.linspace(both[0], both[-1], 64), both, edges))
+
+
+def _scatter(w: FloatArray, membership: FloatArray, points: FloatArray, predicted: FloatArray) -> FloatArray:
+    """Empirical minus predicted distribution functions of runs, whose mean over runs is that of all weights pooled."""
+    places = np.searchsorted(points, w)
+    size = len(points) + 1
+    counts = np.array([np.bincount(p, m, size) for p, m in zip(places, membership, strict=True)])
+    total = counts.sum(axis=1, keepdims=True)
+    return np.asarray((np.cumsum(counts, axis=1)[:, :-1] - predicted * total) / total.mean())
+
+
+def _error(density: xr.Dataset, time: float) -> float:
+    """Largest error of distribution functions that an error of the density in L1 allows: half of it."""
+    if "P_error" not in density:
+        return 0.0
+    return 0.5 * float(np.nan_to_num(density["P_error"].sel(time=time, method="nearest"), nan=0.0))
+
+
+def _joined(places: list[_Place], suffix: str) -> Deviations:
+    points = np.array([place.points for place in places])
+    widths = np.gradient(points, axis=1)
+
+    def integral(values: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("...px,px->...p", values, widths))
+
+    return Deviations(
+        rows=np.stack([place.rows for place in places], axis=1),
+        allowance=np.array([np.full(points.shape[1], place.error) for place in places]),
+        measures={f"W1{suffix}": integral, f"KS{suffix}": _largest},
+        where=tuple(np.transpose([place.position for place in places])),
+    )
+
+
+def _largest(values: FloatArray) -> FloatArray:
+    return np.asarray(values.max(axis=-1))

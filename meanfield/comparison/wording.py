@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import FEWEST, NO_BIAS, Judgement, Place
+from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.problems.known_families import family_of
 from meanfield.results.numbers import index_text, plain
-from meanfield.results.schema import family_of_result, problem_of
+from meanfield.results.result import Result
 
 DISTANCES = {
     "W1": "W1 distance of w",
@@ -25,17 +25,11 @@ DISTANCES = {
 }
 """Distances in words, in the order of tables; others go by their names."""
 
-MOST_VERDICTS = 3
-"""Largest number of pairs whose verdicts stand on a figure one by one."""
-
 OTHER_DATA = (
     "data of own runs that the limit does not assume, such as heavy tails with a common radius, repeated samples or "
     "correlated inputs."
 )
-"""What besides errors may stand behind a difference that stays."""
-
-WIDTH = 100
-"""Number of columns of printed reasons."""
+"""Causes besides errors of a difference that stays."""
 
 
 def overall(verdicts: Sequence[str]) -> str:
@@ -43,19 +37,19 @@ def overall(verdicts: Sequence[str]) -> str:
     return next(word for word in (DIFFERS, CANNOT_TELL, AGREES) if word in verdicts)
 
 
-def reason(judgement: Judgement, pair: xr.Dataset) -> str:
+def reason(judgement: Judgement, pair: Result) -> str:
     """What decides a judgement, and what to change, in a sentence or two.
 
     Parameters
     ----------
     judgement : Judgement
-    pair : xarray.Dataset
+    pair : Result
         The pair in a comparison that needs no verdict yet.
     """
     name, size = _worst(judgement.worst, pair) if judgement.worst else ("", "")
     limits = "chance and stated errors allow" if judgement.p_value >= 0 else "the stated errors allow"
     shown = ", or ".join(f"{size:.2g} in {name}" for name, size in judgement.resolution.items())
-    more_runs = f"take {FEWEST} or more, better {2 * FEWEST}"
+    more_runs = f"take {FEWEST_RUNS} or more, better {2 * FEWEST_RUNS}"
     return {
         "chance": f"The largest difference, {name}, is {size} what chance allows. The test would have detected a "
         f"difference of {shown}, at any time.",
@@ -76,12 +70,13 @@ def reason(judgement: Judgement, pair: xr.Dataset) -> str:
     }[judgement.why]
 
 
-def _what_to_change(judgement: Judgement, pair: xr.Dataset) -> str:
+def _what_to_change(judgement: Judgement, pair: Result) -> str:
     """What to change where a difference is beyond chance and stated errors."""
     if np.isnan(judgement.p_value):
         return "Lower the tolerances of both: the result that is wrong moves."
     causes = f"an error of one of the two, which changes with the discretisation of that one, or {OTHER_DATA}"
-    if judgement.scatters > NO_BIAS and "dimension" in problem_of(pair).labels:
+    # a bias of a finite N is of order 1/N, and the scatter of order 1/sqrt(N): two scatters are hardly a bias
+    if judgement.scatters > 2.0 and "dimension" in pair.problem.labels:
         return (
             f"It is {judgement.scatters:.2g} times the scatter of single runs, more than a finite N explains but a "
             f"small one: look for {causes} Only the distance of SGD from its limit falls with {_toward_limit(pair)}."
@@ -92,13 +87,12 @@ def _what_to_change(judgement: Judgement, pair: xr.Dataset) -> str:
     )
 
 
-def _toward_limit(pair: xr.Dataset) -> str:
+def _toward_limit(pair: Result) -> str:
     """What brings SGD closer to the limit, by the part of the family that the problem of a pair belongs to."""
-    problem = problem_of(pair)
-    return family_of(problem).advice(problem)
+    return family_of(pair.problem).advice(pair.problem)
 
 
-def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
+def _worst(place: Place, pair: Result) -> tuple[str, str]:
     """Name of the largest difference, and its size in units of what is allowed."""
     ratio = place.deviation / place.allowed if place.deviation else 0.0  # of quantities that vanish, nothing is allowed
     what = DISTANCES.get(place.name, place.name)
@@ -106,32 +100,34 @@ def _worst(place: Place, pair: xr.Dataset) -> tuple[str, str]:
     return name, f"{ratio:.2f} of" if ratio <= 1 else f"{ratio:.3g} times"
 
 
-def _component(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+def _component(pair: Result, name: str, index: tuple[int, ...]) -> str:
     """Number of the component of a quantity that has several, from 1; of a distance with the word for it."""
     dims = _dims(pair, name)
     inner = {dim: i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
-    if "group" in dims or not any(pair.sizes[dim] > 1 for dim in inner):
+    if "group" in dims or not any(pair.dataset.sizes[dim] > 1 for dim in inner):
         return ""
     if name in DISTANCES:
         return "".join(f", {dim} {i + 1}" for dim, i in inner.items())
-    return index_text(inner.values(), (pair.sizes[dim] for dim in inner))
+    return index_text(inner.values(), (pair.dataset.sizes[dim] for dim in inner))
 
 
-def _at(pair: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+def _at(pair: Result, name: str, index: tuple[int, ...]) -> str:
     """Time and group of a position in a quantity or distance."""
+    held = pair.dataset
     position = dict(zip(_dims(pair, name), index, strict=True))
-    parts = [f"t = {plain(float(pair[dim][i]))}" for dim, i in position.items() if dim in ("time", "snapshot_time")]
-    if "group" in position and "group_u" in pair:
-        group = pair["group_u"].isel({dim: i for dim, i in position.items() if dim in pair["group_u"].dims})
-        number = position.get("feature", 0) + 1 if pair.sizes.get("feature", 1) > 1 else ""
+    parts = [f"t = {plain(float(held[dim][i]))}" for dim, i in position.items() if dim in ("time", "snapshot_time")]
+    if "group" in position and "group_u" in held:
+        group = held["group_u"].isel({dim: i for dim, i in position.items() if dim in held["group_u"].dims})
+        number = position.get("feature", 0) + 1 if held.sizes.get("feature", 1) > 1 else ""
         parts.append(f"u{number} = {plain(float(group))}")
     return f" at {', '.join(parts)}" if parts else ""
 
 
-def _dims(pair: xr.Dataset, name: str) -> tuple[str, ...]:
+def _dims(pair: Result, name: str) -> tuple[str, ...]:
     """Dims of a quantity in a pair."""
-    known = family_of_result(pair).variables[name]
-    return tuple(dim for dim in (*known.dims, *(dim for dim in known.last_dims if dim in pair.sizes)) if dim != "pair")
+    known = pair.family.variables[name]
+    last = (dim for dim in known.last_dims if dim in pair.dataset.sizes)
+    return tuple(dim for dim in (*known.dims, *last) if dim != "pair")
 
 
 def format_comparison(report: xr.Dataset) -> str:
@@ -143,14 +139,20 @@ def format_comparison(report: xr.Dataset) -> str:
         From `compare`.
     """
     lines = []
-    for index, name in enumerate(report["pair"].values):
-        pair = report.isel(pair=index)
-        lines.append(f"{name}{': ' + verdict_of_pair(pair) if 'verdict' in pair else ''}")
-        if "reason" in pair:
-            text = " ".join([str(pair["reason"].values), *(f"Left out: {words}." for words in _left_out(pair))])
-            lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    for name, pair in pairs_of(Result.of(report)):
+        judged = pair.dataset
+        lines.append(f"{name}{': ' + verdict_of_pair(judged) if 'verdict' in judged else ''}")
+        if "reason" in judged:
+            text = " ".join([str(judged["reason"].values), *(f"Left out: {words}." for words in _left_out(judged))])
+            lines += textwrap.wrap(text, width=100, initial_indent="  ", subsequent_indent="  ")
         lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(pair)]
     return "\n".join(lines)
+
+
+def pairs_of(report: Result) -> list[tuple[str, Result]]:
+    """Names of the pairs of a comparison, and the comparison of each."""
+    names = report.dataset["pair"].values.tolist()
+    return [(name, report.part(report.dataset.isel(pair=i))) for i, name in enumerate(names)]
 
 
 def _left_out(pair: xr.Dataset) -> list[str]:
@@ -182,59 +184,50 @@ def verdicts_of(comparison: xr.Dataset) -> list[str]:
         return []
     pairs = [comparison.isel(pair=i) for i in range(comparison.sizes["pair"])]
     lines = [f"{pair['pair'].values}: {verdict_of_pair(pair)}" for pair in pairs]
-    if len(pairs) <= MOST_VERDICTS:
+    if len(pairs) <= 3:  # so many verdicts fit a figure one by one
         return lines
     words = comparison["verdict"].values.tolist()
     differing = [line for line, word in zip(lines, words, strict=True) if word == DIFFERS]
     return [", ".join(f"{words.count(word)} pairs: {word}" for word in VERDICTS if word in words), *differing]
 
 
-def rows_of_pair(pair: xr.Dataset) -> list[tuple[str, str]]:
-    """Rows of a table: the verdict on a pair with its reason, and the largest differences.
-
-    Parameters
-    ----------
-    pair : xarray.Dataset
-        One pair of what `compare` returns.
-    """
-    judged = [("verdict", verdict_of_pair(pair)), ("why", str(pair["reason"].values))] if "verdict" in pair else []
-    return [*judged, *(("left out", words) for words in _left_out(pair)), *summary_of_pair(pair)]
+def rows_of_pair(pair: Result) -> list[tuple[str, str]]:
+    """Rows of a table: the verdict on a pair with its reason, and the largest differences; see `pairs_of`."""
+    held = pair.dataset
+    judged = [("verdict", verdict_of_pair(held)), ("why", str(held["reason"].values))] if "verdict" in held else []
+    return [*judged, *(("left out", words) for words in _left_out(held)), *summary_of_pair(pair)]
 
 
-def summary_of_pair(report: xr.Dataset) -> list[tuple[str, str]]:
-    """Largest differences of a pair of results, where they are, and what chance allows, as names and values.
-
-    Parameters
-    ----------
-    report : xarray.Dataset
-        One pair of what `compare` returns.
-    """
-    return [*_differences(report), *_distances(report)]
+def summary_of_pair(pair: Result) -> list[tuple[str, str]]:
+    """Largest differences of a pair of results, where they are, and what chance allows, as names and values."""
+    return [*_differences(pair), *_distances(pair)]
 
 
-def _differences(report: xr.Dataset) -> Iterator[tuple[str, str]]:
-    for name in family_of_result(report).compared_with(report.sizes):
-        difference = np.abs(report[f"{name}_difference"].values)
-        deviation = difference / report[f"{name}_standard_error"].values
+def _differences(pair: Result) -> Iterator[tuple[str, str]]:
+    held = pair.dataset
+    for name in pair.family.compared_with(held.sizes):
+        difference = np.abs(held[f"{name}_difference"].values)
+        deviation = difference / held[f"{name}_standard_error"].values
         if np.isfinite(difference).any():
-            yield f"max |difference of {name}|", _largest(report, name, difference, difference, "{:.2e}", np.nan)
+            yield f"max |difference of {name}|", _largest(pair, name, difference, difference, "{:.2e}", np.nan)
         if np.isfinite(deviation).any():
-            level = float(report.get(f"{name}_chance", np.nan))
-            yield "  in standard errors, max", _largest(report, name, deviation, deviation, "{:.2f}", level)
+            level = float(held.get(f"{name}_chance", np.nan))
+            yield "  in standard errors, max", _largest(pair, name, deviation, deviation, "{:.2f}", level)
 
 
-def _distances(report: xr.Dataset) -> Iterator[tuple[str, str]]:
-    held = [name for name in family_of_result(report).distances if name in DISTANCES and name in report]
-    for name in sorted(held, key=list(DISTANCES).index):
-        value = report[name].values
-        allowed = report[f"{name}_chance"].values if f"{name}_chance" in report else np.full(value.shape, np.nan)
+def _distances(pair: Result) -> Iterator[tuple[str, str]]:
+    held = pair.dataset
+    names = [name for name in pair.family.distances if name in DISTANCES and name in held]
+    for name in sorted(names, key=list(DISTANCES).index):
+        value = held[name].values
+        allowed = held[f"{name}_chance"].values if f"{name}_chance" in held else np.full(value.shape, np.nan)
         if np.isfinite(value).any():
             relative = value / allowed if np.isfinite(allowed).any() else value
-            yield DISTANCES[name], _largest(report, name, relative, value, "{:.4f}", allowed)
+            yield DISTANCES[name], _largest(pair, name, relative, value, "{:.4f}", allowed)
 
 
 def _largest(
-    report: xr.Dataset, name: str, relative: np.ndarray, value: np.ndarray, form: str, allowed: np.ndarray | float
+    pair: Result, name: str, relative: np.ndarray, value: np.ndarray, form: str, allowed: np.ndarray | float
 ) -> str:
     """Value where it is largest in relative terms, where that is, and what chance allows there."""
     at = tuple(map(int, np.unravel_index(np.nanargmax(relative), relative.shape)))
@@ -242,11 +235,11 @@ def _largest(
     chance = "" if np.isnan(level) else f"  (chance: up to {form.format(level)})"
     if value[at] == 0:
         return form.format(0.0)
-    return f"{form.format(value[at])}{_component_at(report, name, at)}{chance}"
+    return f"{form.format(value[at])}{_component_at(pair, name, at)}{chance}"
 
 
-def _component_at(report: xr.Dataset, name: str, index: tuple[int, ...]) -> str:
+def _component_at(pair: Result, name: str, index: tuple[int, ...]) -> str:
     """Where a row of a table is from: the component of a quantity that has several, and the time."""
-    component = _component(report, name, index)
+    component = _component(pair, name, index)
     words = component if name in DISTANCES or not component else f" in {name}{component}"
-    return f"{words}{_at(report, name, index)}"
+    return f"{words}{_at(pair, name, index)}"

@@ -14,8 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
-from meanfield.comparison import conditional
-from meanfield.comparison.conditional import Group
+from meanfield.comparison.distributions import (
+    Group,
+    group_distribution,
+    group_sample,
+    groups_of,
+    laws_given_u,
+    marginal_distribution,
+)
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
@@ -24,6 +30,7 @@ from meanfield.plotting.histograms import bins_of_sample, density_curve
 from meanfield.plotting.style import COLOURS, curve_style
 from meanfield.plotting.trajectories import plot_overlap
 from meanfield.plotting.weights import reached, visible_weights
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 SIZE = (10.0, 3.6)
@@ -90,7 +97,7 @@ class _Film:
     """Animation with the artists of all frames."""
 
     def __init__(self, density: xr.Dataset, particles: xr.Dataset | None, feature: int) -> None:
-        self._density, self._particles, self._feature = density, particles, feature
+        self._density, self._particles, self._feature = Result.of(density), particles, feature
         self.times = reached(density)
         self._snapshots = np.empty(0) if particles is None else particles["snapshot_time"].values
         self._range = visible_weights(density, *self.times)
@@ -102,7 +109,7 @@ class _Film:
             style = curve_style(density.sizes["feature"])
             plot_overlap(particles, overlap, "SGD", style["color"], style["linestyle"])
         self._now = overlap.axvline(self.times[0], color="0.4", lw=1.0)
-        groups = conditional.groups_of(density, feature)
+        groups = groups_of(density, feature)
         chosen = np.unique(np.linspace(0, len(groups) - 1, GROUPS).astype(int))
         self._parts = [self._part(None, self._all, {"color": COLOURS[-1], "label": "density"})]
         name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
@@ -131,14 +138,12 @@ class _Film:
     def _part(self, group: Group | None, axes: Axes, style: dict[str, Any]) -> _Part:
         """Part of the weights whose u is in a group, or all of them."""
         distributions = [
-            conditional.marginal_distribution(self._density, time)[0]
+            marginal_distribution(self._density, time)[0]
             if group is None
-            else conditional.group_distribution(
-                conditional.laws_given_u(self._density, time, self._feature), self._feature, group
-            )[0]
+            else group_distribution(laws_given_u(self._density, time, self._feature), self._feature, group)[0]
             for time in self.times
         ]
-        edges = edges_of(self._density)
+        edges = edges_of(self._density.dataset)
         w, predicted = density_curve(edges, density_of(edges, np.array(distributions)))
         simulated = np.array([self._heights(time, group) for time in self._snapshots])
         colour = COLOURS[5] if group is None else style["color"]
@@ -150,7 +155,7 @@ class _Film:
         """Density of the weights of a group in the bins, of all replicas that reached the snapshot."""
         assert self._particles is not None
         everything = group or Group(0.0, width=np.inf)
-        w, _, membership = conditional.group_sample(self._particles, time, self._feature, everything)
+        w, _, membership = group_sample(self._particles, time, self._feature, everything)
         known = np.isfinite(w)
         counts, edges = np.histogram(w[known], self._bins, weights=membership[known])
         return np.asarray(counts / (membership[known].sum() * np.diff(edges)))

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from meanfield.arguments import as_number, as_numbers, as_whole, wrong
 from meanfield.errors import InputError
-from meanfield.results.schema import check_dataset, family_of_result
+from meanfield.results.result import check_dataset, family_of_result
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.arguments import wrong
-from meanfield.comparison.single_laws import Pair, weights_alone
+from meanfield.comparison.distributions import Pair, weights_alone
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
 from meanfield.plotting.entries import entries_of
@@ -22,7 +22,7 @@ from meanfield.plotting.style import ANY_TIME, COLOURS, TITLE_WIDTH, curve_style
 from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, reached, visible_weights
 from meanfield.problems.base import same_times
-from meanfield.results.schema import family_of_result, kind_of
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 OWN_PANELS: dict[str, Callable[..., Axes]] = {
@@ -31,10 +31,6 @@ OWN_PANELS: dict[str, Callable[..., Axes]] = {
     "M": plot_channel_overlap,
 }
 """Plot functions of variables that have one; others are drawn entry by entry."""
-
-
-IN_TIME = "time", "density_time"
-"""Leading dimensions of results that can be compared in time."""
 
 
 def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
@@ -57,35 +53,36 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     """
     if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
         raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
-    first = next(iter(results.values()))
-    for label, result in results.items():
-        if kind_of(result).leading not in IN_TIME or family_of_result(result) is not family_of_result(first):
+    known = {label: Result.of(dataset) for label, dataset in results.items()}
+    first = next(iter(known.values()))
+    for label, result in known.items():
+        if result.kind.leading not in ("time", "density_time") or result.family is not first.family:
             raise InputError(f"'{label}' is no result in time of the family of the first one; draw it by plot_result")
-    if comparison is not None and kind_of(comparison).made_by != "compare":
+    if comparison is not None and Result.of(comparison).kind.made_by != "compare":
         raise wrong("comparison", comparison, "give what meanfield.compare(*results) returns")
     panels: list[Callable[[Axes], Axes]] = []
-    for name, variable in family_of_result(first).compared.items():
+    for name, variable in first.family.compared.items():
         having = {label: d for label, d in results.items() if name in d or f"{name}_mean" in d}
         if not panels or any(np.any(np.nan_to_num(_values(d, name)) != 0) for d in having.values()):
             panels.append(partial(_plot_each, results, name, variable.long_name))
-    densities = [d for d in results.values() if d.attrs["method"] == "density" and "feature" in d.sizes]
+    densities = [r for r in known.values() if r.method == "density" and "feature" in r.dataset.sizes]
     particles = [d for d in results.values() if "weights" in d and "snapshot_time" in d]
     if densities and particles:
         panels += _panels_of_weights(densities[0], particles[0])
     for joint in (d for d in results.values() if "P_joint" in d and particles):
         panels += _panels_of_planes(joint, particles[0])
     verdicts = [] if comparison is None else verdicts_of(comparison)
-    return draw_figure("\n".join([first.attrs["title"], *verdicts]), panels)
+    return draw_figure("\n".join([first.dataset.attrs["title"], *verdicts]), panels)
 
 
-def _panels_of_weights(density: xr.Dataset, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
+def _panels_of_weights(density: Result, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
     """Weights of SGD under the density, those of each channel."""
     panels: list[Callable[[Axes], Axes]] = []
     for pair in weights_alone(density, particles):
-        time = _last_shared(reached(pair.density), pair.particles)
+        time = _last_shared(reached(pair.density.dataset), pair.particles)
         if time is not None:
             panels.append(partial(_plot_all_weights, pair, time))
-            panels += [partial(_plot_weights_given_u, pair, time, k) for k in range(density.sizes["feature"])]
+            panels += [partial(_plot_weights_given_u, pair, time, k) for k in range(density.dataset.sizes["feature"])]
     return panels
 
 
@@ -131,15 +128,16 @@ def _plot_each(results: Mapping[str, xr.Dataset], name: str, long_name: str, axe
 
 def _plot_all_weights(pair: Pair, time: float, axes: Axes) -> Axes:
     """Histogram of the weights at a snapshot under the density."""
-    plot_histogram(pair.particles, axes, time, COLOURS[5], pair.density, label="SGD")
-    plot_density(pair.density, axes, time, COLOURS[-1], label="density")
-    axes.set_xlim(visible_weights(pair.density, time))
+    density = pair.density.dataset
+    plot_histogram(pair.particles, axes, time, COLOURS[5], density, label="SGD")
+    plot_density(density, axes, time, COLOURS[-1], label="density")
+    axes.set_xlim(visible_weights(density, time))
     return _titled(axes, f"all weights{_of_channel(pair)} at $t = {time:.4g}$")
 
 
 def _plot_weights_given_u(pair: Pair, time: float, feature: int, axes: Axes) -> Axes:
     """Histograms of the weights at a snapshot under the densities, for some groups of a coordinate."""
-    density = pair.density
+    density = pair.density.dataset
     plot_conditional(density, pair.particles, axes, time, feature)
     axes.set_xlim(visible_weights(density, time))
     given = feature_label(density, "u", feature)

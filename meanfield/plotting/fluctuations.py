@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import MARKERS, TIME, curve_style, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
-from meanfield.results.schema import label_of
+from meanfield.results.result import Result
 
 MOST_BARS = 15
 """Largest number of bars; more of them hide the band."""
@@ -31,7 +31,7 @@ def plot_fluctuations(
         N of the band; by default that of the ensemble, or else `particles.dimension` of the prediction's problem.
     """
     source = prediction if ensemble is None else ensemble
-    N = dimension or label_of(source, "dimension")
+    N = dimension or Result.of(source).label("dimension")
     for k in range(prediction.sizes["feature"]):
         style = curve_style(k)
         q = prediction["q"].isel(feature=k)
@@ -56,7 +56,7 @@ def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> No
     axes.errorbar(
         shown["time"],
         shown["q_mean"].isel(feature=feature),
-        yerr=_spread(shown, feature, label_of(ensemble, "dimension")),
+        yerr=_spread(shown, feature, Result.of(ensemble).label("dimension")),
         fmt=MARKERS[feature % len(MARKERS)],
         markersize=2.5,
         capsize=2,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from textwrap import fill
+from typing import Any
 
 import xarray as xr
 from matplotlib.axes import Axes
@@ -11,7 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
 from meanfield.plotting.style import ANY_TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
-from meanfield.results.schema import family_of_result, kind_of
+from meanfield.results.result import Result
 
 MOST_PANELS = 9
 """Largest number of variables that are drawn."""
@@ -33,11 +35,15 @@ def plot_plain(dataset: xr.Dataset) -> Figure:
     InputError
         If nothing in it varies along the leading dim.
     """
-    kind = kind_of(dataset)
+    result = Result.of(dataset)
+    kind = result.kind
+    # states are no continuum
+    style = curve_style if kind.leading in result.family.variables else marker_style
     names = [name for name in kind.names if _varies(dataset, name, kind.leading)]
     if not names:
         raise InputError(f"nothing in a result of kind '{dataset.attrs['method']}' varies along '{kind.leading}'")
-    panels: list[Panel] = [partial(_plot_variable, name=name, along=kind.leading) for name in names[:MOST_PANELS]]
+    draw = partial(_plot_variable, along=kind.leading, style=style)
+    panels: list[Panel] = [partial(draw, name=name) for name in names[:MOST_PANELS]]
     return draw_panels(dataset, panels)
 
 
@@ -47,10 +53,11 @@ def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
     return dataset[name].size <= MOST_CURVES * dataset.sizes[along]  # some of many curves would say nothing
 
 
-def _plot_variable(dataset: xr.Dataset, axes: Axes, name: str, along: str) -> Axes:
+def _plot_variable(
+    dataset: xr.Dataset, axes: Axes, name: str, along: str, style: Callable[[int], dict[str, Any]]
+) -> Axes:
     """Plot one curve for each index of the other dims."""
     values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
-    style = curve_style if along in family_of_result(dataset).variables else marker_style  # states are no continuum
     for i, curve in enumerate(values.T):
         axes.plot(dataset[along].values, curve, **style(i))
     axes.set(xlabel=ANY_TIME if along == "time" else along, ylabel=name)

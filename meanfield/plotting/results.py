@@ -37,7 +37,8 @@ from meanfield.plotting.trajectories import (
 )
 from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs, plot_sample
 from meanfield.problems.family import resolve
-from meanfield.results.schema import family_of_result, kind_of, validate
+from meanfield.results.result import Result
+from meanfield.results.schema import validate
 
 PLAIN = "meanfield.plotting.plain:plot_plain"
 """Address of the figure for kinds of results that declare none."""
@@ -62,8 +63,9 @@ def plot_result(dataset: xr.Dataset) -> Figure:
     InputError
         If it is no result of ours, or a sweep of which one cannot see all at once.
     """
-    validate(dataset)
-    draw: Callable[[xr.Dataset], Figure] = resolve(kind_of(dataset).figure or PLAIN)
+    result = Result.of(dataset)
+    validate(result)
+    draw: Callable[[xr.Dataset], Figure] = resolve(result.kind.figure or PLAIN)
     return draw(dataset)
 
 
@@ -133,7 +135,7 @@ def plot_portrait_alone(portrait: xr.Dataset) -> Figure:
 def plot_agreement(comparison: xr.Dataset) -> Figure:
     """Differences in standard errors where there are replicas, as they are where there are none, and distances."""
     panels: list[Panel] = []
-    compared = family_of_result(comparison).compared_with(comparison.sizes)
+    compared = Result.of(comparison).family.compared_with(comparison.sizes)
     for name in compared:
         difference, error = comparison[f"{name}_difference"].values, comparison[f"{name}_standard_error"].values
         known = np.isfinite(error)

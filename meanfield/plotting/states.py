@@ -9,13 +9,14 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.comparison.conditional import marginal_of
+from meanfield.comparison.distributions import marginal_of
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import distribution_function
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import density_curve
 from meanfield.plotting.style import COLOURS, LINES
 from meanfield.plotting.weights import visible_range
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 VERDICTS = {1: "stable", 0: "marginal", -1: "unstable"}
@@ -47,7 +48,7 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
         From `meanfield.find_stationary_states`.
     axes : Axes
     """
-    P = marginal_of(stationary).values
+    P = marginal_of(Result.of(stationary)).values
     edges, styles = edges_of(stationary), {stability: cycle(of_it) for stability, of_it in STATE_CURVES.items()}
     for alike in _alike(P, stationary["stability"].values):
         stability = int(stationary["stability"].values[alike[0]])

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries, say_shown
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, symbol
-from meanfield.results.schema import label_of
+from meanfield.results.result import Result
 
 DEVIATIONS = 2.0
 """Half-width of bands in standard deviations."""
@@ -49,7 +49,7 @@ def plot_prior_work(
 ) -> Axes:
     """Prior work r against time: a line; for replicas bars of two standard errors; for statistics two deviations."""
     if "r_mean" in dataset:
-        spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / label_of(dataset, "dimension")) ** 0.5
+        spread = DEVIATIONS * (dataset["r_variance"].clip(min=0.0) / Result.of(dataset).label("dimension")) ** 0.5
         style = {"color": colour, "linestyle": line}
         for index, place in entries(dataset["r_mean"], axes=axes):
             name = ", ".join(filter(None, (label or r"mean $\pm$ 2 deviations", index)))

@@ -9,12 +9,19 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.comparison import conditional
+from meanfield.comparison.distributions import (
+    group_distribution,
+    group_sample,
+    groups_of,
+    laws_given_u,
+    marginal_distribution,
+)
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import VISIBLE, density_curve, draw_histogram
 from meanfield.plotting.style import COLOURS, curve_style, time_styles
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 MOST_DOTS = 4000
@@ -29,7 +36,8 @@ def reached(density: xr.Dataset) -> FloatArray:
 def visible_weights(density: xr.Dataset, *times: float) -> tuple[float, float]:
     """Range of w in which all densities at some times are visible."""
     edges = edges_of(density)
-    found = [visible_range(conditional.marginal_distribution(density, time)[0], edges) for time in times]
+    result = Result.of(density)
+    found = [visible_range(marginal_distribution(result, time)[0], edges) for time in times]
     return min(low for low, _ in found), max(high for _, high in found)
 
 
@@ -43,7 +51,7 @@ def visible_range(F: FloatArray, edges: FloatArray) -> tuple[float, float]:
 def plot_density(dataset: xr.Dataset, axes: Axes, time: float, colour: str = COLOURS[0], **style: Any) -> Axes:
     """Density of w alone at a time."""
     edges = edges_of(dataset)
-    F, _ = conditional.marginal_distribution(dataset, time)
+    F, _ = marginal_distribution(Result.of(dataset), time)
     axes.plot(*density_curve(edges, density_of(edges, F)), color=colour, **style)
     return _label_weights(axes)
 
@@ -75,7 +83,7 @@ def plot_density_given_u(dataset: xr.Dataset, axes: Axes, time: float | None = N
     """
     chosen = reached(dataset)[-1] if time is None else time
     snapshot = dataset.sel(time=chosen, method="nearest")
-    laws = conditional.laws_given_u(dataset, float(chosen), feature)
+    laws = laws_given_u(Result.of(dataset), float(chosen), feature)
     u, place = np.unique(laws.u[:, feature], return_inverse=True)
     share = np.bincount(place, laws.weight)
     P = np.zeros((len(u), dataset.sizes["w"]))
@@ -141,7 +149,7 @@ def plot_histogram(
 ) -> Axes:
     """A histogram of the weights of all replicas at a snapshot; its bins follow a density, or else the weights."""
     sample = dataset["weights"].sel(snapshot_time=time, method="nearest").values.ravel()
-    law = None if density is None else (edges_of(density), conditional.marginal_distribution(density, time)[0])
+    law = None if density is None else (edges_of(density), marginal_distribution(Result.of(density), time)[0])
     draw_histogram(sample, axes, law=law, color=colour, **style)
     return _label_weights(axes)
 
@@ -152,12 +160,13 @@ def plot_conditional(
 ) -> Axes:
     """Weights given the feature coordinate u: histograms of SGD under the densities, for some groups of u."""
     edges = edges_of(density)
-    all_groups = conditional.groups_of(density, feature)
+    all_groups = groups_of(density, feature)
     chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
     name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
+    laws = laws_given_u(Result.of(density), time, feature)
     for i, group in enumerate(all_groups[i] for i in chosen):
-        w, _, membership = conditional.group_sample(particles, time, feature, group)
-        F, _ = conditional.group_distribution(conditional.laws_given_u(density, time, feature), feature, group)
+        w, _, membership = group_sample(particles, time, feature, group)
+        F, _ = group_distribution(laws, feature, group)
         draw_histogram(w, axes, membership, (edges, F), color=COLOURS[i], alpha=0.3)
         label = rf"${name} \approx {group.centre:.3g}$"
         axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(i))

@@ -179,10 +179,10 @@ class Family:
     distances : tuple of str
         Names of variables that comparisons hold besides the differences of compared variables.
     measure_distances : str
-        "module:function" of a pair of results that returns them; see `meanfield.comparison.comparison`.
+        "module:function" of results and pairs of their numbers that returns them; see `meanfield.comparison.weights`.
     measure_deviations : str
         "module:function" of a prediction and runs that returns what the distances are made of, run by run, with which
-        they are judged; see `meanfield.comparison.weight_deviations`. Without it distances have no part in verdicts.
+        they are judged; see `meanfield.comparison.weights`. Without it distances have no part in verdicts.
     leaves_out : str
         "module:function" of two results that yields what of their weights is not measured, in words.
     reductions : mapping of str to str

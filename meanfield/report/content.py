@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.wording import rows_of_pair
+from meanfield.comparison.wording import pairs_of, rows_of_pair
 from meanfield.explanation.explanation import duration, size
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import feature_names
 from meanfield.results.numbers import plain
-from meanfield.results.schema import WARNING, family_of_result, kind_of, made_by_of, variables_of
+from meanfield.results.result import Result
+from meanfield.results.schema import WARNING
 
 MOST_ROWS = 60
 """Largest number of rows of a table; a result may have more states."""
@@ -67,34 +68,29 @@ class Content:
     warning: str = ""
 
 
-def content_of(dataset: xr.Dataset) -> Content:
-    """Content about a result of any method.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    """
-    kind, status = kind_of(dataset), str(dataset.attrs["status"])
-    state, _, reason = status.partition(": ")
+def content_of(result: Result) -> Content:
+    """Content about a result of any method."""
+    dataset, kind = result.dataset, result.kind
+    state, _, reason = result.status.partition(": ")
     return Content(
         kind.title,
         state if state in ("complete", "interrupted") else "failed",
         reason,
         list(resolve(kind.numbers)(dataset)) if kind.numbers else [],
-        list(_conserved(dataset)),
-        list(_tables(dataset)),
+        list(_conserved(result)),
+        list(_tables(result)),
         list(resolve(kind.notes)(dataset)) if kind.notes else [],
-        _provenance(dataset),
+        _provenance(result),
         _variables(dataset),
         str(dataset.attrs.get(WARNING, "")),
     )
 
 
-def _conserved(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+def _conserved(result: Result) -> Iterator[tuple[str, str]]:
     """Largest deviations of quantities that should be constant."""
-    declared = family_of_result(dataset).all_variables
-    for name in variables_of(dataset):
-        conserved = declared[name].conserved
+    dataset = result.dataset
+    for name in result.variables:
+        conserved = result.family.all_variables[name].conserved
         if conserved is not None and np.isfinite(dataset[name].values).any():
             meaning, right = conserved
             yield meaning, plain(float(np.nanmax(np.abs(dataset[name].values - right))))
@@ -107,13 +103,17 @@ def _conserved(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         yield "length of the weights, largest | |w|²/N - 1 |", plain(float(np.nanmax(np.abs(square.values - 1.0))))
 
 
-def _tables(dataset: xr.Dataset) -> Iterator[Table]:
-    method = dataset.attrs["method"]
-    if method == "comparison":
-        for i, pair in enumerate(dataset["pair"].values):
-            yield Table(("quantity", "largest over time"), rows_of_pair(dataset.isel(pair=i)), str(pair))
-    elif "state" in dataset.dims and "q" in dataset:
-        yield _state_table(dataset)
+def _tables(result: Result) -> Iterator[Table]:
+    if result.method == "comparison":
+        yield from tables_of_pairs(result)
+    elif "state" in result.dataset.dims and "q" in result.dataset:
+        yield _state_table(result.dataset)
+
+
+def tables_of_pairs(comparison: Result) -> Iterator[Table]:
+    """Table of each pair of a comparison."""
+    for name, pair in pairs_of(comparison):
+        yield Table(("quantity", "largest over time"), rows_of_pair(pair), name)
 
 
 def _state_table(dataset: xr.Dataset) -> Table:
@@ -141,8 +141,9 @@ def _share(share: float) -> str:
     return f"{share:.1%}" if share > 0 else ""
 
 
-def _provenance(dataset: xr.Dataset) -> list[tuple[str, str]]:
+def _provenance(result: Result) -> list[tuple[str, str]]:
     """Provenance as names and values; text that is not JSON is shown as it is."""
+    dataset = result.dataset
     text = str(dataset.attrs.get("provenance", ""))
     try:
         record = json.loads(text)
@@ -157,13 +158,9 @@ def _provenance(dataset: xr.Dataset) -> list[tuple[str, str]]:
         rows.append((key.replace("_", " "), value if isinstance(value, str) else json.dumps(value)))
     if isinstance(versions, dict):
         rows.append(("versions", ", ".join(f"{name} {number}" for name, number in versions.items())))
-    rows += [(f"{key} = '{entry['what']}'", _origin(entry)) for key, entry in _named(dataset)]
+    named = {key: entry for key, entry in result.made_by.items() if key != "meanfield"}
+    rows += [(f"{key} = '{entry['what']}'", _origin(entry)) for key, entry in named.items()]
     return [*rows, ("schema version", str(dataset.attrs.get("schema_version", "unknown")))]
-
-
-def _named(dataset: xr.Dataset) -> list[tuple[str, Fingerprint]]:
-    """Functions and files that the problem of a result names."""
-    return [(key, entry) for key, entry in made_by_of(dataset).items() if key != "meanfield"]
 
 
 def _origin(entry: Fingerprint) -> str:

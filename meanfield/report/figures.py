@@ -10,7 +10,6 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.errors import InputError
@@ -18,7 +17,7 @@ from meanfield.plotting import plot_comparison, plot_result
 from meanfield.plotting.legends import place_legend
 from meanfield.plotting.style import ANY_TIME, curve_style
 from meanfield.results.figure_files import laid_out
-from meanfield.results.schema import family_of_result
+from meanfield.results.result import Result
 
 PAGE_BYTES = 2_400_000
 """Largest number of bytes of all figures of a page together."""
@@ -48,29 +47,29 @@ class Picture:
     description: str
 
 
-def pictures_of(dataset: xr.Dataset, share: int = 1) -> list[Picture]:
+def pictures_of(result: Result, share: int = 1) -> list[Picture]:
     """Pictures of one result.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
+    result : Result
     share : int
         Number of results that share the page.
     """
     # A title is not ours, and what matplotlib takes for mathematics would be an error; the page shows it.
-    untitled = dataset.assign_attrs(title="")
+    untitled = result.part(result.dataset.assign_attrs(title=""))
     found = []
     with mpl.rc_context(STYLE):
         for make, description in ((_overview, "what the result holds"), (_conservation, "what should be constant")):
             figure = make(untitled)
             if figure is not None:
-                found.append(Picture(_data(figure, share), f"{dataset.attrs['method']}: {description}"))
+                found.append(Picture(_data(figure, share), f"{result.method}: {description}"))
     return found
 
 
-def picture_together(datasets: Mapping[str, xr.Dataset], share: int) -> Picture:
+def picture_together(results: Mapping[str, Result], share: int) -> Picture:
     """Picture of all results of one problem in one figure."""
-    shown = {label.replace("$", r"\$"): dataset.assign_attrs(title="") for label, dataset in datasets.items()}
+    shown = {label.replace("$", r"\$"): result.dataset.assign_attrs(title="") for label, result in results.items()}
     with mpl.rc_context(STYLE):
         return Picture(_data(plot_comparison(shown), share), "all results of this problem together")
 
@@ -96,10 +95,11 @@ def _rendered(figure: Figure, kind: str, resolution: int = 100) -> bytes:
     return buffer.getvalue()
 
 
-def _overview(dataset: xr.Dataset) -> Figure | None:
+def _overview(result: Result) -> Figure | None:
     """Figure of the method, as far as the run came; none of one that ended where it began."""
-    if "time" in dataset.dims and dataset.attrs["status"] != "complete":
-        dataset = dataset.isel(time=slice(_reached(dataset)))
+    dataset = result.dataset
+    if "time" in dataset.dims and result.status != "complete":
+        dataset = dataset.isel(time=slice(_reached(result)))
         if dataset.sizes["time"] < 2:
             return None
     if 0 in dataset.sizes.values():
@@ -110,16 +110,17 @@ def _overview(dataset: xr.Dataset) -> Figure | None:
         return None
 
 
-def _reached(dataset: xr.Dataset) -> int:
+def _reached(result: Result) -> int:
     """Number of output times that the run has reached."""
-    compared = family_of_result(dataset).compared
-    name = next(word for name in compared for word in (f"{name}_mean", name) if word in dataset)
+    dataset = result.dataset
+    name = next(word for name in result.family.compared for word in (f"{name}_mean", name) if word in dataset)
     values = dataset[name].transpose("time", ...).values
     return int(np.isfinite(values.reshape(len(values), -1)).any(axis=1).sum())
 
 
-def _conservation(dataset: xr.Dataset) -> Figure | None:
+def _conservation(result: Result) -> Figure | None:
     """Figure of the deviations of mass and norm in time, on a logarithmic scale."""
+    dataset = result.dataset
     if "norm" not in dataset or not np.isfinite(dataset["norm"].values).any():
         return None
     figure = Figure(figsize=(10, 2.8), layout="constrained")

@@ -12,7 +12,7 @@ import xarray as xr
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.plotting.entries import MOST_ENTRIES, all_entries
 from meanfield.results.numbers import plain, with_error
-from meanfield.results.schema import label_of
+from meanfield.results.result import Result
 
 QUANTITIES = (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work"))
 """Numbers in time that have key numbers, with their names in words."""
@@ -46,7 +46,7 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if "P_error" in last:
         yield "estimated L1 error of P", plain(float(last["P_error"]))
     if "q_covariance" in last and "channel" not in last.dims:
-        N = label_of(dataset, "dimension")
+        N = Result.of(dataset).label("dimension")
         for k, name in enumerate(feature_names(last, "q")):
             spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
             yield f"spread of {name} over runs of SGD at N = {N:,}", plain(spread)
@@ -71,7 +71,7 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Key numbers of statistics of an ensemble, with standard errors of the means."""
     found = _last(dataset, "q_mean")
-    count, N = int(dataset["count"]), label_of(dataset, "dimension")
+    count, N = int(dataset["count"]), Result.of(dataset).label("dimension")
     yield "replicas", f"{count:,}"
     if found is None:
         return

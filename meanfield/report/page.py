@@ -10,17 +10,16 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from meanfield.comparison import compare
-from meanfield.comparison.inputs import differing_keys, is_comparable
-from meanfield.comparison.origins import different_origins
-from meanfield.comparison.wording import rows_of_pair
+from meanfield.comparison.inputs import different_origins, differing_keys, is_comparable
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
 from meanfield.problems.base import BaseProblem
 from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted
-from meanfield.report.content import Content, Table, content_of
+from meanfield.report.content import Content, Table, content_of, tables_of_pairs
 from meanfield.report.figures import Picture, picture_together, pictures_of
-from meanfield.results.schema import problem_of, validate
+from meanfield.results.result import Result
+from meanfield.results.schema import validate
 
 _ILLEGAL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
 """Control characters, which are illegal in HTML."""
@@ -74,14 +73,14 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
-    groups: list[tuple[BaseProblem, dict[str, xr.Dataset]]] = []
+    groups: list[tuple[BaseProblem, dict[str, Result]]] = []
     for label, dataset in datasets.items():
-        problem = _problem_of(label, dataset)
+        result, problem = _checked(label, dataset)
         same = next((group for first, group in groups if _have_one_limit(first, problem)), None)
         if same is None:
-            groups.append((problem, {label: dataset}))
+            groups.append((problem, {label: result}))
         else:
-            same[label] = dataset
+            same[label] = result
     sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
     page = _template().render(title=_page_title(sections), sections=sections)
     return page.translate(_ILLEGAL).encode(errors="replace").decode()
@@ -91,49 +90,45 @@ def _have_one_limit(first: BaseProblem, second: BaseProblem) -> bool:
     return type(first) is type(second) and first.limit() == second.limit()
 
 
-def _problem_of(label: str, dataset: xr.Dataset) -> BaseProblem:
+def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, BaseProblem]:
     try:
-        validate(dataset)
-        found: BaseProblem = problem_of(dataset)
-        return found
+        result = Result.of(dataset)
+        validate(result)
+        return result, result.problem
     except InputError as error:
         raise InputError(f"{label}: {error}") from error
 
 
-def _section(problem: BaseProblem, group: dict[str, xr.Dataset], first: BaseProblem, share: int) -> Section:
+def _section(problem: BaseProblem, group: dict[str, Result], first: BaseProblem, share: int) -> Section:
     section = Section(
         problem.title or "Untitled problem",
         in_words(problem, look_up=False),
-        str(next(iter(group.values())).attrs["problem"]),
+        str(next(iter(group.values())).dataset.attrs["problem"]),
         differing_keys(first.limit(), problem.limit()),
     )
     section.runs = [
-        Run(label, content_of(d), pictures_of(d, share)) for label, d in counted([*group.items()], "report", "result")
+        Run(label, content_of(r), pictures_of(r, share)) for label, r in counted([*group.items()], "report", "result")
     ]
-    results = {label: d for label, d in group.items() if d.attrs["method"] != "comparison"}
-    comparable = {
-        label: d for label, d in results.items() if is_comparable(d) and not str(d.attrs["status"]).startswith("failed")
-    }
+    results = {label: r for label, r in group.items() if r.method != "comparison"}
+    comparable = {label: r for label, r in results.items() if is_comparable(r) and not r.status.startswith("failed")}
     section.origins = _origins(results, comparable)
     if len(comparable) > 1:
         try:
-            compared = compare(*comparable.values(), labels=list(comparable))
+            compared = compare(*(r.dataset for r in comparable.values()), labels=list(comparable))
         except InputError as error:
             section.remark = str(error)
             return section
-        pairs = [compared.isel(pair=i) for i in range(compared.sizes["pair"])]
-        header = ("quantity", "largest over time")
-        section.comparisons = [Table(header, rows_of_pair(pair), str(pair["pair"].values)) for pair in pairs]  # type: ignore[arg-type]
+        section.comparisons = list(tables_of_pairs(Result.of(compared, problem)))
         section.together = picture_together(comparable, share)
     return section
 
 
-def _origins(group: Mapping[str, xr.Dataset], compared: Mapping[str, xr.Dataset]) -> list[str]:
+def _origins(group: Mapping[str, Result], compared: Mapping[str, Result]) -> list[str]:
     """What results do not have in common with the first one of their problem, for pairs that are not compared."""
     if not group:
         return []
     (first, result), *others = group.items()
-    found = [(label, different_origins(result, d, (first, label))) for label, d in others]
+    found = [(label, different_origins(result, other, (first, label))) for label, other in others]
     return [f"{first} and {label}: {text}" for label, text in found if text and not {first, label} <= set(compared)]
 
 

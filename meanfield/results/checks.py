@@ -6,7 +6,7 @@ file that somebody edited is refused where it would give nonsense. A family adds
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import Variable
 from meanfield.results.numbers import plain
-from meanfield.results.schema import family_of_result, kind_of, missing_variables, problem_of, validate, variables_of
+from meanfield.results.result import Result
+from meanfield.results.schema import validate
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
@@ -28,8 +29,8 @@ OUTPUT_TIMES = ("time", "snapshot_time", "density_time")
 """Variables that hold output times of the problem."""
 
 
-def check(dataset: xr.Dataset) -> None:
-    """Refuse a Dataset that cannot be the result of a run.
+def check(result: Result) -> None:
+    """Refuse what cannot be the result of a run.
 
     Raises
     ------
@@ -37,65 +38,63 @@ def check(dataset: xr.Dataset) -> None:
         If it does not obey the schema (see `meanfield.results.schema.validate`), or its attributes, sizes or numbers
         contradict each other or what they mean.
     """
-    validate(dataset)
-    for fault in _faults(dataset):
+    validate(result)
+    for fault in _faults(result):
         raise InputError(f"{fault}; run the solver again, or take back what was changed in the file")
 
 
-def _faults(dataset: xr.Dataset) -> Iterator[str]:
-    problem = problem_of(dataset)
-    yield from _faults_of_labels(dataset, problem)
-    if dataset.attrs["method"] == "sweep":
-        yield from _faults_of_sweep(dataset, problem)
+def _faults(result: Result) -> Iterator[str]:
+    problem = result.problem
+    yield from _faults_of_labels(result)
+    if result.method == "sweep":
+        yield from _faults_of_sweep(result)
         return
-    yield from _faults_of_counted_dims(dataset, problem)
-    own, declared = variables_of(dataset), family_of_result(dataset).all_variables
-    whole, dataset = dataset, dataset.drop_vars([name for name in dataset.variables if name not in own])
-    yield from _faults_of_company(dataset)
+    yield from _faults_of_counted_dims(result)
+    own, declared, whole = result.variables, result.family.all_variables, result.dataset
+    dataset = whole.drop_vars([name for name in whole.variables if name not in own])
+    yield from _faults_of_company(dataset, declared)
     yield from _faults_of_encoding(dataset)
-    yield from _faults_of_sizes(dataset, problem)
-    complete = dataset.attrs["status"] == "complete"
+    yield from _faults_of_sizes(result.part(dataset))
     for name in own:
         known = declared[name]
         if known.index_of and name in dataset.dims:
             known = replace(known, increasing=True)
-        if known.gaps == "never" or (known.gaps == "unfinished" and complete):
+        if known.gaps == "never" or (known.gaps == "unfinished" and result.status == "complete"):
             yield from _faults_of_gaps(whole, name)
         yield from _faults_of_values(name, known, dataset.variables[name].values)
-    yield from _faults_of_times(dataset, problem)
-    check = kind_of(dataset).check
-    if check:
-        yield from resolve(check)(dataset, problem)
+    yield from _faults_of_times(dataset, problem, declared)
+    if result.kind.check:
+        yield from resolve(result.kind.check)(dataset, problem)
 
 
-def _faults_of_labels(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+def _faults_of_labels(result: Result) -> Iterator[str]:
     """Faults of attributes that repeat numbers of the problem."""
-    if family_of(problem) not in family_of_result(dataset).parts:
+    dataset, labels = result.dataset, result.problem.labels
+    if family_of(result.problem) not in result.family.parts:
         yield f"the attribute 'family' is '{dataset.attrs.get('family')}', but the problem is of another"
-    for name, value in problem.labels.items():
+    for name, value in labels.items():
         if not np.array_equal(dataset.attrs.get(name, value), value):
             yield f"the attribute '{name}' is {dataset.attrs[name]!r:.40}, but the problem says {value:g}"
-    if dataset.attrs["method"] == "sweep":
+    if result.method == "sweep":
         return
-    declared = family_of_result(dataset).all_variables
-    for name in variables_of(dataset):
-        said = problem.labels.get(declared[name].label)
+    for name in result.variables:
+        said = labels.get(result.family.all_variables[name].label)
         if said is not None and np.any(dataset[name].values != said):
             yield f"variable '{name}' is {dataset[name].values.flat[0]}, but the problem says {said:g}"
 
 
-def _faults_of_sweep(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+def _faults_of_sweep(result: Result) -> Iterator[str]:
     """Faults of the result of a sweep, which has gaps where points failed."""
+    dataset, fixed = result.dataset, result.problem.fixed_dims
     axes = dataset["status"].dims
-    for name, known in family_of_result(dataset).all_variables.items():
-        dims = (*axes, *known.dims, *(dim for dim in known.last_dims if dim in problem.fixed_dims))
+    for name, known in result.family.all_variables.items():
+        dims = (*axes, *known.dims, *(dim for dim in known.last_dims if dim in fixed))
         if name in dataset.data_vars and dataset[name].dims == dims:
             known = replace(known, increasing=False)
             yield from _faults_of_values(name, known, dataset[name].values)
 
 
-def _faults_of_company(dataset: xr.Dataset) -> Iterator[str]:
-    declared = family_of_result(dataset).all_variables
+def _faults_of_company(dataset: xr.Dataset, declared: Mapping[str, Variable]) -> Iterator[str]:
     for name in dataset.variables:
         for other in declared[str(name)].needs:
             if other not in dataset:
@@ -113,17 +112,17 @@ def _is_gap(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
-def _faults_of_sizes(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
-    for name, size in problem.fixed_dims.items():
+def _faults_of_sizes(result: Result) -> Iterator[str]:
+    dataset, family, fixed = result.dataset, result.family, result.problem.fixed_dims
+    for name, size in fixed.items():
         if dataset.sizes.get(name, size) != size:
             yield f"dim '{name}' has size {dataset.sizes[name]}, but the problem has {size} {name}(s)"
-    family = family_of_result(dataset)
-    for name in family.particular_dims & set(map(str, dataset.sizes)) - set(problem.fixed_dims):
+    for name in family.particular_dims & set(map(str, dataset.sizes)) - set(fixed):
         yield f"dim '{name}' is there, but the problem has a single one"
-    for name in missing_variables(dataset, problem.fixed_dims):
+    for name in result.missing(fixed):
         yield f"variable '{name}' is missing, which results of this problem hold"
-    for name in variables_of(dataset):
-        missing = set(family.all_variables[name].last_dims) & set(problem.fixed_dims) - set(dataset.sizes)
+    for name in result.variables:
+        missing = set(family.all_variables[name].last_dims) & set(fixed) - set(dataset.sizes)
         if missing:
             yield f"variable '{name}' has no dim '{min(missing)}', of which the problem has several"
 
@@ -158,7 +157,7 @@ def _faults_of_gaps(dataset: xr.Dataset, name: str) -> Iterator[str]:
     yield f"variable '{name}' holds {value}{words}"
 
 
-def _faults_of_times(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+def _faults_of_times(dataset: xr.Dataset, problem: BaseProblem, declared: Mapping[str, Variable]) -> Iterator[str]:
     """Times that are not those of the problem, such as numbers of steps; some of the problem's may be left out."""
     time = getattr(problem, "time", None)
     if not isinstance(time, Time):
@@ -170,17 +169,17 @@ def _faults_of_times(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]
         if others.size:
             yield (
                 f"variable '{name}' holds {others[0]:.6g}, which is none of the {time.outputs} output times from 0 to "
-                f"{time.stop:g} of the problem; it is the {family_of_result(dataset).all_variables[name].long_name}"
+                f"{time.stop:g} of the problem; it is the {declared[name].long_name}"
             )
 
 
-def _faults_of_counted_dims(dataset: xr.Dataset, problem: BaseProblem) -> Iterator[str]:
+def _faults_of_counted_dims(result: Result) -> Iterator[str]:
     """Entries, such as those of features, in another order than in the problem, and replicas that are repeated."""
+    dataset, own = result.dataset, result.variables
     replicas = dataset.indexes.get("replica")
     if replicas is not None and not replicas.is_unique:
         yield f"replica {replicas[replicas.duplicated()][0]} comes twice, and replicas are independent runs"
-    own = variables_of(dataset)
-    for dim, size in problem.fixed_dims.items():
+    for dim, size in result.problem.fixed_dims.items():
         if dim in dataset.coords and dim not in own and dataset[dim].dtype.kind in "fiu":
             number = dataset[dim].values
             if len(number) == size and not np.array_equal(number, np.arange(size)):

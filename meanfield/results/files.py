@@ -24,7 +24,7 @@ from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks, versions
 from meanfield.results.made_by import differences, made_by
-from meanfield.results.schema import check_dataset, made_by_of, problem_of
+from meanfield.results.result import Result, check_dataset
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -196,7 +196,8 @@ def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
     version = dataset.attrs.get("schema_version", 0)
     try:
         dataset = versions.brought_up_to_date(dataset)
-        checks.check(dataset)
+        result = Result.of(dataset)
+        checks.check(result)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     if not has_checksum and version >= versions.CHECKSUM_SINCE:
@@ -206,18 +207,18 @@ def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
     if problem is not None:
-        _warn_of_another(dataset, problem, path)
+        _warn_of_another(result, problem, path)
     return dataset
 
 
-def _warn_of_another(dataset: xr.Dataset, problem: BaseProblem, path: Path) -> None:
+def _warn_of_another(result: Result, problem: BaseProblem, path: Path) -> None:
     """Warn where a result is not what a problem gives now."""
     check_problem(problem)
-    if format_problem(problem_of(dataset)) != format_problem(problem):
+    if format_problem(result.problem) != format_problem(problem):
         found = "another problem"
     else:
         names = "the file", "the problem"
-        others = [change.words for change in differences(made_by_of(dataset), made_by(problem), names)]
+        others = [change.words for change in differences(result.made_by, made_by(problem), names)]
         found = f"other or unknown versions of {'; '.join(others)}" if others else ""
     if found:
         text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"

@@ -5,9 +5,7 @@ A run is one flat Dataset. Its attributes `family` and `method` say of which fam
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,12 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.base import BaseProblem
-from meanfield.problems.family import Family, Kind
-from meanfield.problems.file import format_problem, parse_problem
-from meanfield.problems.known_families import DEFAULT, family_of, find_family
+from meanfield.problems.family import Family
+from meanfield.problems.file import format_problem
+from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import counting
-from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json, made_by, to_json
+from meanfield.results.made_by import FINGERPRINTS, from_json, made_by, to_json
+from meanfield.results.result import Result
 
 SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.versions`."""
@@ -86,7 +85,7 @@ def build_dataset(
     warnings = {WARNING: warning} if warning else {}
     attributes = attributes_of(problem, kind, status, provenance) | warnings
     dataset = with_coordinates(xr.Dataset(variables, attrs=attributes), problem)
-    validate(dataset)
+    validate(Result.of(dataset, problem))
     return dataset
 
 
@@ -117,11 +116,12 @@ def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
     problem : BaseProblem
     """
     family = family_of(problem)
-    for name in kind_of(dataset).names:
+    names = family.all_kinds[str(dataset.attrs["method"])].names
+    for name in names:
         label = family.all_variables[name].label
         if label in problem.labels and name not in dataset:
             dataset = dataset.assign({name: problem.labels[label]})
-    known = {name: family.all_variables[name] for name in variables_of(dataset)}
+    known = {name: family.all_variables[name] for name in names if name in dataset.variables}
     for dim, name in family.indices(dataset.sizes).items():
         if name in known and dim in dataset[name].dims:
             others = {other: 0 for other in dataset[name].dims if other != dim}
@@ -159,74 +159,22 @@ def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str)
     return ({} if kind in WITHOUT_CONVENTIONS else {"Conventions": CONVENTIONS}) | attributes | problem.labels
 
 
-def check_dataset(given: object) -> None:
-    """Refuse what is no Dataset, and say how to get one.
-
-    Raises
-    ------
-    InputError
-    """
-    if isinstance(given, str | Path):
-        raise InputError(f"a path is no result; call meanfield.load('{given}') first, and give what it returns")
-    if isinstance(given, BaseProblem):
-        raise InputError("a problem is no result; give what meanfield.solve(problem, method) returns")
-    if not isinstance(given, xr.Dataset):
-        raise InputError(
-            f"{type(given).__name__} is no result; give a Dataset, as solvers and meanfield.load return it"
-        )
-
-
-def family_of_result(dataset: xr.Dataset) -> Family:
-    """Family of a result. Nothing is imported because a result names it, but for families that are installed.
-
-    Raises
-    ------
-    InputError
-        If it is of none that is known.
-    """
-    check_dataset(dataset)
-    return find_family(dataset.attrs.get("family", DEFAULT), trusted=False)
-
-
-def kind_of(dataset: xr.Dataset) -> Kind:
-    """Kind of a result, as its family declares it.
-
-    Raises
-    ------
-    InputError
-        If its family knows no such kind.
-    """
-    kinds, name = family_of_result(dataset).all_kinds, str(dataset.attrs.get("method"))
-    if name not in kinds or dataset.attrs.get("schema_version") is None:
-        raise InputError(
-            "not a result of meanfield: the attributes 'method' and 'schema_version' are missing or unknown; "
-            "give a file written by one of the solvers"
-        )
-    return kinds[name]
-
-
 def variable_attributes(family: Family, name: str) -> dict[str, str]:
     """CF attributes of a variable; one that the family does not declare means what its name says."""
     known = family.all_variables.get(name)
     return known.attributes if known is not None else {"long_name": name}
 
 
-def label_of(dataset: xr.Dataset, name: str) -> float:
-    """Number of the problem that results carry as an attribute; older files have it in the problem alone."""
-    found = dataset.attrs.get(name)
-    label: float = found if found is not None else problem_of(dataset).labels[name]
-    return label
-
-
-def validate(dataset: xr.Dataset) -> None:
-    """Check a Dataset against the schema.
+def validate(result: Result) -> None:
+    """Check a result against the schema.
 
     Raises
     ------
     InputError
-        If it is no result of ours, an attribute or a variable is missing, or a variable has other dims.
+        If an attribute or a variable is missing, or a variable has other dims.
     """
-    kind, attributes, method = kind_of(dataset), dataset.attrs, str(dataset.attrs["method"])
+    dataset, method = result.dataset, result.method
+    attributes = dataset.attrs
     version = attributes["schema_version"]
     if not isinstance(version, Integral) or int(version) < 1:
         raise InputError(f"schema_version = {version!r:.40}: it is a whole number from 1 on; run the solver again")
@@ -254,30 +202,18 @@ def validate(dataset: xr.Dataset) -> None:
     if method == "sweep":
         _validate_sweep(dataset)
         return
-    family = family_of_result(dataset)
-    for name in missing_variables(dataset, dataset.sizes):
+    for name in result.missing(dataset.sizes):
         raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
-    own = variables_of(dataset)
-    declared, indices = family.all_variables, family.indices(dataset.sizes)
+    own = result.variables
+    declared, indices = result.family.all_variables, result.family.indices(dataset.sizes)
     for name in map(str, dataset.variables):
         if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
-        right = kind.dims(known, indices, dataset.sizes)
+        right = result.kind.dims(known, indices, dataset.sizes)
         if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
-
-
-def missing_variables(dataset: xr.Dataset, held: Container[Any]) -> Iterator[str]:
-    """Names of variables that a Dataset lacks, and that results of its kind with these dims hold."""
-    kind, family = kind_of(dataset), family_of_result(dataset)
-    for name in kind.variables:
-        known = family.all_variables[name]
-        if dataset.attrs["method"] == "comparison" and not all(dim in dataset.sizes for dim in known.dims):
-            continue  # none of its results has such dims
-        if name not in dataset.variables and family.exists(known, held):
-            yield name
 
 
 def _validate_sweep(dataset: xr.Dataset) -> None:
@@ -292,33 +228,3 @@ def _validate_sweep(dataset: xr.Dataset) -> None:
             )
         if "long_name" not in variable.attrs:
             raise InputError(f"variable '{name}' has no long_name; run the sweep again")
-
-
-def variables_of(dataset: xr.Dataset) -> list[str]:
-    """Names of the variables that belong to the schema; a user may have added others."""
-    return [name for name in kind_of(dataset).names if name in dataset.variables]
-
-
-def problem_of(dataset: xr.Dataset) -> Any:
-    """Problem that a Dataset solves. Nothing that it names is opened or imported, now or when it is solved.
-
-    Raises
-    ------
-    InputError
-        If the attribute `problem` holds none.
-    """
-    check_dataset(dataset)
-    text = dataset.attrs.get("problem")
-    if not isinstance(text, str):
-        raise InputError("the attribute 'problem' is missing, or is no text; run the solver again")
-    try:
-        return parse_problem(text, trusted=False)
-    except InputError as error:
-        raise InputError(f"the attribute 'problem' holds no problem: {error}") from error
-
-
-def made_by_of(dataset: xr.Dataset) -> MadeBy:
-    """What made a result; in place of fingerprints that it does not have, those of its problem, which are not known."""
-    kept = from_json(dataset.attrs.get(FINGERPRINTS))
-    problem: BaseProblem = problem_of(dataset)
-    return problem.fingerprints() if kept is None else kept

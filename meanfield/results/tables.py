@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from meanfield.results.schema import check_dataset
+from meanfield.results.result import check_dataset
 
 if TYPE_CHECKING:
     import pandas as pd

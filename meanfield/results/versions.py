@@ -16,16 +16,8 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.problems.known_families import DEFAULT
-from meanfield.results.schema import (
-    SCHEMA_VERSION,
-    WITHOUT_CONVENTIONS,
-    check_dataset,
-    family_of_result,
-    kind_of,
-    problem_of,
-    variables_of,
-    with_coordinates,
-)
+from meanfield.results.result import Result, check_dataset
+from meanfield.results.schema import SCHEMA_VERSION, WITHOUT_CONVENTIONS, with_coordinates
 
 CHECKSUM_SINCE = 3
 """First version whose files end in a checksum."""
@@ -44,20 +36,20 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     if not isinstance(version, Integral) or not 1 <= int(version) < SCHEMA_VERSION:
         return dataset
     try:
-        problem, _ = problem_of(dataset), kind_of(dataset)
+        result = Result.of(dataset)
+        problem = result.problem
     except InputError:  # it is no result, which whoever loads it will be told
         return dataset
     named: dict[str, Any] = {"family": DEFAULT} | problem.labels
     dataset = _without_units(dataset)
     dataset = dataset.assign_attrs(named | dataset.attrs | {"schema_version": SCHEMA_VERSION})
-    if dataset.attrs["method"] == "sweep":
+    if result.method == "sweep":
         return dataset
     try:
         dataset = with_coordinates(_with_sum_and_difference(_with_bounds(dataset)), problem)
     except ValueError as error:  # xarray's, of dims that are not what they were in any version
         raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
-    known = family_of_result(dataset).all_variables
-    labels = [name for name in variables_of(dataset) if known[name].label]
+    labels = [name for name in result.part(dataset).variables if result.family.all_variables[name].label]
     return dataset.drop_vars(labels) if "parameter" in dataset else dataset  # the number that varies may be one of them
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 
 from meanfield.problems.family import STATUS
 from meanfield.problems.known_families import family_of
+from meanfield.results.result import Result
 from meanfield.results.schema import attributes_of, validate, with_counted_dims
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
@@ -78,7 +79,7 @@ def merged(
     everywhere = [name for name in coordinates if name in dataset.variables]
     dataset = dataset.set_coords([*everywhere, *(key for axis in sweep.axes for key in axis.keys[1:])])
     dataset = with_counted_dims(dataset, family_of(sweep.problem))
-    validate(dataset)
+    validate(Result.of(dataset, sweep.problem))
     return dataset
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.sides import moments
+from meanfield.comparison.sides import held_values, moments
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.user_functions import is_address, load_object
 from meanfield.problems.family import Family, resolve
-from meanfield.results.schema import family_of_result, variable_attributes
+from meanfield.results.result import Result
+from meanfield.results.schema import variable_attributes
 
 Variables = dict[str, xr.Variable]
 
@@ -33,20 +34,19 @@ def final(dataset: xr.Dataset) -> Variables:
 
 def trajectory(dataset: xr.Dataset) -> Variables:
     """Overlaps q and M and prior work r at the output times; of SGD their means over replicas, with standard errors."""
-    kept = {"time": dataset["time"].variable} | _means(dataset)
+    kept = {"time": dataset["time"].variable} | _means(Result.of(dataset))
     names = [name for name in (f"{quantity}_error" for quantity in QUANTITIES) if name in dataset]
     return kept | {name: dataset[name].variable for name in names}
 
 
-def _means(dataset: xr.Dataset) -> Variables:
+def _means(result: Result) -> Variables:
     """Means of the quantities over replicas with their standard errors, or the quantities themselves."""
     found: Variables = {}
     for name in QUANTITIES:
-        side = moments(dataset, name)
+        side = moments(result, name)
         if side is None:
             continue
-        source = dataset[f"{name}_mean" if f"{name}_mean" in dataset else name]
-        dims = tuple(dim for dim in source.dims if dim != "replica")
+        dims = tuple(dim for dim in held_values(result, name).dims if dim != "replica")
         found[name] = xr.Variable(dims, side.mean)
         if np.isfinite(side.runs):
             found[f"{name}_error"] = xr.Variable(dims, np.sqrt(side.variance))
@@ -55,8 +55,7 @@ def _means(dataset: xr.Dataset) -> Variables:
 
 def everything(dataset: xr.Dataset) -> Variables:
     """All variables of the result, but for numbers of its problem, which are axes or attributes of a sweep."""
-    declared = family_of_result(dataset).all_variables
-    labels = {name for name, known in declared.items() if known.label}
+    labels = {name for name, known in Result.of(dataset).family.all_variables.items() if known.label}
     return {str(name): variable for name, variable in dataset.variables.items() if name not in labels}
 
 
@@ -116,7 +115,7 @@ def reduced(dataset: xr.Dataset, names: Sequence[str], own: Mapping[str, Any] = 
         If a user's function returns something else.
     """
     kept: Variables = {}
-    family = family_of_result(dataset)
+    family = Result.of(dataset).family
     for name in names:
         if name in own:
             found = own[name](dataset)

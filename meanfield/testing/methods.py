@@ -28,7 +28,7 @@ from meanfield.report.content import content_of
 from meanfield.results.checks import check
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import load, save
-from meanfield.results.schema import problem_of
+from meanfield.results.result import Result
 from meanfield.results.tables import tables
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
@@ -84,8 +84,8 @@ def check_result(example: Example, method: str, folder: Path) -> None:
     declared = example.family.methods[method].kinds
     assert result.attrs["method"] in declared, f"'{method}' returns '{result.attrs['method']}', not one of {declared}"
     assert result.attrs["status"] == "complete", f"'{method}' ends with status '{result.attrs['status']}'"
-    check(result)
-    assert problem_of(result) == example.problem, "the attribute 'problem' is another problem"
+    check(Result.of(result))
+    assert Result.of(result).problem == example.problem, "the attribute 'problem' is another problem"
     for name, variable in result.variables.items():
         assert variable.attrs.get("long_name"), f"variable '{name}' has no long_name"
 
@@ -166,7 +166,7 @@ def check_comparison(example: Example, folder: Path) -> None:
     drawn: set[frozenset[str]] = set()
     for first, second in combinations([*fitting, *fitting[:1]], 2):
         found = compare(first, second)
-        check(found)
+        check(Result.of(found))
         assert str(found["reason"].values[0]), "the verdict of the comparison has no reason"
         save(found, folder / "comparison.nc")
         assert format_comparison(load(folder / "comparison.nc")), "the comparison has no words"
@@ -181,7 +181,7 @@ def check_comparison(example: Example, folder: Path) -> None:
 def check_report(example: Example, folder: Path) -> None:
     """Check that every result has key numbers and a table of its variables on a report."""
     for method in example.family.methods:
-        content = content_of(example.result(method))
+        content = content_of(Result.of(example.result(method)))
         assert content.method, f"the kind of result of '{method}' has no title"
         assert content.numbers or content.tables, f"a report of '{method}' shows no number; declare Kind.numbers"
         assert len(content.variables.rows) == len(example.result(method).variables)
@@ -204,7 +204,7 @@ def check_sweep(example: Example, method: str, folder: Path) -> None:
         return  # times of snapshots are those of one stop
     assert not failed, f"a point of a sweep over time.stop {failed[0]}"
     dataset = merged(sweep, points, outcomes, "complete", "{}")
-    check(dataset)
+    check(Result.of(dataset))
     save(dataset, folder / "sweep.nc")
     load(folder / "sweep.nc")
 
@@ -224,7 +224,7 @@ def check_interruption(example: Example, method: str, folder: Path) -> None:
     if result.attrs["status"] == "complete":
         return  # it was done before
     assert result.attrs["status"] == "interrupted", f"Ctrl-C ends '{method}' with status '{result.attrs['status']}'"
-    check(result)
+    check(Result.of(result))
     save(result, folder / "part.nc")
     _agrees(load(folder / "part.nc"), example.result(method))
 

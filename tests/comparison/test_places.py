@@ -8,6 +8,7 @@ from meanfield.comparison.places import at_common_places
 from meanfield.comparison.wording import format_comparison, rows_of_pair
 from meanfield.families.alpha_contrastive import FAMILY as FILTERS
 from meanfield.problems.file import parse_problem
+from meanfield.results.result import Result
 from tests.example_problems import SMALL
 
 RUNS = SMALL.replace("replicas = 3", "replicas = 6\nsnapshots = [0.0, 0.25, 1.0]").replace("outputs = 3", "outputs = 5")
@@ -45,14 +46,15 @@ def test_the_number_of_times_is_said(runs):
     assert "times" not in left_out(limit_with(1.0, 5), runs)
     report = meanfield.compare(limit_with(1.0, 3), runs)
     assert "compared at 3 of 5 times" in " ".join(format_comparison(report).split())
-    assert "compared at 3 of 5 times" in dict(rows_of_pair(report.isel(pair=0)))["left out"]
+    assert "compared at 3 of 5 times" in dict(rows_of_pair(Result.of(report.isel(pair=0))))["left out"]
 
 
 def test_times_of_steps_and_of_single_precision_are_those_of_the_problem(runs):
     """Own loops record at k/N, and some in single precision: half a step and seven digits are no other time."""
     for times in (np.rint(runs["time"] * 64) / 64, runs["time"].astype("f4"), runs["time"] + 0.4 / 64):
-        same = at_common_places([limit_with(1.0, 5), runs.assign_coords(time=times)], ["limit", "runs"])
-        assert all(np.array_equal(result["time"], runs["time"]) for result in same)
+        both = [Result.of(limit_with(1.0, 5)), Result.of(runs.assign_coords(time=times))]
+        same = at_common_places(both, ["limit", "runs"])
+        assert all(np.array_equal(result.dataset["time"], runs["time"]) for result in same)
 
 
 def test_weights_are_compared_at_common_times_alone(density, runs):

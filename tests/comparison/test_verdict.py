@@ -4,17 +4,17 @@ from scipy import stats
 
 import meanfield
 from meanfield.comparison import rotations
-from meanfield.comparison.conditional import WIDTH, Group
+from meanfield.comparison.comparison import judge
+from meanfield.comparison.distributions import Group
 from meanfield.comparison.runs import _quantities
 from meanfield.comparison.sides import finished_runs
-from meanfield.comparison.verdict import judge
-from meanfield.comparison.weight_deviations import _scatter
+from meanfield.comparison.weights import _scatter
 from meanfield.comparison.wording import format_comparison, summary_of_pair
 from meanfield.families.alpha_contrastive import FAMILY
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.problems.file import parse_problem
 from meanfield.problems.known_families import find_family
-from meanfield.results.schema import family_of_result
+from meanfield.results.result import Result
 from tests.example_problems import SMALL
 
 TEXT = SMALL.replace("stop = 1.0\noutputs = 3", "stop = 2.0\noutputs = 5").replace(
@@ -52,6 +52,11 @@ def verdict(*datasets):
     return meanfield.compare(*datasets).attrs["verdict"]
 
 
+def judged(first, second, places):
+    """Verdict on two results whose times and snapshots are those of a pair that was compared."""
+    return judge(*map(Result.of, (first, second, places)), []).verdict
+
+
 def reason(*datasets):
     return str(meanfield.compare(*datasets)["reason"].values[0])
 
@@ -60,7 +65,7 @@ def test_false_alarms_of_weights(density, sgd, monkeypatch):
     """40 true pairs in q, W1 and KS, of four runs each: 5 % give 2; 8 and more one seed in 1000."""
     monkeypatch.setattr(rotations, "ROTATIONS", 199)
     places = meanfield.compare(density, some(sgd, 0, 4)).isel(pair=0)
-    found = [judge(density, some(sgd, start, 4), places, []).verdict for start in range(0, 160, 4)]
+    found = [judged(density, some(sgd, start, 4), places) for start in range(0, 160, 4)]
     assert found.count(DIFFERS) < 8
     assert found.count(AGREES) > 30
 
@@ -70,8 +75,8 @@ def test_error_of_a_hundredth_is_found(ode, chain, density):
     wrong = ode.assign(q=ode["q"] + 0.01 * (ode["time"] > 0))
     places = meanfield.compare(ode, some(chain, 0, 8)).isel(pair=0)
     groups = [some(chain, start, 8) for start in range(0, 160, 8)]
-    assert [judge(wrong, group, places, []).verdict for group in groups].count(DIFFERS) == 20
-    assert [judge(ode, group, places, []).verdict for group in groups].count(DIFFERS) < 6  # 5 % of 20: 3e-4
+    assert [judged(wrong, group, places) for group in groups].count(DIFFERS) == 20
+    assert [judged(ode, group, places) for group in groups].count(DIFFERS) < 6  # 5 % of 20: 3e-4
     assert verdict(density.assign(q=density["q"] + 0.01), groups[0]) == DIFFERS
 
 
@@ -86,7 +91,7 @@ def test_the_reason_names_the_time_and_a_remedy(ode, chain):
         ode.assign(q=ode["q"] + 0.01 * (ode["time"] > 0)), some(chain, 0, 8)
     )
     report = meanfield.compare(wrong, some(chain, 0, 8))
-    rows = dict(summary_of_pair(report.isel(pair=0)))
+    rows = dict(summary_of_pair(Result.of(report.isel(pair=0))))
     assert "at t = 1.5" in rows["max |difference of q|"]
     assert "chance: up to" in rows["  in standard errors, max"]
     assert "DIFFERS (p = " in format_comparison(report)
@@ -107,7 +112,7 @@ def test_rotated_distances_are_those_that_are_reported(density, sgd):
     """W1 at 64 points is that of the samples, of which a group has at least 100, up to 8 %; KS misses its peaks."""
     runs = some(sgd, 0, 8)
     report = meanfield.compare(density, runs)
-    for quantity in _quantities(density, runs, report.isel(pair=0), family_of_result(density)):
+    for quantity in _quantities(*map(Result.of, (density, runs, report.isel(pair=0)))):
         mean = np.abs(quantity.rows.mean(axis=0))
         for name, measure in quantity.measures.items():
             if name.startswith(("W1", "KS")):
@@ -124,9 +129,10 @@ def test_weights_of_a_group_scatter_as_a_ratio_of_means_does():
     rng = np.random.default_rng(3)
     u = rng.normal(size=(600, 500))
     w = 0.6 * u + 0.8 * rng.normal(size=(600, 500))
-    membership = Group(0.75).membership(u)
-    shrink = 1 / (1 + WIDTH**2)
-    law = stats.norm(0.6 * 0.75 * shrink, np.sqrt(0.36 * WIDTH**2 * shrink + 0.64))
+    group = Group(0.75)
+    membership = group.membership(u)
+    shrink = 1 / (1 + group.width**2)
+    law = stats.norm(0.6 * 0.75 * shrink, np.sqrt(0.36 * group.width**2 * shrink + 0.64))
     points = np.array([-0.5, 0.3, 1.0])
     rows = _scatter(w, membership, points, law.cdf(points))
     pooled = [(membership * (w <= point)).sum() / membership.sum() for point in points]
@@ -231,7 +237,7 @@ def test_unfinished_runs_are_judged_as_far_as_they_came(ode, chain):
     runs["q"][:, 3:] = np.nan
     assert verdict(ode, runs) == AGREES
     runs["q"][5:] = np.nan
-    assert finished_runs(runs).sizes["replica"] == 5
+    assert finished_runs(Result.of(runs)).dataset.sizes["replica"] == 5
     assert verdict(ode.assign(q=ode["q"] + 0.1), runs) == DIFFERS
     runs["q"][:] = np.nan
     assert verdict(ode, runs) == verdict(some(chain, 0, 8), runs) == CANNOT_TELL

@@ -5,9 +5,10 @@ import pytest
 import xarray as xr
 
 import meanfield
-from meanfield.comparison.conditional import marginal_of
+from meanfield.comparison.distributions import marginal_of
 from meanfield.errors import InputError
 from meanfield.results import checks
+from meanfield.results.result import Result
 from tests import ROOT
 
 RUNS = ROOT / "tests" / "compatibility"
@@ -47,7 +48,7 @@ CASES = [
     ("density", with_values("q", lambda q: q.astype("datetime64[ns]")), "'q' holds datetime64"),
     ("density", with_values("P", at(70, -0.1)), r"'P' holds -0.1, outside"),
     ("density", with_values("P", at(70, 9.0)), "'P' has a mass that differs from 'mass' by"),
-    ("density", lambda d: d.assign(P_w=1.01 * marginal_of(d)), "'P_w' has a mass that differs from 'mass' by"),
+    ("density", lambda d: d.assign(P_w=1.01 * marginal_of(Result.of(d))), "'P_w' has a mass that differs from 'mass'"),
     ("density", with_values("u_weight", lambda weight: 0.5 * weight), "'u_weight' sums to 0.5, not to 1"),
     ("density", with_values("u", lambda u: u[::-1]), "'u' does not increase"),
     ("density", lambda d: d.rename_dims(u="node"), r"'P' has dims .*'node'.*, not .*'u'"),
@@ -85,14 +86,14 @@ CASES = [
 def test_what_is_no_result_is_refused(method, spoil, message):
     spoilt = spoil(meanfield.load(RUNS / f"{method}-2.nc"))
     with pytest.raises(InputError, match=message):
-        checks.check(spoilt)
+        checks.check(Result.of(spoilt))
 
 
 def test_what_several_channels_have_is_missed():
     """Also if no other variable has the dim `channel_`, by which it would be seen that there are several."""
     run = meanfield.load(RUNS / "particles-several_channels-5.nc")
     with pytest.raises(InputError, match="variable 'M' is missing"):
-        checks.check(run.drop_vars("M"))
+        checks.check(Result.of(run.drop_vars("M")))
 
 
 def test_it_is_refused_when_it_is_loaded(tmp_path):
@@ -121,9 +122,9 @@ def test_parts_of_results_are_results(tmp_path):
 def test_variables_of_users_have_names_of_their_own():
     """Readers take what has a name of ours for what it means there."""
     dataset = meanfield.load(RUNS / "order_parameters-2.nc")
-    checks.check(dataset.assign(my_edge=("somewhere", [0.0, 1.0]), lucky=("elsewhere", [7])))
+    checks.check(Result.of(dataset.assign(my_edge=("somewhere", [0.0, 1.0]), lucky=("elsewhere", [7]))))
     with pytest.raises(InputError, match="'r' belongs to no result of method 'order_parameters'; give yours another"):
-        checks.check(dataset.assign(r=("time", np.zeros(3))))
+        checks.check(Result.of(dataset.assign(r=("time", np.zeros(3)))))
 
 
 @pytest.mark.parametrize(
@@ -140,10 +141,10 @@ def test_attributes_that_change_numbers_are_refused(method, name, attribute, val
     dataset = meanfield.load(RUNS / f"{method}-2.nc")
     dataset[name].encoding[attribute] = value
     with pytest.raises(InputError, match=rf"'{name}' has the attribute '{attribute}', with which its numbers"):
-        checks.check(dataset)
+        checks.check(Result.of(dataset))
 
 
 def test_what_belongs_together_is_there_together():
     dataset = meanfield.load(RUNS / "dynamics-2.nc")
     with pytest.raises(InputError, match="'learnable_moment' is missing, without which 'uninformed_rate' says nothing"):
-        checks.check(dataset.rename(learnable_moment="mine"))
+        checks.check(Result.of(dataset.rename(learnable_moment="mine")))

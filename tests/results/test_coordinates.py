@@ -8,7 +8,8 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import cell_arrays, edges_of, nodes_of
 from meanfield.plotting import plot_result
-from meanfield.results.schema import build_dataset, problem_of
+from meanfield.results.result import Result
+from meanfield.results.schema import build_dataset
 from tests import ROOT
 
 RUNS = ROOT / "tests" / "compatibility"
@@ -76,7 +77,7 @@ def test_runs_go_side_by_side_along_their_dimension():
 def test_nodes_in_another_order_are_sorted(density):
     arrays = {str(name): density[name].values for name in {*density.variables} - ADDED_BY_THE_SCHEMA}
     arrays |= {"u": density["u"].values[::-1, None], "u_weight": arrays["u_weight"][::-1], "P": arrays["P"][:, ::-1]}
-    again = build_dataset("density", problem_of(density), arrays, "complete", density.attrs["provenance"])
+    again = build_dataset("density", Result.of(density).problem, arrays, "complete", density.attrs["provenance"])
     assert again.attrs.pop("fingerprints")  # which the old file has not
     assert again.identical(density)
 

@@ -9,6 +9,7 @@ from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import parse_problem
 from meanfield.results import schema
 from meanfield.results.provenance import provenance
+from meanfield.results.result import Result
 from tests.example_problems import SMALL
 
 
@@ -18,8 +19,8 @@ def dataset():
 
 
 def test_result_describes_itself(dataset):
-    schema.validate(dataset)
-    assert schema.problem_of(dataset) == parse_problem(SMALL)
+    schema.validate(Result.of(dataset))
+    assert Result.of(dataset).problem == parse_problem(SMALL)
     assert dataset.attrs["status"] == "complete"
     record = json.loads(dataset.attrs["provenance"])
     assert {"created", "command", "versions", "commit", "wall_time_seconds"} <= set(record)
@@ -35,10 +36,10 @@ def test_every_kind_holds_only_declared_variables():
 
 def test_results_carry_numbers_of_their_problem(dataset):
     assert dataset.attrs["family"] == "contrastive"
-    assert dataset.attrs["dimension"] == schema.label_of(dataset, "dimension") == 64
+    assert dataset.attrs["dimension"] == Result.of(dataset).label("dimension") == 64
     assert (dataset.attrs["learning_rate"], dataset.attrs["batch_size"]) == (0.05, 4)
     del dataset.attrs["dimension"]  # as in files of schema version 3
-    assert schema.label_of(dataset, "dimension") == 64
+    assert Result.of(dataset).label("dimension") == 64
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_results_carry_numbers_of_their_problem(dataset):
 def test_spoilt_results_are_refused(dataset, spoil, message):
     spoil(dataset)
     with pytest.raises(InputError, match=message):
-        schema.validate(dataset)
+        schema.validate(Result.of(dataset))
 
 
 def test_provenance_holds_what_decides_the_numbers():
@@ -72,7 +73,7 @@ def test_an_older_result_without_a_problem_is_saved_as_it_is_and_refused_when_lo
     with pytest.raises(InputError, match="attribute 'problem' is missing"):
         meanfield.load(tmp_path / "x.nc")
     with pytest.raises(InputError, match="attribute 'problem' is missing"):
-        schema.problem_of(dataset)
+        _ = Result.of(dataset).problem
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,9 @@ def test_no_scheduler(tmp_path, monkeypatch):
 
 KILLER = """
 import os, signal
-from meanfield.results.schema import problem_of
 from tests import ROOT
 def keep(dataset):
-    if problem_of(dataset).model.learning_rate == 0.05:
+    if dataset.attrs["learning_rate"] == 0.05:
         os.kill(os.getpid(), signal.SIGKILL)
     return {}
 """

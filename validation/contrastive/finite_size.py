@@ -34,12 +34,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 import meanfield
-from meanfield.comparison.conditional import marginal_distribution
+from meanfield.comparison.distributions import marginal_distribution
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import expected_wasserstein, wasserstein
 from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.file import parse_problem
+from meanfield.results.result import Result
 from validation import OUTPUT
 from validation.contrastive.linearised import coupled_replicas, solve_corrections
 from validation.study import Statement, Study, run_study
@@ -134,7 +135,7 @@ def measure_weights() -> xr.Dataset:
     """Mean W1 between the weights of a replica and the density, and the mean of N independent samples."""
     density = meanfield.solve_density(problem_at(WEIGHTS, 1000, 1))
     t, edges, w = float(density.time[-1]), edges_of(density), density.w.values
-    F, variance = marginal_distribution(density, t)
+    F, variance = marginal_distribution(Result.of(density), t)
     # samples of given length: the part of 1{w <= x} that goes with w^2 does not fluctuate
     along = np.append(0.0, np.cumsum(np.diff(F) * (w**2 - 1)))
     on_sphere = np.clip(variance - along**2 / (np.diff(F) @ (w**2 - 1) ** 2), 0, None)

@@ -24,13 +24,14 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
+from meanfield.comparison.comparison import judge
 from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
-from meanfield.comparison.verdict import judge
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, place_legend
 from meanfield.problems.family import DIFFERS
 from meanfield.problems.file import parse_problem
 from meanfield.results.figure_files import save_figure
+from meanfield.results.result import Result
 from validation import ROOT
 from validation.pages import markdown_table
 
@@ -118,8 +119,9 @@ def differ(first: xr.Dataset, others: Iterator[xr.Dataset], what: str, N: object
     places = None
     for other in others:
         if places is None:  # where snapshots and times are is the same for all
-            places = meanfield.compare(first, other).isel(pair=0)
-        found.append(judge(first, other, places, [first, other]))
+            places = Result.of(meanfield.compare(first, other).isel(pair=0))
+        two = [Result.of(first), Result.of(other)]
+        found.append(judge(*two, places, two))
     return Row(what, str(N), str(runs), len(found), sum(judgement.verdict == DIFFERS for judgement in found))
 
 
@@ -151,7 +153,10 @@ def of_two_sets() -> Iterator[Row]:
         for N, size in ((512, 4), (1024, 8))
     )
     pairs = zip(groups(first, 4), groups(second, 8), strict=True)
-    found = [judge(one, other, xr.Dataset(), [one, other]).verdict == DIFFERS for one, other in pairs]
+    found = []
+    for pair in pairs:
+        two = [Result.of(runs) for runs in pair]
+        found.append(judge(*two, two[0], two).verdict == DIFFERS)  # runs without weights need no distances
     yield Row("two sets of runs", "512, 1024", "4, 8", count, sum(found))
 
 

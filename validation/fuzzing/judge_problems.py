@@ -29,6 +29,7 @@ from meanfield.problems.file import format_problem, load_problem, parse_problem,
 from meanfield.problems.known_families import families, family_of
 from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
 from meanfield.results import checks
+from meanfield.results.result import Result
 from validation import ROOT
 
 SOLVERS = ROOT / "solvers"
@@ -173,7 +174,7 @@ def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[A
 
 def _check_result(name: str, result: xr.Dataset) -> None:
     try:
-        checks.check(result)
+        checks.check(Result.of(result))
     except InputError as error:
         raise BrokenError(f"{name}: {error}") from error
     if "mass" in result and np.any(np.abs(result["mass"] - 1) > LOST):

@@ -23,8 +23,8 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.dynamics.description import describe as describe_dynamics
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
-from meanfield.results import schema
 from meanfield.results.description import describe
+from meanfield.results.result import Result
 from meanfield.results.versions import brought_up_to_date
 from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
@@ -181,7 +181,7 @@ def judge_made_up(dataset: xr.Dataset, path: Path) -> str:
             raise BrokenError(f"the message does not name the file: {error}") from error
         return "refused"
     written = brought_up_to_date(dataset)
-    for name in schema.variables_of(loaded):
+    for name in Result.of(loaded).variables:
         if not np.array_equal(loaded[name], written[name], equal_nan=loaded[name].dtype.kind == "f"):
             raise BrokenError(f"'{name}' is not what was written")
     read(loaded)
@@ -190,7 +190,7 @@ def judge_made_up(dataset: xr.Dataset, path: Path) -> str:
 
 def read(dataset: xr.Dataset) -> None:
     """Everything that takes a result; what is refused is refused with a message."""
-    readers: list[Callable[[], object]] = [lambda: schema.problem_of(dataset)]
+    readers: list[Callable[[], object]] = [lambda: Result.of(dataset).problem]
     method = dataset.attrs["method"]
     if method in ("density", "order_parameters", "particles", "ensemble"):
         readers += [lambda: format_comparison(meanfield.compare(dataset, dataset))]

@@ -14,7 +14,7 @@ from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
-from meanfield.results.schema import problem_of
+from meanfield.results.result import Result
 
 KINDS_OF_POINTS = (
     ("stable, between walls", "o", "black"),
@@ -36,7 +36,7 @@ def plot_critical_points(dataset: xr.Dataset) -> Figure:
 
 def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     place, label = _places(dataset)
-    if dataset.sizes["coordinate"] == 2 and problem_of(dataset).importance.at_hand:
+    if dataset.sizes["coordinate"] == 2 and Result.of(dataset).problem.importance.at_hand:
         angle = np.linspace(-np.pi, np.pi, 721)
         axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
@@ -56,7 +56,7 @@ def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 
 def _height_curve(dataset: xr.Dataset, angle: np.ndarray) -> np.ndarray:
-    problem = problem_of(dataset)
+    problem = Result.of(dataset).problem
     data = problem.data
     field = mixture_field(problem, data) if isinstance(data, GaussianMixture) else discrete_field(problem, data)
     return field.objective(on_circle(angle))

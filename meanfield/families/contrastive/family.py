@@ -72,7 +72,7 @@ FAMILY = Family(
     },
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),
     measure_distances="meanfield.comparison.weights:distances",
-    measure_deviations="meanfield.comparison.weight_deviations:deviations",
+    measure_deviations="meanfield.comparison.weights:deviations",
     reductions=REDUCTIONS
     | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",

@@ -7,7 +7,7 @@ import xarray as xr
 import meanfield
 from meanfield.errors import InputError
 from meanfield.problems.file import parse_problem
-from meanfield.results import schema
+from meanfield.results.result import Result
 from tests.example_problems import SMALL
 from validation.fuzzing.judge_problems import run_script
 from validation.fuzzing.judge_results import RUNS, read
@@ -55,7 +55,7 @@ def test_nothing_of_a_result_is_executed(text, folder):
             run_script("compare", path, path, "-o", folder / "report.nc")
             for solve in (meanfield.solve_density, meanfield.solve_order_parameters, meanfield.simulate_sgd):
                 with pytest.raises(InputError, match="because a result names it"):
-                    solve(schema.problem_of(dataset))
+                    solve(Result.of(dataset).problem)
         assert run_script("report", paths[0], "-o", folder / "page.html")[0] in (0, 2)
         for script in ("solve_density", "solve_order_parameters", "simulate_sgd", "analyse_dynamics"):
             assert run_script(script, paths[0], "-o", folder / "out.nc")[0] == 2

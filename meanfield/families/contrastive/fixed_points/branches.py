@@ -22,7 +22,7 @@ from meanfield.numerics.continuation import CachedEquations, crossings, newton
 from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.schema import check_dataset, problem_of
+from meanfield.results.result import Result, check_dataset
 from meanfield.results.states import branches_of, continue_states
 from meanfield.typing import FloatArray
 
@@ -150,7 +150,7 @@ def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArra
     outside = values[~((values >= limits[0]) & (values <= limits[1]))]
     if outside.size:
         raise InputError(f"{key} = {outside[0]:g}: branches go from {limits[0]:g} to {limits[1]:g}; give values there")
-    equations = _FixedPointEquations(problem_of(branches), key, limits)
+    equations = _FixedPointEquations(Result.of(branches).problem, key, limits)
     parts = branches_of(branches)
     return np.array([_best(equations, parts, float(value)) for value in values])
 

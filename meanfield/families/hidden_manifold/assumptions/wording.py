@@ -10,7 +10,7 @@ import xarray as xr
 from meanfield.families.hidden_manifold.assumptions.laws import COORDINATES, GAUSSIAN, MEANS, SAMPLES
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.results.numbers import plain
-from meanfield.results.schema import problem_of
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 THEORIES = {"conventional": "the conventional theory", "matched": "one Gaussian of the same mean and covariance"}
@@ -44,7 +44,7 @@ def describe(report: xr.Dataset) -> str:
 
 def _reasons(report: xr.Dataset) -> Iterator[str]:
     """Numbers in which latents differ from standard Gaussians."""
-    problem: Problem = problem_of(report)
+    problem: Problem = Result.of(report).problem
     scale, chance = report["component_scale"].values, report["component_weight"].values
     variance = float(chance @ scale**2)
     if abs(variance - 1.0) > ZERO_TO_ROUNDING:
@@ -84,7 +84,7 @@ def _differences(report: xr.Dataset) -> Iterator[str]:
     last = _end(report)
     if "Q" not in report or last is None:
         return
-    tolerance = max(problem_of(report).order_parameters.tolerance, _stated(report, last))
+    tolerance = max(Result.of(report).problem.order_parameters.tolerance, _stated(report, last))
     for theory, words in THEORIES.items():
         found = {name: _largest(report, name, theory, last) for name in MEASURED}
         if all(abs(difference) <= 2.0 * tolerance for difference, _ in found.values()):

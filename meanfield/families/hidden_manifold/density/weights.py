@@ -27,6 +27,7 @@ from meanfield.numerics.distances import (
 )
 from meanfield.process.progress import counted
 from meanfield.results.numbers import plain
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 EDGES = np.linspace(-8.0, 8.0, 801)
@@ -36,13 +37,13 @@ POINTS = np.linspace(-3.0, 3.0, 61)
 """Points at which deviations of distribution functions are taken run by run."""
 
 
-def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of residuals and the standard normal law.
 
     Parameters
     ----------
-    datasets : sequence of xarray.Dataset
-        Results of one problem.
+    results : sequence of Result
+        Of one problem.
     pairs : sequence of (int, int)
 
     Returns
@@ -51,34 +52,35 @@ def distances(datasets: Sequence[xr.Dataset], pairs: Sequence[tuple[int, int]]) 
         The variables of `meanfield.families.hidden_manifold.results.DISTANCES`, NaN where a pair is not a density and
         weights, and `snapshot_time`.
     """
+    datasets = [result.dataset for result in results]
     every = [dataset["snapshot_time"].values for dataset in datasets if "S" in dataset]
     snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
     shape = len(pairs), len(snapshots), datasets[0].sizes["student"]
-    result = {name: np.full(shape, np.nan) for name in DISTANCES}
+    measured = {name: np.full(shape, np.nan) for name in DISTANCES}
     F = ndtr(EDGES)
     for row, (i, j) in enumerate(pairs):
         for prediction, runs in ((datasets[i], datasets[j]), (datasets[j], datasets[i])):
             for index, student, z in _residuals(prediction, runs, snapshots):
                 sample, equal = z.ravel(), np.ones(z.size)
-                result["W1"][row, index, student] = wasserstein(sample, equal, EDGES, F)
-                result["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
-                result["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
-                result["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
-    return result | {"snapshot_time": snapshots}
+                measured["W1"][row, index, student] = wasserstein(sample, equal, EDGES, F)
+                measured["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
+                measured["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
+                measured["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
+    return measured | {"snapshot_time": snapshots}
 
 
-def deviations(prediction: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset) -> list[Deviations]:
+def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Deviations]:
     """Distribution functions of residuals minus the normal one, run by run.
 
     Parameters
     ----------
-    prediction : xarray.Dataset
-    runs : xarray.Dataset
+    prediction : Result
+    runs : Result
         SGD; without weights, or without a density, there are no deviations.
-    comparison : xarray.Dataset
+    comparison : Result
         In which the snapshots have their places.
     """
-    found = list(_residuals(prediction, runs, comparison["snapshot_time"].values))
+    found = list(_residuals(prediction.dataset, runs.dataset, comparison.dataset["snapshot_time"].values))
     if not found:
         return []
     rows = [np.mean(z[:, None, :] <= POINTS[:, None], axis=-1) - ndtr(POINTS) for _, _, z in found]
@@ -93,9 +95,10 @@ def deviations(prediction: xr.Dataset, runs: xr.Dataset, comparison: xr.Dataset)
     ]
 
 
-def left_out(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
+def left_out(first: Result, second: Result) -> Iterator[str]:
     """Weights of two results that are not judged, in words: those that vanish, and those without scatter."""
-    for prediction, runs in ((first, second), (second, first)):
+    one, other = first.dataset, second.dataset
+    for prediction, runs in ((one, other), (other, one)):
         if "regression" not in prediction or "S" not in runs:
             continue
         kernel = int(is_kernel(runs["rho_of_coordinate"].values).any(axis=0).sum())

@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting.style import TIME, curve_style, draw_panels
 from meanfield.results.numbers import plain
-from meanfield.results.schema import label_of, problem_of
+from meanfield.results.result import Result
 
 
 def describe(escape: xr.Dataset) -> str:
     """Result of `predict_escape` as a sentence."""
     times = ["later than the end" if np.isnan(t) else f"at t = {t:.4g}" for t in escape["escape_time_quantile"].values]
-    if problem_of(escape).student.initial != "random":
+    if Result.of(escape).problem.student.initial != "random":
         return f"students are told apart {times[0]}"
     shares = (f"{100 * share:g} % {when}" for share, when in zip(escape["quantile"].values, times, strict=True))
-    return f"random start, N = {label_of(escape, 'dimension'):,.0f}: of starts escape {', '.join(shares)}"
+    return f"random start, N = {Result.of(escape).label('dimension'):,.0f}: of starts escape {', '.join(shares)}"
 
 
 def key_numbers(escape: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -43,7 +43,7 @@ def _plot_error(escape: xr.Dataset, axes: Axes) -> Axes:
 
 def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
     axes.semilogy(escape["time"], escape["antisymmetric_part"], **curve_style(0))
-    random = problem_of(escape).student.initial == "random"  # else all quantiles are one time
+    random = Result.of(escape).problem.student.initial == "random"  # else all quantiles are one time
     shown = escape if random else escape.isel(quantile=[0])
     for share, t in zip(shown["quantile"].values, shown["escape_time_quantile"].values, strict=True):
         if np.isfinite(t):

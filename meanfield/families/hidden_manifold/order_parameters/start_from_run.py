@@ -32,7 +32,7 @@ from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
-from meanfield.results.schema import check_dataset
+from meanfield.results.result import check_dataset
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 

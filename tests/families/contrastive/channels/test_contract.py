@@ -9,6 +9,7 @@ from meanfield.comparison import format_comparison
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.checks import check as check_dataset
+from meanfield.results.result import Result
 from meanfield.testing import methods
 from meanfield.testing.example import Example
 from tests import ROOT
@@ -61,7 +62,7 @@ def check_density(example, folder):
     ):
         check(example, "density", folder)
     comparison = meanfield.compare(example.result("density"), example.result("particles"))
-    check_dataset(comparison)
+    check_dataset(Result.of(comparison))
     assert str(comparison["reason"].values[0])
     meanfield.save(comparison, folder / "comparison.nc")
     assert format_comparison(meanfield.load(folder / "comparison.nc"))

@@ -9,6 +9,7 @@ from meanfield.families.contrastive.channels import closure as module
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.report.key_numbers import of_the_limit
 from meanfield.results.checks import check
+from meanfield.results.result import Result
 from tests.families.contrastive.channels.problems import standard
 
 
@@ -136,7 +137,7 @@ def test_results_are_saved_compared_drawn_and_described(run, tmp_path):
 )  # fmt: skip
 def test_what_no_channels_have_is_refused(run, spoil, words):
     with pytest.raises(InputError, match=words):
-        check(spoil(run))
+        check(Result.of(spoil(run)))
 
 
 def augmented(first, second, covariance):

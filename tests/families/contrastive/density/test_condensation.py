@@ -8,6 +8,7 @@ from meanfield.commands.dispatch import run_command
 from meanfield.problems.file import format_problem
 from meanfield.report.content import content_of
 from meanfield.results import schema
+from meanfield.results.result import Result
 from tests.example_problems import make_problem
 
 FIXED = "density = { cells = 1600, half_width = 40.0, steps = 1200, order = 2, feature_nodes = 7 }"
@@ -58,7 +59,7 @@ def test_the_command_prints_the_warning_and_succeeds(tmp_path, capsys):
 
 def test_a_warning_that_is_no_text_is_refused(run):
     with pytest.raises(meanfield.InputError, match="the attribute 'warning' is no text"):
-        schema.validate(run.assign_attrs(warning=3))
+        schema.validate(Result.of(run.assign_attrs(warning=3)))
 
 
 @pytest.mark.parametrize(("name", "strength"), [("none", 1.0), ("quartic", 10.0)])

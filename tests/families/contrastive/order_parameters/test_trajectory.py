@@ -14,6 +14,7 @@ from meanfield.families.contrastive.order_parameters import fluctuations, solve_
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
 from meanfield.mckean_vlasov import order_parameters
 from meanfield.results.checks import check
+from meanfield.results.result import Result
 from tests.example_problems import feature, features, gaussian, make_problem
 
 
@@ -157,7 +158,7 @@ def test_ctrl_c_keeps_the_trajectory_before_it(monkeypatch):
         assert np.array_equal(run[name][:reached], whole[name][:reached])
         assert np.isnan(run[name][reached:]).all()
     assert "q_covariance" not in run
-    check(run)
+    check(Result.of(run))
 
 
 def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
@@ -177,7 +178,7 @@ def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
     assert 0 < reached < run.sizes["time"]
     assert np.array_equal(run.q, whole.q)
     assert np.array_equal(run.q_covariance[:reached], whole.q_covariance[:reached])
-    check(run)
+    check(Result.of(run))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_what_leaves_the_ball_fails_at_the_first_output_after_it(monkeypatch, dr
     assert np.array_equal(missing, run.time.values >= failed)
     remedy = r"but overlaps lie in the unit ball; lower model\.learning_rate or raise model\.batch_size"
     assert re.fullmatch(rf"failed: at t = {failed:g}: {what}, {remedy}", run.attrs["status"])
-    check(run)
+    check(Result.of(run))
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)

@@ -16,6 +16,7 @@ from meanfield.families.contrastive.sgd.simulation import simulate_sgd, simulati
 from meanfield.families.contrastive.sgd.start import draw_features
 from meanfield.families.contrastive.sgd.steppers import CHANNEL_STEPPERS
 from meanfield.results.checks import check
+from meanfield.results.result import Result
 from tests.families.contrastive.channels.problems import standard
 from tests.families.contrastive.sgd.test_checkpoint import Interrupting, in_short_calls
 from tests.families.contrastive.sgd.test_memory import peak_of
@@ -38,7 +39,7 @@ METHODS = ("plain", "projected", "chain")
 def test_results_have_channels(method):
     problem = small(particles=f'method = "{method}"')
     run = simulate_sgd(problem)
-    check(run)
+    check(Result.of(run))
     assert run.q.dims == ("replica", "time", "feature", "channel")
     assert run.M.dims == ("replica", "time", "channel", "channel_")
     assert run.r.dims == ("replica", "time", "channel")
@@ -118,7 +119,7 @@ def test_channels_that_differ_by_little_separate_at_the_rate_of_the_theory():
 def test_statistics_are_those_of_the_record():
     whole = simulate_sgd(small(particles="snapshots = []"))
     summed = simulate_sgd(small(particles='record = "statistics"'), workers=1)
-    check(summed)
+    check(Result.of(summed))
     q, M = whole.q.values, whole.M.values
     np.testing.assert_allclose(summed.q_mean, q.mean(axis=0), atol=1e-14)  # rounding
     np.testing.assert_allclose(summed.M_mean, M.mean(axis=0), atol=1e-14)  # rounding

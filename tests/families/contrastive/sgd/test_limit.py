@@ -15,6 +15,7 @@ from meanfield.comparison.weights import distances
 from meanfield.families.contrastive.density import solve_density
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
+from meanfield.results.result import Result
 from tests import ROOT
 from tests.example_problems import THREE_POINT, feature, features, gaussian, make_problem
 
@@ -149,12 +150,12 @@ def check_overlaps(q, limit):
 
 def check_weights(density, sgd):
     """W1 within thrice the mean distance of a sample from its own law, which chance exceeds less than once in 1000."""
-    found = distances([density, sgd.isel(snapshot_time=[0, -1])], [(0, 1)])
+    found = distances([Result.of(density), Result.of(sgd.isel(snapshot_time=[0, -1]))], [(0, 1)])
     assert (found["W1"] < 3 * found["W1_expected"]).all()
     assert np.nanmax(found["W1_given_u"] / found["W1_expected_given_u"]) < 3
     # the density of the start would be further away: groups of u see the overlap move
     at_start = {name: density[name].isel(time=[0] * density.sizes["time"]) for name in ("P", "P_w")}
     stale = density.assign({name: values.assign_coords(time=density["time"]) for name, values in at_start.items()})
     last = sgd.isel(snapshot_time=[-1])
-    older = distances([stale, last], [(0, 1)])["W1_given_u"]
+    older = distances([Result.of(stale), Result.of(last)], [(0, 1)])["W1_given_u"]
     assert np.nanmax(older) > 1.5 * np.nanmax(found["W1_given_u"][:, -1])

@@ -9,6 +9,7 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.errors import InputError
 from meanfield.families.contrastive.sgd.escape import winners
 from meanfield.families.contrastive.sgd.steppers import Chain
+from meanfield.results.result import Result
 from meanfield.results.schema import validate
 from tests.example_problems import THREE_POINT, feature, features, make_problem
 
@@ -144,7 +145,7 @@ def test_the_winner_has_the_largest_overlap_at_the_end(method):
 
 def test_results_from_before_winners_were_kept_are_valid():
     run = simulate("particles.method = 'chain'", "particles.escape_overlap = 0.4")
-    validate(run.drop_vars("winner"))
+    validate(Result.of(run.drop_vars("winner")))
 
 
 def test_a_replica_that_blows_up_has_no_winner():

@@ -16,6 +16,7 @@ from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import search
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.results import schema
+from meanfield.results.result import Result
 from tests.example_problems import feature, features, gaussian, make_problem
 
 TWO = features(feature(0.6), feature(0.3, coordinate="rademacher"))
@@ -138,7 +139,7 @@ def test_runs_to_a_thousand_end_in_a_state(lines):
 
 
 def test_dataset_obeys_the_schema_and_loads_in_plain_xarray(states, tmp_path):
-    schema.validate(states)
+    schema.validate(Result.of(states))
     assert states.attrs["schema_version"] == schema.SCHEMA_VERSION
     meanfield.save(states, tmp_path / "states.nc")
     assert meanfield.load(tmp_path / "states.nc").identical(states)

@@ -1,13 +1,19 @@
-"""Conditional distributions of the weights given the feature coordinate u, of SGD and of densities alike.
+"""Distributions of weights, of SGD and of densities alike: of each channel, and given the feature coordinate u.
 
-SGD has other u than the nodes of a density, and few near each. So what is compared is averages over groups of u with a
-smooth membership: of SGD, each coordinate weighed by its membership, and of the laws that the density predicts between
-its nodes.
+A density of one weight is compared with weights of SGD as it is. Of several channels each weight is taken by itself,
+and of two channels (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2), whose laws tell how channels share their weights.
+
+SGD has other u than the nodes of a density, and few near each. So given u, averages are compared over groups of u with
+a smooth membership: of SGD, each coordinate weighed by its membership, and of the laws that the density predicts
+between its nodes.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,17 +21,48 @@ import xarray as xr
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.marginal import Laws, laws_given, marginal_density
 from meanfield.numerics.distances import distribution_function
-from meanfield.results.schema import problem_of
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 CENTRES = (-1.5, -0.75, 0.0, 0.75, 1.5)
 """Centres of the groups of a feature coordinate with many values."""
 
-WIDTH = 0.35
-"""Standard deviation of the Gaussian membership of a group of feature coordinates; neighbouring groups overlap."""
 
-FEW_VALUES = 3
-"""Largest number of values of a coordinate law for which each value is a group of its own."""
+class Pair(NamedTuple):
+    """Density and SGD of a single number.
+
+    Parameters
+    ----------
+    place : tuple of int
+        Its channel in variables that have several; empty where there is one.
+    density : Result
+    particles : xarray.Dataset
+        As of one channel.
+    """
+
+    place: tuple[int, ...]
+    density: Result
+    particles: xr.Dataset
+
+
+def weights_alone(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
+    """The weights of each channel."""
+    if "channel" not in particles["weights"].dims:
+        yield Pair((), density, particles)
+        return
+    for k in range(particles.sizes["channel"]):
+        yield Pair((k,), density.part(density.dataset.isel(channel=k)), particles.isel(channel=k))
+
+
+def diagonals(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
+    """Sum and difference of the weights of two channels, over sqrt(2)."""
+    joint = density.dataset
+    if "P_sum" not in joint:
+        return
+    first, second = (particles["weights"].isel(channel=k, drop=True) for k in (0, 1))
+    for s, (name, sign) in enumerate((("P_sum", 1.0), ("P_difference", -1.0))):
+        law = density.part(joint.isel(channel=0).assign(P_w=joint[name]))
+        yield Pair((s,), law, particles.assign(weights=(first + sign * second) / math.sqrt(2.0)))
 
 
 @dataclass(frozen=True)
@@ -42,7 +79,7 @@ class Group:
     """
 
     centre: float
-    width: float = WIDTH
+    width: float = 0.35  # neighbouring groups at `CENTRES` overlap
     neighbours: FloatArray | None = None
 
     def membership(self, u: FloatArray) -> FloatArray:
@@ -56,31 +93,34 @@ class Group:
 def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
     """Groups of the coordinates of feature k, in increasing order."""
     values = np.unique(nodes_of(density)[0][:, feature])
-    if len(values) <= FEW_VALUES:
+    if len(values) <= 3:  # each is a group of its own
         return [Group(float(value), neighbours=values) for value in values]
     return [Group(centre) for centre in CENTRES]
 
 
-def marginal_distribution(density: xr.Dataset, time: float) -> tuple[FloatArray, FloatArray]:
+def marginal_distribution(density: Result, time: float) -> tuple[FloatArray, FloatArray]:
     """Distribution function of w alone at the cell edges, and n Var[F_n]; see `group_distribution`."""
-    F = distribution_function(edges_of(density), marginal_of(density.sel(time=time, method="nearest")).values)
+    at = density.part(density.dataset.sel(time=time, method="nearest"))
+    F = distribution_function(edges_of(density.dataset), marginal_of(at).values)
     return F, np.clip(F * (1 - F), 0.0, None)
 
 
-def marginal_of(density: xr.Dataset) -> xr.DataArray:
+def marginal_of(density: Result) -> xr.DataArray:
     """Density of w alone, averaged over cells, of a result or of a part of one; older files lack it, and w|u tells."""
-    if "P_w" in density:
-        return density["P_w"]
-    P, (u, u_weight) = density["P"], nodes_of(density)
+    held = density.dataset
+    if "P_w" in held:
+        return held["P_w"]
+    P, (u, u_weight) = held["P"], nodes_of(held)
     flat = P.values.reshape(-1, *P.shape[-2:])
-    P_w, _ = marginal_density(problem_of(density).coordinates, u, u_weight, edges_of(density), flat)
+    P_w, _ = marginal_density(density.problem.coordinates, u, u_weight, edges_of(held), flat)
     return P.isel({P.dims[-2]: 0}, drop=True).copy(data=P_w.reshape(*P.shape[:-2], P.shape[-1]))
 
 
-def laws_given_u(density: xr.Dataset, time: float, feature: int) -> Laws:
+def laws_given_u(density: Result, time: float, feature: int) -> Laws:
     """Laws of w given one feature coordinate, at nodes close enough to add them up; see `laws_given`."""
-    P = density["P"].sel(time=time, method="nearest").values
-    return laws_given(problem_of(density).coordinates, *nodes_of(density), edges_of(density), P, feature)
+    held = density.dataset
+    P = held["P"].sel(time=time, method="nearest").values
+    return laws_given(density.problem.coordinates, *nodes_of(held), edges_of(held), P, feature)
 
 
 def group_distribution(laws: Laws, feature: int, group: Group) -> tuple[FloatArray, FloatArray]:
