@@ -151,6 +151,6 @@ def vector_family(name: str, title: str, problem: str, example: str) -> Family:
         },
         distances=tuple(declarations.DISTANCES),
         measure_distances="meanfield.comparison.weights:distances",
-        measure_deviations="meanfield.comparison.weight_deviations:deviations",
+        measure_deviations="meanfield.comparison.weights:deviations",
         reductions=declarations.REDUCTIONS,
     )
