@@ -27,13 +27,7 @@ class Weights(NamedTuple):
 
 
 def initial_weights(problem: Problem, rng: Generator) -> Weights:
-    """Weights at the start; laws without a seed of their own draw from `rng`.
-
-    Parameters
-    ----------
-    problem : Problem
-    rng : Generator
-    """
+    """Weights at the start; laws without a seed of their own draw from `rng`."""
     start = problem.filters.start
     shape = problem.shape
     model = problem.model

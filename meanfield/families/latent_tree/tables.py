@@ -79,12 +79,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Tables:
-    """Exact averages of one problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Exact averages of one problem."""
 
     problem: Problem
 

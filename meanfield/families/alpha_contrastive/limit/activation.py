@@ -16,12 +16,7 @@ PROBES = np.array([-3.0, -1.7, -0.4, 0.6, 1.1, 2.9])
 
 @dataclass(frozen=True)
 class Filter:
-    """The activation h of a filter.
-
-    Parameters
-    ----------
-    functions : Activation
-    """
+    """The activation h of a filter."""
 
     functions: Activation
 

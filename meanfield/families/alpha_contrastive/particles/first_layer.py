@@ -57,12 +57,7 @@ class TokenLayer:
 
 
 class DenseLayer:
-    """Filters at vectors, inputs of shape (networks, samples, places, coordinates).
-
-    Parameters
-    ----------
-    h : Filter
-    """
+    """Filters at vectors, inputs of shape (networks, samples, places, coordinates)."""
 
     def __init__(self, h: Filter) -> None:
         self._h = h

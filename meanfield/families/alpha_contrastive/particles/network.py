@@ -84,14 +84,7 @@ class Activity:
 
 
 class BatchNetwork:
-    """Network of a problem.
-
-    Parameters
-    ----------
-    model : Model
-    layer : FirstLayer
-    pairs : BatchPairs
-    """
+    """Network of a problem."""
 
     def __init__(self, model: Model, layer: FirstLayer, pairs: BatchPairs) -> None:
         self._model, self._layer, self._pairs = model, layer, pairs

@@ -55,12 +55,7 @@ def sampler_of(data: Any) -> Sampler:
 
 
 class TokenSampler:
-    """Tokens in places; views share the generator, and what it does not mark is drawn anew for each.
-
-    Parameters
-    ----------
-    data : Tokens
-    """
+    """Tokens in places; views share the generator, and what it does not mark is drawn anew for each."""
 
     def __init__(self, data: Tokens) -> None:
         self._rows, self._lengths, self._tokens = data.rows, data.lengths, data.vocabulary
@@ -80,12 +75,7 @@ class TokenSampler:
 
 
 class PointSampler:
-    """Atoms of a discrete law, without augmentation.
-
-    Parameters
-    ----------
-    data : DiscreteLaw
-    """
+    """Atoms of a discrete law, without augmentation."""
 
     augments = False
 
@@ -103,12 +93,7 @@ class PointSampler:
 
 
 class MixtureSampler:
-    """Samples of a mixture of Gaussians, without augmentation.
-
-    Parameters
-    ----------
-    data : GaussianMixture
-    """
+    """Samples of a mixture of Gaussians, without augmentation."""
 
     augments = False
 
@@ -129,12 +114,7 @@ class MixtureSampler:
 
 
 class ImageSampler:
-    """Images of a file through their receptive fields, pixels from 0 to 1.
-
-    Parameters
-    ----------
-    data : Images
-    """
+    """Images of a file through their receptive fields, pixels from 0 to 1."""
 
     def __init__(self, data: Images) -> None:
         self._images, self.augments = data.atoms, data.crop

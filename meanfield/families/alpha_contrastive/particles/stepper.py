@@ -22,13 +22,7 @@ from meanfield.typing import FloatArray
 
 
 class Replicas(PythonStepper):
-    """Replicas of a network of one or two layers.
-
-    Parameters
-    ----------
-    problem : Problem
-    replicas : range
-    """
+    """Replicas of a network of one or two layers."""
 
     kept: ClassVar[tuple[str, ...]] = ("filters", "top", "filter_speed", "top_speed", "rngs")
 

@@ -51,10 +51,6 @@ class PointDrift:
 
     Samples of a batch are drawn independently, so that other samples may be at the same atom: sums over a batch become
     averages over all atoms.
-
-    Parameters
-    ----------
-    problem : Problem
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -88,13 +88,7 @@ def drift_of(problem: Problem) -> Drift:
 
 
 class Flow:
-    """Flow of all weights as a vector.
-
-    Parameters
-    ----------
-    problem : Problem
-    drift : Drift
-    """
+    """Flow of all weights as a vector."""
 
     def __init__(self, problem: Problem, drift: Drift) -> None:
         self._problem, self._drift = problem, drift

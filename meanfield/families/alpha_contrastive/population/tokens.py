@@ -55,12 +55,7 @@ class Table:
 
 
 class TokenDrift:
-    """Drift of two layers on tokens.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Drift of two layers on tokens."""
 
     def __init__(self, problem: Problem) -> None:
         data = problem.data

@@ -167,13 +167,7 @@ def unpacked(system: System, y: FloatArray) -> State:
 
 
 def observables(system: System, state: State) -> dict[str, FloatArray]:
-    """Variables of a result by name, with the leading dims of the state.
-
-    Parameters
-    ----------
-    system : System
-    state : State
-    """
+    """Variables of a result by name, with the leading dims of the state."""
     M, weight = system.teachers, system.weight
     r = np.einsum("n,...nka->...ka", weight, state.r)
     Sigma = np.einsum("n,...nkl->...kl", weight, state.sigma)

@@ -19,12 +19,7 @@ from meanfield.typing import FloatArray, IntArray
 
 
 class ImageSampler:
-    """Sampler of the images that are trained on, uniformly and with replacement.
-
-    Parameters
-    ----------
-    problem : ImageProblem
-    """
+    """Sampler of the images that are trained on, uniformly and with replacement."""
 
     def __init__(self, problem: ImageProblem) -> None:
         self._images, self._augmentation = problem.data.read, problem.data.augmentation
@@ -44,13 +39,7 @@ class ImageSampler:
 
 
 class ImageReplicas(PythonStepper):
-    """Replicas that start with the same weights.
-
-    Parameters
-    ----------
-    problem : ImageProblem
-    replicas : range
-    """
+    """Replicas that start with the same weights."""
 
     kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
 

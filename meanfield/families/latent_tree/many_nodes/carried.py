@@ -62,12 +62,7 @@ class Nodes:
 
 
 class Paths:
-    """Paths of nodes between gates.
-
-    Parameters
-    ----------
-    gates : Gates
-    """
+    """Paths of nodes between gates."""
 
     def __init__(self, gates: Gates) -> None:
         self.gates = gates

@@ -22,12 +22,7 @@ Slope = Callable[[Contrast, FloatArray], tuple[float, FloatArray]]
 
 
 class Sampler:
-    """Sampler of the tree of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Sampler of the tree of a problem."""
 
     def __init__(self, problem: Problem) -> None:
         tree, shape = problem.tree, problem.shape
