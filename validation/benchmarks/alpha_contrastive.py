@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.alpha_contrastive.laws import Tokens
-from meanfield.families.alpha_contrastive.particles.stepper import Replicas
+from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.problems.file import problem_from
 from validation.benchmarks.sgd_elsewhere import INSTALLED

@@ -21,8 +21,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
 from meanfield.families.alpha_contrastive.filters import GivenStart
 from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
-from meanfield.families.alpha_contrastive.particles.simulation import simulation_of
-from meanfield.families.alpha_contrastive.particles.stepper import Replicas
+from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_value, with_values

@@ -19,8 +19,12 @@ from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHO
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
 from meanfield.families.latent_tree.many_nodes.sphere_density import TRIANGLES_PER_CELL, carried_triangles
 from meanfield.families.latent_tree.operators import needs_connections
-from meanfield.families.latent_tree.particles.simulation import activations_of_a_batch, simulation_of
-from meanfield.families.latent_tree.particles.stepper import Replicas, exact_tables
+from meanfield.families.latent_tree.particles.simulation import (
+    Replicas,
+    activations_of_a_batch,
+    exact_tables,
+    simulation_of,
+)
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of

@@ -12,12 +12,12 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from meanfield.families.latent_tree.outputs import NormalisesOutputs
 from meanfield.families.latent_tree.ring import FIELD, RingObjects
 from meanfield.families.latent_tree.settings import (
     MOST_LEVELS,
     DensitySettings,
     ExplicitStart,
+    NormalisesOutputs,
     Number,
     ParticleSettings,
     PopulationSettings,

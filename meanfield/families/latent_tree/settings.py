@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import ReplicaSettings
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.networks.normalisation import Normalisation
 
 MOST_ENTRIES = 1 << 16
 """Largest number of entries of a list."""
@@ -172,3 +173,29 @@ class ScoreSettings(Part):
 
 class ParticleSettings(ReplicaSettings, ScoreSettings):
     """Settings of SGD."""
+
+
+class NormalisesOutputs(Part):
+    """Part of a problem that says whether outputs are normalised."""
+
+    output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
+    epsilon: float = Field(default=0.0, ge=0, le=1e3, description="of the normalisation; the public code has 1e-4")
+
+    @model_validator(mode="after")
+    def _epsilon_belongs_to_it(self) -> Self:
+        if self.epsilon and not self.output_normalisation:
+            raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
+        return self
+
+    @property
+    def remedy(self) -> str:
+        """Remedy where SGD blows up; under some losses outputs that are not normalised grow without bound."""
+        slower = "lower training.learning_rate"
+        if self.output_normalisation:
+            return slower
+        return f"set network.output_normalisation = true, take a shorter time.stop, or {slower}"
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """Outputs as a function of the last layer."""
+        return Normalisation(self.output_normalisation, self.epsilon)

@@ -6,7 +6,7 @@ import pytest
 import meanfield
 from meanfield.extend import replica_generator
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
-from meanfield.families.alpha_contrastive.particles.stepper import Replicas
+from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.scores import effective_rank
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import LAW_F, data, problem_from

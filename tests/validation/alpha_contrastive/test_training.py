@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.families.alpha_contrastive.particles.stepper import Replicas
+from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.scores import effective_rank as library_rank
 from meanfield.families.alpha_contrastive.scores import matches as library_matches
 from meanfield.problems.file import problem_from

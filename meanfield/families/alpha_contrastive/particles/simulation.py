@@ -1,17 +1,30 @@
-"""Simulation of SGD on batches of pairs: results that are kept, and the memory of a step."""
+"""SGD on batches of pairs: results that are kept, the memory of a step, and the steps of replicas."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential, unit
+from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
+from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
-from meanfield.families.alpha_contrastive.particles.stepper import Replicas, row_shapes
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.families.alpha_contrastive.scores import matches
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
+from meanfield.typing import FloatArray
 
 
 @solver
@@ -68,3 +81,105 @@ def numbers_of_a_step(problem: Problem) -> int:
     N = problem.training.batch_size
     outputs = problem.model.outputs * (problem.model.layers - 1)
     return N * views * (places * (filters + coordinates) + outputs) + N * N
+
+
+class Replicas(PythonStepper):
+    """Replicas of a network of one or two layers."""
+
+    kept: ClassVar[tuple[str, ...]] = ("filters", "top", "filter_speed", "top_speed", "rngs")
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem = problem
+        self._h = Filter(problem.model.activation_functions)
+        self._sampler = sampler_of(problem.data)
+        self._pairs = BatchPairs(problem.importance, problem.training.batch_size)
+        self._network = BatchNetwork(problem.model, self._sampler.layer(self._h), self._pairs)
+        importance = problem.importance
+        self._with_source = importance.argument == "source" and importance.kind != "quadratic"
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        starts = [initial_weights(problem, rng) for rng in self.rngs]
+        self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
+        self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
+
+    @property
+    def weights(self) -> Weights:
+        """Weights of all replicas."""
+        return Weights(self.filters, self.top)
+
+    def step(self, k: int) -> None:
+        """Take step k: speed <- momentum speed + grad E - decay weights, and weights <- weights + eta speed."""
+        training, model = self.problem.training, self.problem.model
+        slope = self._network.slope(self.weights, self._activity(self.rngs))
+        moves = []
+        for weights, by_weights, speed, held, dims in (
+            (self.filters, slope.filters, self.filter_speed, model.unit_filters, 1),
+            (self.top, slope.top, self.top_speed, model.unit_top, 2),
+        ):
+            change = by_weights - training.weight_decay * weights
+            if held and weights.size:
+                change = tangential(change, weights, dims)
+            speed = training.momentum * speed + change
+            moved = weights + training.learning_rate * speed
+            moves.append((unit(moved, dims) if held and weights.size else moved, speed))
+        (self.filters, self.filter_speed), (self.top, self.top_speed) = moves
+
+    def _activity(self, rngs: list[Generator]) -> Activity:
+        """Activity at a fresh batch for each replica."""
+        N = self.problem.training.batch_size
+        batches = [self._sampler.draw(rng, N, self._with_source) for rng in rngs]
+        views = np.stack([batch.views for batch in batches])
+        sources = [batch.source for batch in batches if batch.source is not None]
+        source = np.stack(sources) if sources else None
+        return self._network.forward(self.weights, views, source)
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.filters.sum(axis=(1, 2, 3)) + self.top.sum(axis=(1, 2))))
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        problem = self.problem
+        samples = self.problem.particles.test_batches
+        rngs = [
+            replica_generator(problem.particles.seed, replica, 1 + int(step))
+            for replica, step in zip(self.replicas, self.reached, strict=True)
+        ]
+        found = [self._activity(rngs) for _ in range(samples)]
+        rows: dict[str, FloatArray] = {
+            "energy": np.mean([one.energy for one in found], axis=0),
+            "covariance_trace": np.mean([one.covariance_trace for one in found], axis=0),
+        }
+        if has_loss(problem):
+            rows["loss"] = np.mean([one.weighed.loss for one in found], axis=0)
+        if isinstance(problem.data, Tokens):
+            rows |= matches(self.filters, problem.data, self._h)
+        if problem.particles.record == "replicas":
+            rows["weights"] = self.filters
+            if problem.model.layers == 2:
+                rows["top"] = self.top.reshape(*self.top.shape[:2], *self.filters.shape[1:3])
+        return {name: rows[name] for name in row_shapes(problem)}
+
+
+def has_loss(problem: Problem) -> bool:
+    """Whether SGD descends a loss, which results then hold: the one whose gradient has the importance of the views."""
+    of_views = problem.importance.argument == "views" or not sampler_of(problem.data).augments
+    return of_views and BatchPairs(problem.importance, 2).has_loss
+
+
+def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time."""
+    places, filters, _coordinates = problem.shape
+    shapes: dict[str, tuple[int, ...]] = {"energy": (), "covariance_trace": ()}
+    if has_loss(problem):
+        shapes["loss"] = ()
+    if isinstance(problem.data, Tokens):
+        marked = problem.data.marked
+        shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
+    if problem.particles.record == "replicas":
+        shapes["weights"] = problem.shape
+        if problem.model.layers == 2:
+            shapes["top"] = (problem.model.outputs, places, filters)
+    return shapes

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.images.stepper import ImageSampler
+from meanfield.families.latent_tree.images.simulation import ImageSampler
 from meanfield.networks.connections import Connections, pair_matrix
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import DenseWeights, forward, gradient

@@ -8,9 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import ReplicaSettings
-from meanfield.families.latent_tree.outputs import NormalisesOutputs
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
-from meanfield.families.latent_tree.settings import UniformStart
+from meanfield.families.latent_tree.settings import NormalisesOutputs, UniformStart
 from meanfield.ingredients.images.part import ArrayData
 from meanfield.ingredients.part import Part
 from meanfield.networks.dense import DenseWeights, uniform_start

@@ -1,18 +1,29 @@
-"""Simulation of training on images: results that are kept, the memory of a step, and what a run costs."""
+"""Training on images: results that are kept, the memory of a step, the steps of replicas, and what a run costs."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.images.stepper import ImageReplicas, has_probe
+from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch
+from meanfield.networks.dense import DenseWeights, forward, gradient
+from meanfield.networks.probe import probe_accuracy
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
+from meanfield.typing import FloatArray, IntArray
 
 
 @solver
@@ -73,3 +84,135 @@ def particles(problem: ImageProblem) -> Prediction:
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
     return cost_of_replicas(simulation_of(problem), partial(ImageReplicas, problem))
+
+
+class ImageSampler:
+    """Sampler of the images that are trained on, uniformly and with replacement."""
+
+    def __init__(self, problem: ImageProblem) -> None:
+        self._images, self._augmentation = problem.data.read, problem.data.augmentation
+        self._trained, _ = problem.data.split
+
+    def roots(self, rng: Generator, count: int) -> IntArray:
+        """Numbers of independent images, shape (count,)."""
+        return np.asarray(self._trained[rng.integers(len(self._trained), size=count)])
+
+    def views(self, rng: Generator, roots: IntArray) -> FloatArray:
+        """Inputs of independent views of images with these numbers, shape (views, pixels)."""
+        return self._augmentation.views(self._images.values(roots), rng).reshape(len(roots), -1)
+
+    def unaugmented(self, rng: Generator, roots: IntArray) -> FloatArray:
+        """Inputs of the images themselves."""
+        return self._images.values(roots).reshape(len(roots), -1)
+
+
+class ImageReplicas(PythonStepper):
+    """Replicas that start with the same weights."""
+
+    kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
+
+    def __init__(self, problem: ImageProblem, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem = problem
+        self._start = problem.initial_weights
+        self._sampler = ImageSampler(problem)
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.w = np.tile(self._start.vector, (len(replicas), 1))
+        moments = self.w.shape[1] if problem.training.optimiser == "adam" else 0
+        self.means, self.squares = np.zeros((2, len(replicas), moments))
+        self._epoch = math.ceil(len(problem.data.split[0]) / problem.training.batch_size)
+
+    def step(self, k: int) -> None:
+        """Take step k with the gradient of the loss of a batch."""
+        training = self.problem.training
+        if training.weight_noise > 0.0 and k > 0 and k % self._epoch == 0:
+            self._blend()
+        gradients = self._gradients()
+        if training.optimiser == "adam":
+            gradients = self._adapted(gradients, k)
+        self.w = self.w - training.learning_rate * gradients
+
+    def _gradients(self) -> FloatArray:
+        problem = self.problem
+        normalisation = self.problem.network.normalisation
+        x = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
+        weights = self._start.like(self.w)
+        found = forward(weights, x.reshape(len(x), -1, x.shape[-1]))
+        outputs = normalisation.value(found.last).reshape(*x.shape[:-1], -1)
+        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
+        by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
+        return gradient(weights, found, by_last).vector
+
+    def _adapted(self, gradients: FloatArray, k: int) -> FloatArray:
+        """Steps of Adam in place of gradients."""
+        first, second = 0.9, 0.999  # decay rates of Adam's means of gradients and of their squares
+        self.means = first * self.means + (1.0 - first) * gradients
+        self.squares = second * self.squares + (1.0 - second) * gradients**2
+        size = np.sqrt(self.squares / (1.0 - second ** (k + 1))) + 1e-8  # keeps Adam's steps finite
+        return self.means / (1.0 - first ** (k + 1)) / size
+
+    def _blend(self) -> None:
+        """Mix weights with fresh ones; biases stay."""
+        eta = self.problem.training.weight_noise
+        for i, rng in enumerate(self.rngs):
+            w = self._start.like(self.w[i])
+            mixed = [(1.0 - eta) * W + eta * _fresh(W, rng) for W in w.W]
+            self.w[i] = DenseWeights(mixed, w.b).vector
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.w).all(axis=1))
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        found = {"sampled_loss": np.array([self._loss(i) for i in range(len(self.w))])}
+        if has_probe(self.problem):
+            found["probe_accuracy"] = np.array([self._probe(i) for i in range(len(self.w))])
+        return found
+
+    @property
+    def snapshot(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.snapshot`."""
+        return {"layer_weights": self.w}
+
+    def _loss(self, i: int) -> float:
+        """Mean loss of fresh batches."""
+        problem, weights = self.problem, self._start.like(self.w[i])
+        rng = replica_generator(problem.particles.seed, self.replicas[i], 1 + int(self.reached[i]))
+        total = 0.0
+        for _ in range(problem.particles.loss_batches):
+            x = draw_batch(problem, self._sampler, rng)
+            outputs = problem.network.normalisation.value(forward(weights, x).last)
+            total += batch_slope(problem.loss.contrast, outputs)[0]
+        return total / problem.particles.loss_batches
+
+    def _probe(self, i: int) -> float:
+        """Accuracy of a linear classifier of the last hidden layer, for images themselves, not for views."""
+        if not np.isfinite(self.w[i]).all():
+            return np.nan
+        images = self.problem.data.read
+        weights = self._start.like(self.w[i])
+        assert images.labels is not None
+        learnt, held = self.problem.data.split
+        features, others = (
+            features_of(weights, images.values(chosen).reshape(len(chosen), -1)) for chosen in (learnt, held)
+        )
+        return probe_accuracy(features, images.labels[learnt], others, images.labels[held])
+
+
+def features_of(weights: DenseWeights, x: FloatArray) -> FloatArray:
+    """Last hidden layer, or the outputs of a network of one layer, shape (samples, nodes)."""
+    found = forward(weights, x)
+    return found.inputs[-1] if len(weights.W) > 1 else found.last
+
+
+def _fresh(W: FloatArray, rng: Generator) -> FloatArray:
+    """Weights as they are drawn by Xavier's rule."""
+    return rng.uniform(-1.0, 1.0, W.shape) * math.sqrt(6.0 / sum(W.shape))
+
+
+def has_probe(problem: ImageProblem) -> bool:
+    """Whether images have classes, and some are held out."""
+    return problem.data.read.labels is not None and len(problem.data.split[1]) > 0

@@ -1,18 +1,32 @@
-"""Simulation of SGD on a latent tree: results that are kept, and the memory of a step."""
+"""SGD on a latent tree: results that are kept, the memory of a step, and the steps of replicas."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.errors import InputError
+from meanfield.families.latent_tree import network
+from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.initial import latent_coordinates
-from meanfield.families.latent_tree.particles.stepper import Replicas, row_shapes
+from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch, sampler_of
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.ring_tables import tables_of
+from meanfield.families.latent_tree.sizes import check_tables, without_root
+from meanfield.families.latent_tree.tables import Tables
+from meanfield.networks.population import terms
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
+from meanfield.typing import FloatArray
 
 
 @solver
@@ -69,3 +83,115 @@ def activations_of_a_batch(problem: Problem) -> int:
     shape = problem.shape
     nodes = shape.latents[0] + sum(shape.latents[1:]) * shape.nodes
     return problem.training.batch_size * problem.loss.views * nodes
+
+
+class Replicas(PythonStepper):
+    """Replicas that start with the same weights.
+
+    Parameters
+    ----------
+    problem : Problem
+    replicas : range
+    exact : bool
+        Whether rows have exact averages, where tables fit.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
+
+    def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
+        super().__init__(replicas)
+        self._exact = exact
+        self.problem = problem
+        self._start = problem.initial_weights
+        self._sampler = sampler_of(problem)
+        self._motion = problem.motion
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.w = np.tile(self._start.vector, (len(replicas), 1))
+
+    def step(self, k: int) -> None:
+        """Take step k: w <- w - eta grad of the loss of a batch."""
+        problem, output = self.problem, self.problem.output
+        leaves = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
+        weights = self._start.like(self.w)
+        found = network.forward(weights, leaves.reshape(len(leaves), -1, leaves.shape[-1]))
+        outputs = output.value(found.last).reshape(*leaves.shape[:-1], -1)
+        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
+        by_last = output.back(found.last, slope.reshape(found.last.shape))
+        moved = self._motion.velocity(weights, network.gradient(weights, found, by_last))
+        self.w = self._motion.held(self._start.like(self.w + problem.training.learning_rate * moved))
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.w).all(axis=1))
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        found = {"score": np.stack([self._score(i) for i in range(len(self.w))])}
+        if self.problem.particles.record == "replicas":
+            found["weights"] = self.w
+        tables = self._tables
+        if tables is not None:
+            exact = observables(tables, self._start, self.w)
+            found |= {name: exact[name] for name in row_shapes(self.problem) if name in exact}
+        return found
+
+    @cached_property
+    def _tables(self) -> Tables | None:
+        """Tables for exact averages, where they fit."""
+        return exact_tables(self.problem) if self._exact else None
+
+    def _score(self, i: int) -> FloatArray:
+        """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
+        step = int(self.reached[i])
+        count = self.problem.particles.score_samples
+        if not np.isfinite(self.w[i]).all():
+            return np.full(len(self._start.shape.level_of), np.nan)
+        rng = replica_generator(self.problem.particles.seed, self.replicas[i], 1 + step)
+        values = self._sampler.below(rng, self._sampler.roots(rng, count))
+        activity = network.forward(self._start.like(self.w[i]), self._sampler.leaves(values))
+        found = []
+        for latents, u in zip(values[:-1], activity.before[::-1], strict=True):  # from the root down
+            found.append(_correlations(latents.T.astype(float), u).max(axis=1))
+        return np.concatenate(found)
+
+
+def _correlations(z: FloatArray, u: FloatArray) -> FloatArray:
+    """Sizes of the correlations of latents (latents, samples) and nodes (latents, samples, nodes); 0 of constants."""
+    z, u = z - z.mean(axis=1, keepdims=True), u - u.mean(axis=1, keepdims=True)
+    product = np.abs((z[:, None, :] @ u)[:, 0])
+    scale = np.sqrt((z * z).sum(axis=1)[:, None] * (u * u).sum(axis=1))
+    found = np.divide(product, scale, out=np.zeros_like(product), where=scale > 0.0)
+    return np.asarray(np.minimum(found, 1.0))
+
+
+def exact_tables(problem: Problem) -> Tables | None:
+    """Tables from which exact averages follow at every output time, without the loss where that takes too long."""
+    for candidate in (problem, without_root(problem)):
+        try:
+            check_tables(candidate)
+        except InputError:
+            continue
+        tables = tables_of(candidate)
+        # More terms than that would cost too much at every output time of every replica.
+        if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= 2e6:
+            return tables
+    return None
+
+
+def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time."""
+    latents, nodes = len(problem.shape.level_of), problem.shape.nodes
+    shapes: dict[str, tuple[int, ...]] = {"score": (latents,)}
+    replicas = problem.particles.record == "replicas"
+    tables = exact_tables(problem)
+    if replicas:
+        shapes["weights"] = (len(problem.initial_weights.vector),)
+    if tables is not None:
+        if tables.problem is problem:
+            shapes["loss"] = ()
+        shapes["selectivity"] = (latents, nodes)
+        if replicas:
+            shapes["correlation"] = (latents, nodes)
+    return shapes

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield
 from meanfield.families.latent_tree.images.operators import Population, draw_population
-from meanfield.families.latent_tree.images.stepper import ImageReplicas, ImageSampler
+from meanfield.families.latent_tree.images.simulation import ImageReplicas, ImageSampler
 from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import forward, gradient, uniform_start
