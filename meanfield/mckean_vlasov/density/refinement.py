@@ -134,7 +134,7 @@ class _Search:
                 if self._errors is None:
                     continue
                 error, of_nodes = float(self._errors.moments.max()), float(np.max(self._node_error))
-                if error <= 0.7 * self._tolerance:  # the error is only an estimate
+                if error <= self._tolerance:
                     return self.solution("complete")
                 if error <= 2 * of_nodes:
                     break  # no level makes up for too few nodes
@@ -251,7 +251,9 @@ class _Search:
         all_moments = np.array([level.moments[:, :-2] for level in last])
         of_moments = first_order_rest(factors, all_moments, less, lambda x: np.abs(x).max(axis=1))
         of_masses = first_order_rest(factors, np.array([level.masses for level in last]), less, distance)
-        self._errors = Errors(safety * moments + self._node_error + of_moments, safety * masses + of_masses)
+        # Without the factor 2 true errors of twelve problems are up to 1.5 times as large as estimated, and once 3.6.
+        of_moments, of_masses = 2.0 * (safety * moments + of_moments), 2.0 * (safety * masses + of_masses)
+        self._errors = Errors(of_moments + self._node_error, of_masses)
 
     def _resolved(self) -> bool:
         """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.

@@ -12,7 +12,6 @@ from meanfield.extend import DensitySettings
 from meanfield.families.contrastive.density import solve_density
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.density.start import Mirror
-from meanfield.problems.problem_keys import with_value
 from tests.example_problems import feature, features, make_problem
 from validation.contrastive import accuracy
 from validation.references.density_problems import accuracy_problem
@@ -67,12 +66,11 @@ AT_TOLERANCES = [
 @pytest.mark.parametrize(("name", "tolerance"), AT_TOLERANCES)
 def test_true_errors_are_below_the_tolerance_and_not_far_below(name, tolerance):
     """Against spectral elements; `make accuracy` does it for twelve problems and more tolerances."""
-    problem = accuracy.at_tolerance(accuracy_problem(name), tolerance)
-    run = solve_density(with_value(problem, "density.scheme", "eulerian"))
+    run = solve_density(accuracy.at_tolerance(accuracy_problem(name), "eulerian", tolerance))
     error = accuracy.largest_error(run, name)
     assert run.status == "complete"
     assert tolerance / 30 <= error <= tolerance  # what is promised
-    assert error <= 2 * max(float(run.q_error.max()), float(run.r_error.max()))  # an estimate
+    assert error <= max(float(run.q_error.max()), float(run.r_error.max()))
 
 
 @pytest.mark.parametrize(
