@@ -8,12 +8,6 @@ from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.statistics import BINS, EXACT
 from meanfield.errors import InputError
 
-LARGEST_SHARE = 0.8
-"""Largest share of the free memory that a run may take; other programs need some, too."""
-
-LEAST_SHARE = 0.1
-"""Smallest share of what a run takes at which it is worth while to take less of it."""
-
 BYTES_PER_NUMBER = 8
 """Number of bytes of a double."""
 
@@ -67,9 +61,10 @@ def check_memory(simulation: Simulation, workers: int, in_memory: bool) -> None:
     kept, of_threads = _kept(simulation, in_memory), _of_threads(simulation, workers)
     needed = kept + of_threads
     free = psutil.virtual_memory().available
-    if needed <= LARGEST_SHARE * free:
+    if needed <= 0.8 * free:  # other programs need some memory, too
         return
-    keeps_much, threads_take_much = (part >= LEAST_SHARE * needed for part in (kept, of_threads))
+    # what takes less than a tenth of the memory is not worth while to save
+    keeps_much, threads_take_much = (part >= 0.1 * needed for part in (kept, of_threads))
     remedies = [f"lower {simulation.size}" + " or particles.replicas" * keeps_much]
     if keeps_much and simulation.snapshot_index and in_memory:
         remedies.append("name fewer particles.snapshots, or save to a file with solvers/simulate_sgd.py")

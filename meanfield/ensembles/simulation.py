@@ -16,9 +16,6 @@ from meanfield.errors import InputError
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray, IntArray
 
-LEAST_BLOCKS = 16
-"""Number of blocks of replicas below which blocks are made smaller, so that every thread has something to do."""
-
 RESERVED = ("time", "snapshot_time", "failed", "count", "quantile")
 """Names of arrays that every ensemble has already."""
 
@@ -184,7 +181,7 @@ def batched(problem: Any, numbers: int, together: int, *, besides: int = 0, **de
 
 def blocks_of(replicas: int, together: int) -> Blocks:
     """Ranges of at most `together` replicas that cover all, fewer in each where that would give too few ranges."""
-    return Blocks(replicas, min(together, -(-replicas // LEAST_BLOCKS)))
+    return Blocks(replicas, min(together, -(-replicas // 16)))  # so that every thread has something to do
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ from meanfield.process.progress import counted
 START = 3.0
 """Seconds in which a fresh process imports its packages and loads its compiled code."""
 
-LEAST_MEMORY = 1e6
-"""Bytes that any method takes besides its arrays."""
-
 HEADER = 40_000
 """Usual number of bytes of a file besides its numbers."""
 
@@ -118,6 +115,7 @@ def _prediction(method: Method, problem: BaseProblem) -> Prediction:
         if method.check:
             resolve(method.check)(problem)
         found: Prediction = resolve(method.cost)(problem)
-        return replace(found, seconds=found.seconds + START, memory=found.memory + LEAST_MEMORY)
+        # a megabyte besides the arrays of a method
+        return replace(found, seconds=found.seconds + START, memory=found.memory + 1e6)
     except InputError as error:
         return Prediction(method.title, reason=str(error))

@@ -36,12 +36,6 @@ from meanfield.typing import FloatArray
 SIZE = (10.0, 3.6)
 """Width and height of an animation in inches, such that the numbers of pixels are even, as films need."""
 
-FRAME = 100
-"""Time in milliseconds for which a frame is shown."""
-
-GROUPS = 3
-"""Number of groups of the feature coordinate that are shown."""
-
 PRESENT, PAST = 0.45, 0.13
 """Opacity of a histogram at its own time, and while another time is shown."""
 
@@ -79,7 +73,8 @@ def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, fe
     if particles is not None and "weights" not in particles:
         raise InputError("the run of SGD kept no weights; give particles.snapshots the times to keep them at")
     film = _Film(density, particles, feature)
-    return FuncAnimation(film.figure, film.show, frames=len(film.times), interval=FRAME)
+    # milliseconds for which a frame is shown
+    return FuncAnimation(film.figure, film.show, frames=len(film.times), interval=100)
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,8 @@ class _Film:
             plot_overlap(particles, overlap, "SGD", style["color"], style["linestyle"])
         self._now = overlap.axvline(self.times[0], color="0.4", lw=1.0)
         groups = groups_of(density, feature)
-        chosen = np.unique(np.linspace(0, len(groups) - 1, GROUPS).astype(int))
+        # three groups of the feature coordinate are shown
+        chosen = np.unique(np.linspace(0, len(groups) - 1, 3).astype(int))
         self._parts = [self._part(None, self._all, {"color": COLOURS[-1], "label": "density"})]
         name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
         for number, group in enumerate(groups[i] for i in chosen):

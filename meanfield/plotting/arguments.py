@@ -22,9 +22,6 @@ TIMES = "give a list of numbers, such as [0.0, 10.0]"
 COORDINATES = ("density_time", "snapshot_time", "time")
 """Coordinates that an argument `time` may be meant in; that which a function needs is named with its variables."""
 
-TYPED = 1e-5
-"""Largest distance from a coordinate, relative to the last one, at which it is meant: people type five digits or so."""
-
 AXES = "give the Axes of one panel, such as matplotlib.figure.Figure().subplots()"
 
 
@@ -107,7 +104,7 @@ def index_at(result: xr.Dataset, coordinate: str, time: float) -> int:
     """
     known = result[coordinate].values
     index = int(np.argmin(np.abs(known - time)))
-    if not abs(known[index] - time) <= TYPED * abs(known[-1]):
+    if not abs(known[index] - time) <= 1e-5 * abs(known[-1]):  # people type five digits or so
         what = {"snapshot_time": "weights of SGD", "density_time": "a joint density"}.get(coordinate, "an output")
         raise InputError(
             f"time = {time:.6g}: the result of method '{result.attrs.get('method')}' has {what} at {len(known)} times "

@@ -15,9 +15,6 @@ from meanfield.plotting.portrait import MARKERS, plot_portrait
 from meanfield.plotting.random_starts import plot_chance
 from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels, marker_style
 
-MOST_ATTRACTORS = 6
-"""Largest number of fixed points whose overlaps are drawn in a panel."""
-
 
 @draws(dynamics="kind growth_rate")
 def plot_dynamics(dynamics: xr.Dataset) -> Figure:
@@ -69,7 +66,7 @@ def plot_channel_rates(dynamics: xr.Dataset, axes: Axes) -> Axes:
 def plot_attractors(dynamics: xr.Dataset, axes: Axes) -> Axes:
     """Overlaps of channels with features in the fixed points that attract, with their shares of the random starts."""
     axes.axhline(0.0, color="0.6", lw=0.8)
-    shown = np.flatnonzero(dynamics["stability"].values >= 0)[:MOST_ATTRACTORS]
+    shown = np.flatnonzero(dynamics["stability"].values >= 0)[:6]  # more fixed points would hide each other in a panel
     for number, i in enumerate(shown):
         state = dynamics.isel(state=i)
         named = list(entries_of(state["q"].transpose("channel", "feature")))

@@ -8,9 +8,6 @@ from matplotlib.axes import Axes
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import TIME, curve_style, feature_label
 
-ROUNDING = 1e-14
-"""Errors up to this size are rounding in sums over cells; they would add empty decades to the scale."""
-
 
 @draws(density="norm|mass|q_error|P_error time")
 def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
@@ -34,7 +31,8 @@ def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
             several = "largest " if error.ndim > 1 else ""
             curves[f"{several}estimate for ${name}$"] = _largest(error)
     for i, (label, values) in enumerate(curves.items()):
-        size = abs(values).where(abs(values) > ROUNDING)
+        # errors up to this size are rounding in sums over cells, and would add empty decades to the scale
+        size = abs(values).where(abs(values) > 1e-14)
         if size.notnull().any():
             axes.plot(density["time"], size, label=label, **curve_style(i))
     axes.set(xlabel=TIME, ylabel="error", yscale="log")

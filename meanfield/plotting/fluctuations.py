@@ -10,9 +10,6 @@ from meanfield.plotting.style import MARKERS, TIME, curve_style, feature_label
 from meanfield.plotting.trajectories import DEVIATIONS, OVERLAP
 from meanfield.results.result import Result
 
-MOST_BARS = 15
-"""Largest number of bars; more of them hide the band."""
-
 
 @draws(prediction="q_covariance", ensemble="q_covariance")
 def plot_fluctuations(
@@ -52,7 +49,7 @@ def _spread(dataset: xr.Dataset, feature: int, dimension: float) -> xr.DataArray
 
 
 def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> None:
-    shown = ensemble.isel(time=slice(None, None, max(1, -(-ensemble.sizes["time"] // MOST_BARS))))
+    shown = ensemble.isel(time=slice(None, None, max(1, -(-ensemble.sizes["time"] // 15))))  # more bars hide the band
     axes.errorbar(
         shown["time"],
         shown["q_mean"].isel(feature=feature),

@@ -19,12 +19,6 @@ VISIBLE = 3e-4
 
 FEWEST_BINS, MOST_BINS = 6, 80
 
-NARROWEST = 1e-5
-"""Width of the narrowest bin in units of the range: equal draws, as of a law with few values, make one bar."""
-
-CUT = 2.0
-"""How much higher than the highest average over a bin a peak may be and still be drawn in full."""
-
 SMOOTH = 2.0
 """How much smoother than the cells about a cell those on one side of it must be for the curve to follow only these."""
 
@@ -55,7 +49,8 @@ def bin_edges(x: FloatArray, F: FloatArray, draws: float) -> FloatArray:
     edges = np.asarray(np.interp(np.linspace(first, last, bins + 1), measure, x))
     kept = [float(low)]
     for edge in edges[1:-1]:
-        if NARROWEST * (high - low) < min(edge - kept[-1], high - edge):
+        # in units of the range: equal draws, as of a law with few values, make one bar
+        if 1e-5 * (high - low) < min(edge - kept[-1], high - edge):
             kept.append(float(edge))
     return np.array([*kept, high])
 
@@ -114,7 +109,8 @@ def show_areas(axes: Axes) -> float | None:
         F = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(w) * (P[1:] + P[:-1]))])
         averages = np.diff(np.interp(edges, w, F)) / np.diff(edges)
         seen, highest = max(seen, heights.max(), averages.max()), max(highest, P.max())
-    cut = highest > CUT * seen > 0.0
+    # a peak may be twice as high as the highest average over a bin and still be drawn in full
+    cut = highest > 2.0 * seen > 0.0
     axes.set_ylim(0.0, 1.15 * seen if cut else None)
     return highest if cut else None
 

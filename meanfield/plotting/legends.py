@@ -38,13 +38,6 @@ CELLS = 64
 MARGIN = 1.08
 """Factor on the size of a legend: files of other resolutions have texts of slightly other widths."""
 
-LARGEST = 0.6
-"""Largest share of the height of a panel that a legend takes; a larger one is put beside it."""
-
-
-BESIDE = (1.0, 0.5)
-"""Where a legend beside a panel has the middle of its left side, in shares of the panel."""
-
 
 def is_beside(legend: Legend) -> bool:
     """Whether a legend is beside its panel."""
@@ -84,8 +77,10 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
             return draw(loc=place, ncols=columns)
     columns = 2 if sizes[2][0] < 1.0 else 1
     width, height = sizes[columns]
-    if height > LARGEST or axes.get_aspect() != "auto":
-        return draw(loc="center left", bbox_to_anchor=BESIDE)
+    # a legend that takes more of the height of the panel goes beside it
+    if height > 0.6 or axes.get_aspect() != "auto":
+        # the middle of its left side is at the middle of the right side of the panel
+        return draw(loc="center left", bbox_to_anchor=(1.0, 0.5))
     _raise_top(axes, (np.flatnonzero(taken.any(axis=1)).max() + 1) / CELLS, 1.0 - height)
     place = _free_place(occupied(axes), width, height)
     return draw(loc=place or "upper center", ncols=columns)

@@ -24,12 +24,6 @@ LEARNT = 1e-6
 REGIONS = ("nothing is learnt", "learnt from a hint", "learnt from nothing")
 """Names of the regions of a phase diagram: none, one or both of the least and the largest similarity differ from 0."""
 
-LONGEST_LINE = 36
-"""Largest number of letters in a line of the name of a variable, which may be a sentence."""
-
-LEAST_SHARE = 0.02
-"""Least share of the diagram that a region with a label covers."""
-
 
 @draws(sweep="status")
 def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarity") -> Axes:
@@ -136,7 +130,7 @@ def _draw_regions(sweep: xr.Dataset, prefix: str, x: FloatArray, y: FloatArray, 
             line.set(path_effects=[withStroke(linewidth=3.5, foreground="black")])  # to be seen on bright colours
     for number, name in enumerate(REGIONS):
         rows, columns = np.nonzero(region == number)
-        if len(rows) > LEAST_SHARE * region.size:
+        if len(rows) > 0.02 * region.size:  # a smaller region has no room for a label
             middle = np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2)
             box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "boxstyle": "round,pad=0.2"}
             place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "bbox": box}
@@ -162,7 +156,8 @@ def _edges(coordinate: xr.DataArray, at: FloatArray) -> FloatArray:
 
 def _wrapped(text: str) -> str:
     """Text in lines that are not longer than a panel is high."""
-    return textwrap.fill(text, LONGEST_LINE, break_long_words=False)
+    # letters in a line of the name of a variable, which may be a sentence
+    return textwrap.fill(text, 36, break_long_words=False)
 
 
 def _label(sweep: xr.Dataset, dim: Hashable, axis: Any) -> None:

@@ -18,9 +18,6 @@ from meanfield.results.result import Result
 MOST_PANELS = 9
 """Largest number of variables that are drawn."""
 
-MOST_CURVES = 12
-"""Largest number of curves in a panel."""
-
 
 def plot_plain(dataset: xr.Dataset) -> Figure:
     """Every declared variable along the leading dim: lines in time, dots for states.
@@ -50,7 +47,7 @@ def plot_plain(dataset: xr.Dataset) -> Figure:
 def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
     if name not in dataset or name == along or along not in dataset[name].dims or dataset[name].dtype.kind not in "fiu":
         return False
-    return dataset[name].size <= MOST_CURVES * dataset.sizes[along]  # some of many curves would say nothing
+    return dataset[name].size <= 12 * dataset.sizes[along]  # some of many curves would say nothing
 
 
 def _plot_variable(

@@ -34,9 +34,6 @@ MARKERS: dict[str, dict[str, Any]] = {
     "marginal": {"marker": "^", "markerfacecolor": "0.6"},
 }
 
-OUTSIDE = -2
-"""Index of the region of cells outside the disc."""
-
 STREAM_DENSITY = 0.9
 
 
@@ -150,7 +147,8 @@ def _shade_regions(portrait: xr.Dataset, axes: Axes, whole: Patch) -> None:
     region = portrait["region"].values.astype(np.int64)  # other programs store whole numbers as floats
     shown = np.where(region >= 0, learnt[np.maximum(region, 0)], -1)
     # Cells that the edge cuts have their centres outside: they take the colour of a neighbour.
-    shown = np.where(region == OUTSIDE, grey_dilation(shown, size=(3, 3)), shown)
+    # -2 is the index of cells outside of the disc
+    shown = np.where(region == -2, grey_dilation(shown, size=(3, 3)), shown)
     x, y = _sides(portrait)
     mesh = axes.pcolormesh(
         x,

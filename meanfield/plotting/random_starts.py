@@ -14,9 +14,6 @@ from meanfield.plotting.histograms import bins_of_sample
 from meanfield.plotting.style import COLOURS
 from meanfield.typing import FloatArray
 
-BARS = 2.0
-"""Half-length of an error bar in standard errors."""
-
 
 @draws(ensemble="escape_time")
 def plot_escape_times(
@@ -71,6 +68,7 @@ def plot_chance(
     else:
         replicas = as_array(replicas, "replicas", wanted)
         error = np.sqrt(chance * (1 - chance) / replicas)
-        axes.errorbar(N, chance, BARS * error, fmt=marker, ms=4, capsize=2, color=colour, label=label)
+        # bars of two standard errors
+        axes.errorbar(N, chance, 2.0 * error, fmt=marker, ms=4, capsize=2, color=colour, label=label)
     axes.set(xlabel="dimension $N$", ylabel="chance to win", xscale="log", yscale="log")
     return axes

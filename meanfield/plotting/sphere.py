@@ -9,9 +9,6 @@ from matplotlib.colors import LogNorm
 
 from meanfield.typing import FloatArray
 
-LEAST_ON_MAP = 1e-3
-"""Smallest density on a map of the sphere, relative to the largest."""
-
 
 def draw_on_sphere(axes: Axes, dataset: xr.Dataset, rho: FloatArray, time: float, of: str) -> Axes:
     """Density by azimuth and polar angle, with its scale of colours.
@@ -27,7 +24,8 @@ def draw_on_sphere(axes: Axes, dataset: xr.Dataset, rho: FloatArray, time: float
         What has the angles, as "a filter".
     """
     edges = [np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1]) for name in ("azimuth", "polar")]
-    least = max(float(rho.max()) * LEAST_ON_MAP, float(rho[rho > 0].min()))
+    # densities below a thousandth of the largest have one colour
+    least = max(float(rho.max()) * 1e-3, float(rho[rho > 0].min()))
     norm = LogNorm(least, float(rho.max()) * 1.0000001)
     shown = axes.pcolormesh(edges[0] / np.pi, edges[1] / np.pi, np.maximum(rho, least), norm=norm, rasterized=True)
     axes.figure.colorbar(shown, ax=axes, label=rf"density $\rho$ at $t = {time:g}$")

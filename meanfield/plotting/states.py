@@ -34,9 +34,6 @@ STATE_MARKERS: dict[int, dict[str, Any]] = {
     -1: {"marker": "o", "markerfacecolor": "white"},
 }
 
-SAME_DENSITY = 1e-6
-"""Largest difference of densities, relative to the largest value, for which they count as equal and are drawn once."""
-
 
 @draws(stationary="P stability")
 def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
@@ -83,7 +80,8 @@ def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:
     for i, density in enumerate(P):
         for group in groups:
             first = group[0]
-            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= SAME_DENSITY * density.max():
+            # densities that differ by less, relative to the largest value, are drawn once
+            if stability[first] == stability[i] and np.abs(P[first] - density).max() <= 1e-6 * density.max():
                 group.append(i)
                 break
         else:

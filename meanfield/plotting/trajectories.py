@@ -20,9 +20,6 @@ DEVIATIONS = 2.0
 OVERLAP = "overlap $q_t = E[u w]$"
 PRIOR_WORK = r"prior work $r_t = E[w\,\phi(w)]$"
 
-MOST_PATHS = 30
-"""Largest number of replicas that are drawn one by one."""
-
 
 @draws(dataset="q|q_mean time")
 def plot_overlap(dataset: xr.Dataset, axes: Axes, label: str = "", colour: str = COLOURS[0], line: str = "-") -> Axes:
@@ -79,7 +76,7 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     several = "channel" in particles.dims or (quantity == "q" and particles.sizes["feature"] > 1)
     for k, (index, place) in enumerate(entries(values, axes=axes)):
         of_feature, style = values.isel(place), curve_style(k)
-        paths = of_feature.isel(replica=slice(MOST_PATHS)).transpose("time", "replica")
+        paths = of_feature.isel(replica=slice(30)).transpose("time", "replica")  # thirty replicas are drawn one by one
         axes.plot(particles["time"], paths, lw=0.5, alpha=0.6, **style)
         name = entry_label(quantity, index if several else "")
         label = rf"{name}: mean $\pm$ 2 deviations" + f"\nof {particles.sizes['replica']} replicas"

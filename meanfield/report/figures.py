@@ -19,12 +19,6 @@ from meanfield.plotting.style import ANY_TIME, curve_style
 from meanfield.results.figure_files import laid_out
 from meanfield.results.result import Result
 
-PAGE_BYTES = 2_400_000
-"""Largest number of bytes of all figures of a page together."""
-
-LARGEST = 300_000
-"""Largest number of bytes of one figure."""
-
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
 
@@ -76,7 +70,8 @@ def picture_together(results: Mapping[str, Result], share: int) -> Picture:
 
 def _data(figure: Figure, share: int) -> str:
     """Data of a figure: a vector graphic if it is small, else a bitmap."""
-    limit = min(LARGEST, PAGE_BYTES // max(2 * share + 1, 1))
+    # bytes of one figure, and its share of the bytes of all figures of a page
+    limit = min(300_000, 2_400_000 // max(2 * share + 1, 1))
     with laid_out(figure, "svg", RESOLUTIONS[0]):
         vector = _rendered(figure, "svg")
         if len(vector) <= limit:

@@ -18,9 +18,6 @@ from meanfield.problems.messages import MOST_LINES, keys_at_fault
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.sweep.definition import Sweep, is_within
 
-NAME_LENGTH = 24
-"""Number of hexadecimal digits of the name of a point; with 96 bits names do not collide."""
-
 
 @dataclass(frozen=True)
 class Point:
@@ -106,7 +103,7 @@ def _fault_of(sweep: Sweep, values: dict[str, Any]) -> str:
 def name_of(values: Mapping[str, Any]) -> str:
     """Name of a point: a hash of the values of the keys, in which 1 and 1.0 are the same."""
     text = json.dumps({key: _canonical(value) for key, value in values.items()}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:NAME_LENGTH]
+    return hashlib.sha256(text.encode()).hexdigest()[:24]  # with 96 bits names do not collide
 
 
 def _canonical(value: Any) -> Any:

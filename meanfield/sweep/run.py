@@ -32,14 +32,8 @@ from meanfield.sweep.workers import GONE, ClusterWorkers, LocalWorkers, Workers
 TASK_SECONDS = 0.5
 """Approximate time in seconds of a task of several points: a kill may lose it, and it is far above the overhead."""
 
-MOST_TOGETHER = 256
-"""Largest number of points of a task."""
-
 Origins = Mapping[str, MadeBy]
 """What decides the numbers of each point besides its text, as it is now, by the names of points."""
-
-LOOK_SECONDS = 1.0
-"""Time in seconds between checks whether a cluster has grown."""
 
 
 def run_sweep(
@@ -201,7 +195,7 @@ class _Dispatch:
         """Outcomes of all points, in the order in which they arrive."""
         while self._waiting or self._alone or self._running:
             self._fill()
-            done, _ = wait(self._running, LOOK_SECONDS, FIRST_COMPLETED)
+            done, _ = wait(self._running, 1.0, FIRST_COMPLETED)  # a cluster may have grown since
             arrived = [(self._running.pop(future), future) for future in done]
             results = [self._result(points, future) for points, future in arrived]
             self._fill()  # workers go on while what they have done is written
@@ -218,7 +212,7 @@ class _Dispatch:
 
     def _next_points(self) -> list[Point]:
         share = -(-len(self._waiting) // (2 * self._workers.slots))  # so that workers end at about the same time
-        count = min(max(1, int(TASK_SECONDS / self._seconds)), MOST_TOGETHER, share)
+        count = min(max(1, int(TASK_SECONDS / self._seconds)), 256, share)  # most points of a task
         return [self._waiting.popleft() for _ in range(count)]
 
     def _result(self, points: list[Point], future: Future[list[Outcome]]) -> list[tuple[Point, Outcome]]:

@@ -40,9 +40,6 @@ from meanfield.testing.example import Example
 MOST_REPEATED = 10
 """Largest number of rows of a table of a whole result for each value of its largest variable."""
 
-MOST_ROWS = 100_000
-"""Number of rows that do no harm, however often they repeat a result."""
-
 
 def check_problem_file(example: Example, folder: Path) -> None:
     """Check that the problem is of the family, survives TOML, hides nothing that decides it, and knows its keys."""
@@ -138,7 +135,7 @@ def check_tables(example: Example, method: str, folder: Path) -> None:
     """Check that a result becomes a table without rows that repeat it, as it does if it has dims that are too many."""
     result = example.result(method)
     rows, largest = math.prod(result.sizes.values()), max(v.size for v in result.variables.values())
-    if rows > MOST_ROWS:
+    if rows > 100_000:  # so many rows do no harm, however often they repeat a result
         assert rows <= MOST_REPEATED * largest, (
             f"to_dataframe() has {rows} rows, and no variable more than {largest} values: {dict(result.sizes)}; let "
             "variables share dims, such as cells and their edges"

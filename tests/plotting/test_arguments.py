@@ -201,7 +201,7 @@ def test_nothing_is_drawn_at_another_time_than_was_asked_for(plot, held):
         with pytest.raises(InputError, match=rf"time = {time:g}: .* at 3 times from 0 to 1, of which {nearest} is the"):
             draw_at(plot, time, held, Figure().subplots())
         assert draw_at(plot, float(nearest), held, Figure().subplots()).has_data()
-    assert draw_at(plot, 0.5 + 1e-6, held, Figure().subplots()).has_data()  # as typed, see TYPED
+    assert draw_at(plot, 0.5 + 1e-6, held, Figure().subplots()).has_data()  # as typed, within 1e-5
 
 
 def test_most_functions_that_take_a_time_are_tried():
