@@ -25,7 +25,7 @@ from meanfield.numerics.ode import Tolerance as Tolerance
 from meanfield.numerics.ode import solve_ode as solve_ode
 from meanfield.one_vector.problem import VectorProblem as VectorProblem
 from meanfield.one_vector.problem import vector_family as vector_family
-from meanfield.problems.base import BaseProblem as BaseProblem
+from meanfield.problems.base import Problem as Problem
 from meanfield.problems.base import Time as Time
 from meanfield.problems.family import Family as Family
 from meanfield.problems.family import Kind as Kind

@@ -9,7 +9,7 @@ import xarray as xr
 import meanfield
 from meanfield.arguments import as_number, as_whole
 from meanfield.plotting import plot_comparison, plot_result
-from meanfield.problems.base import BaseProblem, Time, check_problem
+from meanfield.problems.base import Problem, Time, check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.report import report
 from tests.example_problems import feature, features, make_problem
@@ -54,7 +54,7 @@ def test_a_text_is_no_problem_either():
         with_value("first.toml", "prior.strength", 1.0)
 
 
-class Other(BaseProblem):
+class Other(Problem):
     """A problem of another family."""
 
     time: Time = Time(stop=1.0)

@@ -13,9 +13,9 @@ from pieces import code, plain, table
 from pydantic.fields import FieldInfo
 
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 
-PAGES = {BaseProblem: "problem-file.md"}
+PAGES = {Problem: "problem-file.md"}
 """Models with a page of their own."""
 
 

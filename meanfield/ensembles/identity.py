@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.file import format_problem
 from meanfield.results.made_by import MadeBy, changes, from_json, made_by, to_json
 
@@ -46,6 +46,6 @@ class Identity(NamedTuple):
         return changes(before, self.made_by)
 
 
-def identity_of(problem: BaseProblem) -> Identity:
+def identity_of(problem: Problem) -> Identity:
     """Identity of a run of a problem, as what it names is now."""
     return Identity(format_problem(problem), made_by(problem))

@@ -155,7 +155,7 @@ def batched(problem: Any, numbers: int, together: int, *, besides: int = 0, **de
 
     Parameters
     ----------
-    problem : BaseProblem
+    problem : Problem
         With `particles`, `time` and `steps_per_time`.
     numbers : int
         Inputs, activations and pairs of a step of one replica.

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 from meanfield.explanation.prediction import START, Prediction, predictions
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.process.own_numba.folder import has_compiled_code
@@ -81,12 +81,12 @@ class Explanation:
         ]
 
 
-def explain(problem: BaseProblem) -> Explanation:
+def explain(problem: Problem) -> Explanation:
     """Explain a problem in words, and predict time, memory and result of each method.
 
     Parameters
     ----------
-    problem : BaseProblem
+    problem : Problem
 
     Returns
     -------
@@ -115,12 +115,12 @@ def explain(problem: BaseProblem) -> Explanation:
     )
 
 
-def in_words(problem: BaseProblem, look_up: bool = True) -> list[Statement]:
+def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     """Sentences about a problem, with labels, in the order of its file.
 
     Parameters
     ----------
-    problem : BaseProblem
+    problem : Problem
     look_up : bool
         Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
     """

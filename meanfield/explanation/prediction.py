@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from meanfield.errors import InputError
 from meanfield.numerics.remembering import remembered
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
 from meanfield.process.progress import counted
@@ -21,12 +21,12 @@ START = 3.0
 HEADER = 40_000
 """Usual number of bytes of a file besides its numbers."""
 
-P = TypeVar("P", bound=BaseProblem)
+P = TypeVar("P", bound=Problem)
 T = TypeVar("T")
 
 Maker = Callable[[Callable[[Any], Any]], Any]
 
-_SHARED: ContextVar[tuple[BaseProblem | None, Maker | None]] = ContextVar("_SHARED", default=(None, None))
+_SHARED: ContextVar[tuple[Problem | None, Maker | None]] = ContextVar("_SHARED", default=(None, None))
 """The problem that is explained, and what has each of its functions make something of it once."""
 
 MOST_SHARED = 16
@@ -75,7 +75,7 @@ def prediction_of(method: str, seconds: float, kept: float, saved: float, conten
     return Prediction(method, "", seconds, 8.0 * kept, 8.0 * saved + HEADER, contents)
 
 
-def predictions(problem: BaseProblem) -> list[Prediction]:
+def predictions(problem: Problem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
     methods = [method for method in family_of(problem).methods.values() if method.cost]
 
@@ -97,7 +97,7 @@ def shared(make: Callable[[P], T], problem: P) -> T:
     ----------
     make : callable
         Function of the problem.
-    problem : BaseProblem
+    problem : Problem
         The one that is explained.
 
     Raises
@@ -110,7 +110,7 @@ def shared(make: Callable[[P], T], problem: P) -> T:
     return found
 
 
-def _prediction(method: Method, problem: BaseProblem) -> Prediction:
+def _prediction(method: Method, problem: Problem) -> Prediction:
     try:
         if method.check:
             resolve(method.check)(problem)

@@ -16,7 +16,7 @@ from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, Gaussi
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov import declarations
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems.base import Problem, Time
 from meanfield.problems.family import Family, Method
 from meanfield.typing import FloatArray
 
@@ -29,7 +29,7 @@ class Neuron(NamesActivation):
     learning_rate: float = Field(gt=0, le=1e6, description="tau, the step size of SGD, for instance 0.02")
 
 
-class VectorProblem(BaseProblem):
+class VectorProblem(Problem):
     """Training of one vector w of N weights, |w|^2 = N, that may find a direction U, |U|^2 = N.
 
     A family derives its problem from this class, adds what data are made of, and writes `closure` and `step`. The
@@ -84,7 +84,7 @@ class VectorProblem(BaseProblem):
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
-        """See `BaseProblem.coordinates`."""
+        """See `meanfield.Problem.coordinates`."""
         return (self.coordinate,)
 
     @property
@@ -94,12 +94,12 @@ class VectorProblem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         return {"feature": 1}
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {"dimension": self.particles.dimension, "learning_rate": self.model.learning_rate}
 
 

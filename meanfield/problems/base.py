@@ -209,9 +209,6 @@ class Problem(Whole):
         return self.model_dump(exclude=others | {"time": {"stop", "outputs"}})
 
 
-BaseProblem = Problem
-
-
 def _class_named(keys: Mapping[str, Any]) -> Any:
     """Class of problems with some keys, by their family."""
     from meanfield.problems.known_families import class_named  # which knows problems

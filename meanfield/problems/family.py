@@ -169,7 +169,7 @@ class Family:
     title : str
         A line about it.
     problem : str
-        "module:class" of its problems, a subclass of `meanfield.problems.base.BaseProblem`.
+        "module:class" of its problems, a subclass of `meanfield.problems.base.Problem`.
     example : str
         "module:file" of a problem that every method solves within a second, beside the module.
     variables : mapping of str to Variable

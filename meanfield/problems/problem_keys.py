@@ -12,23 +12,23 @@ from meanfield.arguments import as_number, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem, check_problem, parts_in
+from meanfield.problems.base import Problem, check_problem, parts_in
 from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-def number_keys(problem: BaseProblem) -> list[str]:
+def number_keys(problem: Problem) -> list[str]:
     """Keys of all numbers of a problem."""
     return list(_keys_in(problem, "", _is_number))
 
 
-def settable_keys(problem: BaseProblem) -> list[str]:
+def settable_keys(problem: Problem) -> list[str]:
     """Keys of everything that can be set by itself: numbers, words, and optional values that the problem leaves out."""
     return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
 
 
-def value_of(problem: BaseProblem, key: str) -> float:
+def value_of(problem: Problem, key: str) -> float:
     """Number under a key.
 
     Raises
@@ -83,14 +83,14 @@ def _asks_anew(part: Part, path: str, values: Mapping[str, Any]) -> bool:
 
 
 def check_range(
-    problem: BaseProblem,
+    problem: Problem,
     key: str,
     start: float,
     stop: float,
     points: int,
     parts: Sequence[str],
     what: str,
-    at: Callable[[BaseProblem, str, float], BaseProblem] | None = None,
+    at: Callable[[Problem, str, float], Problem] | None = None,
 ) -> None:
     """Refuse a range of a number over which no branches can be followed.
 
@@ -134,7 +134,7 @@ def _steps(key: str) -> list[str | int]:
     return [int(index) if index else name for name, index in _STEP.findall(key)]
 
 
-def held_by(problem: BaseProblem, key: str) -> Any:
+def held_by(problem: Problem, key: str) -> Any:
     """Value of the problem under a key, None for one that it leaves out.
 
     Raises

@@ -13,7 +13,7 @@ from meanfield.comparison import compare
 from meanfield.comparison.inputs import different_origins, differing_keys, is_comparable
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, in_words
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of, tables_of_pairs
@@ -73,7 +73,7 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
-    groups: list[tuple[BaseProblem, dict[str, Result]]] = []
+    groups: list[tuple[Problem, dict[str, Result]]] = []
     for label, dataset in datasets.items():
         result, problem = _checked(label, dataset)
         same = next((group for first, group in groups if _have_one_limit(first, problem)), None)
@@ -86,11 +86,11 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     return page.translate(_ILLEGAL).encode(errors="replace").decode()
 
 
-def _have_one_limit(first: BaseProblem, second: BaseProblem) -> bool:
+def _have_one_limit(first: Problem, second: Problem) -> bool:
     return type(first) is type(second) and first.limit() == second.limit()
 
 
-def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, BaseProblem]:
+def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, Problem]:
     try:
         result = Result.of(dataset)
         validate(result)
@@ -99,7 +99,7 @@ def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, BaseProblem]:
         raise InputError(f"{label}: {error}") from error
 
 
-def _section(problem: BaseProblem, group: dict[str, Result], first: BaseProblem, share: int) -> Section:
+def _section(problem: Problem, group: dict[str, Result], first: Problem, share: int) -> Section:
     section = Section(
         problem.title or "Untitled problem",
         in_words(problem, look_up=False),

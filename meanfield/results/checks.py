@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems.base import Problem, Time
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import Variable
@@ -157,7 +157,7 @@ def _faults_of_gaps(dataset: xr.Dataset, name: str) -> Iterator[str]:
     yield f"variable '{name}' holds {value}{words}"
 
 
-def _faults_of_times(dataset: xr.Dataset, problem: BaseProblem, declared: Mapping[str, Variable]) -> Iterator[str]:
+def _faults_of_times(dataset: xr.Dataset, problem: Problem, declared: Mapping[str, Variable]) -> Iterator[str]:
     """Times that are not those of the problem, such as numbers of steps; some of the problem's may be left out."""
     time = getattr(problem, "time", None)
     if not isinstance(time, Time):

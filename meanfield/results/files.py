@@ -16,7 +16,7 @@ import xarray as xr
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
-from meanfield.problems.base import BaseProblem, check_problem
+from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.file import format_problem
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
@@ -163,13 +163,13 @@ def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(chunks))
 
 
-def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
+def load(path: str | Path, problem: Problem | None = None) -> xr.Dataset:
     """Read a result into memory, close the file, and check its checksum and its contents.
 
     Parameters
     ----------
     path : str or Path
-    problem : BaseProblem, optional
+    problem : Problem, optional
         What the result is taken for. There is a warning if it is one of another problem, or if other functions or files
         made it than those that the problem names now, or if that is not known.
 
@@ -211,7 +211,7 @@ def load(path: str | Path, problem: BaseProblem | None = None) -> xr.Dataset:
     return dataset
 
 
-def _warn_of_another(result: Result, problem: BaseProblem, path: Path) -> None:
+def _warn_of_another(result: Result, problem: Problem, path: Path) -> None:
     """Warn where a result is not what a problem gives now."""
     check_problem(problem)
     if format_problem(result.problem) != format_problem(problem):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from meanfield.ingredients.fingerprints import Fingerprint
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.results.provenance import digest_of_sources, own_version
 
 MadeBy = Mapping[str, Fingerprint]
@@ -32,7 +32,7 @@ UNKNOWN = "not known"
 """What stands in place of the hash of what was not looked at."""
 
 
-def made_by(problem: BaseProblem) -> dict[str, Fingerprint]:
+def made_by(problem: Problem) -> dict[str, Fingerprint]:
     """What decides the numbers of a problem besides its text, as it is now."""
     version = f"{own_version()}+{digest_of_sources()[:SHORT]}"  # that of sources behind it, as packages write it
     own = Fingerprint(what="meanfield", sha256="", version=version)

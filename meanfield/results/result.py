@@ -11,7 +11,7 @@ from typing import Any
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import parse_problem
 from meanfield.problems.known_families import DEFAULT, find_family
@@ -40,13 +40,13 @@ class Result:
     find_problem: Callable[[], Any]
 
     @classmethod
-    def of(cls, dataset: xr.Dataset, problem: BaseProblem | None = None) -> Result:
+    def of(cls, dataset: xr.Dataset, problem: Problem | None = None) -> Result:
         """Result that a Dataset is. Nothing is imported because it names it, but for families that are installed.
 
         Parameters
         ----------
         dataset : xarray.Dataset
-        problem : BaseProblem, optional
+        problem : Problem, optional
             Its problem, where that is known; else it is read from the attributes when it is asked for.
 
         Raises
@@ -125,7 +125,7 @@ def check_dataset(given: object) -> None:
     """
     if isinstance(given, str | Path):
         raise InputError(f"a path is no result; call meanfield.load('{given}') first, and give what it returns")
-    if isinstance(given, BaseProblem):
+    if isinstance(given, Problem):
         raise InputError("a problem is no result; give what meanfield.solve(problem, method) returns")
     if not isinstance(given, xr.Dataset):
         raise InputError(

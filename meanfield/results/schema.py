@@ -13,7 +13,7 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import Family
 from meanfield.problems.file import format_problem
 from meanfield.problems.known_families import family_of
@@ -38,7 +38,7 @@ WARNING = "warning"
 
 
 def build_dataset(
-    kind: str, problem: BaseProblem, arrays: dict[str, Any], status: str, provenance: str, warning: str = ""
+    kind: str, problem: Problem, arrays: dict[str, Any], status: str, provenance: str, warning: str = ""
 ) -> xr.Dataset:
     """Dataset of the schema from plain arrays.
 
@@ -46,7 +46,7 @@ def build_dataset(
     ----------
     kind : str
         A kind of results that the problem's family declares.
-    problem : BaseProblem
+    problem : Problem
         The problem that was solved; its TOML text is stored in the attribute `problem`.
     arrays : dict
         One array per variable of the kind.
@@ -106,14 +106,14 @@ def _check_places(variables: dict[str, xr.Variable], family: Family) -> None:
                 raise ValueError(f"'{name}' has {size} entries along '{dim}', and '{other}' has {first}; give as many")
 
 
-def with_coordinates(dataset: xr.Dataset, problem: BaseProblem) -> xr.Dataset:
+def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
     """Dataset whose coordinates are those that its family declares, with numbers of the problem among them.
 
     Parameters
     ----------
     dataset : xarray.Dataset
         Result whose variables have the dims that they are declared with.
-    problem : BaseProblem
+    problem : Problem
     """
     family = family_of(problem)
     names = family.all_kinds[str(dataset.attrs["method"])].names
@@ -144,7 +144,7 @@ def with_counted_dims(dataset: xr.Dataset, family: Family) -> xr.Dataset:
     return dataset.assign_coords(counted)
 
 
-def attributes_of(problem: BaseProblem, kind: str, status: str, provenance: str) -> dict[str, Any]:
+def attributes_of(problem: Problem, kind: str, status: str, provenance: str) -> dict[str, Any]:
     """Attributes of a result: its kind, its problem, and where it comes from."""
     attributes = {
         "title": problem.title,

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 
 import xarray as xr
 
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
 
@@ -40,7 +40,7 @@ class Solved:
         Further attributes of variables, by the name of the variable.
     without : collection of str
         Numbers of the problem that the result does not repeat, because they differ along it.
-    problem : BaseProblem, optional
+    problem : Problem, optional
         The problem that was solved, where it is another one than was given.
     """
 
@@ -52,14 +52,14 @@ class Solved:
     attributes: dict[str, Any] = field(default_factory=dict)
     variable_attributes: dict[str, dict[str, Any]] = field(default_factory=dict)
     without: Collection[str] = ()
-    problem: BaseProblem | None = None
+    problem: Problem | None = None
 
-    def dataset(self, problem: BaseProblem, seconds: float) -> xr.Dataset:
+    def dataset(self, problem: Problem, seconds: float) -> xr.Dataset:
         """Dataset of the schema; see `meanfield.results.schema.build_dataset`.
 
         Parameters
         ----------
-        problem : BaseProblem
+        problem : Problem
             The problem that was given.
         seconds : float
             The wall time.

@@ -17,7 +17,7 @@ from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
-    from meanfield.problems.base import BaseProblem
+    from meanfield.problems.base import Problem
 
 ALONG_A_BRANCH = ("parameter", "branch", "turning")
 """Variables that every point of a branch has besides those of its state."""
@@ -32,7 +32,7 @@ class StateEquations(SearchableEquations, Protocol):
 
 @solver
 def continue_states(
-    problem: BaseProblem,
+    problem: Problem,
     key: str,
     start: float,
     stop: float,
@@ -51,7 +51,7 @@ def continue_states(
 
     Parameters
     ----------
-    problem : BaseProblem
+    problem : Problem
     key : str
         Key of the number that is varied.
     start, stop : float
@@ -113,7 +113,7 @@ def continue_states(
     )
 
 
-def _varied(problem: BaseProblem, first: Mapping[str, float], last: Mapping[str, float]) -> list[str]:
+def _varied(problem: Problem, first: Mapping[str, float], last: Mapping[str, float]) -> list[str]:
     """Names of variables that repeat a number of the problem which is not the same at both ends."""
     known = family_of(problem).variables
     return [name for name in known if first.get(known[name].label) != last.get(known[name].label)]

@@ -15,7 +15,7 @@ from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
-from meanfield.problems.base import BaseProblem, Whole
+from meanfield.problems.base import Problem, Whole
 from meanfield.problems.file import load_problem, parse_toml, plain_data, problem_from, read_text
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import held_by
@@ -138,12 +138,12 @@ class Axis(Part):
         spread = self.grid or self.log or self.random
         return spread.points if spread is not None else len(self.values or ())
 
-    def settings(self, problem: BaseProblem) -> list[dict[str, Any]]:
+    def settings(self, problem: Problem) -> list[dict[str, Any]]:
         """Values of the keys at each position along the axis.
 
         Parameters
         ----------
-        problem : BaseProblem
+        problem : Problem
             In which keys that hold whole numbers take the nearest ones of a range.
         """
         if self.values is not None:
@@ -178,7 +178,7 @@ class Sweep(Whole):
     made_by: ClassVar[str] = "call meanfield.load_sweep(path)"
 
     title: str = Field(default="", description="a line about the sweep")
-    problem: SerializeAsAny[BaseProblem] = Field(
+    problem: SerializeAsAny[Problem] = Field(
         description="the base problem: the path of a problem file relative to the sweep file, or a [problem] table"
     )
     axes: Annotated[tuple[Axis, ...], Field(strict=False, min_length=1)] = Field(

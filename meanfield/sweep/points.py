@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from meanfield.errors import InputError
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.messages import MOST_LINES, keys_at_fault
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.sweep.definition import Sweep, is_within
@@ -31,7 +31,7 @@ class Point:
         Values of the keys at the point.
     name : str
         A hash of `values`, whatever the order of the keys: the name of its file.
-    problem : BaseProblem or None
+    problem : Problem or None
         None where the values make no problem.
     fault : str
         Why they do not.
@@ -40,7 +40,7 @@ class Point:
     index: tuple[int, ...]
     values: dict[str, Any]
     name: str
-    problem: BaseProblem | None
+    problem: Problem | None
     fault: str = ""
 
 

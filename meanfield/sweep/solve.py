@@ -17,7 +17,7 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.ingredients.user_functions import lent
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.file import problem_from
 from meanfield.problems.known_families import family_of
 from meanfield.process.cores import at_most
@@ -137,7 +137,7 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
     return Outcome(name, status, variables, provenance(seconds), origin, seconds=seconds)
 
 
-def _solve(problem: BaseProblem, name: str) -> xr.Dataset:
+def _solve(problem: Problem, name: str) -> xr.Dataset:
     """Result of a method on one thread."""
     method = family_of(problem).method(name)
     found: xr.Dataset = method(problem, **({"workers": 1} if method.threads else {}))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, resolve
 from meanfield.testing.example import Example
 
@@ -69,7 +69,7 @@ def check_addresses(family: Family) -> None:
         except (ImportError, AttributeError, ValueError) as error:
             raise AssertionError(f"{where} = '{address}': {error}") from error
         assert callable(found), f"{where} = '{address}' is {type(found).__name__}, not a function"
-    assert issubclass(family.problem_class, BaseProblem), f"problem = '{family.problem}' is no BaseProblem"
+    assert issubclass(family.problem_class, Problem), f"problem = '{family.problem}' is no Problem"
     assert Path(family.example_path).is_file(), f"example = '{family.example}': there is no {family.example_path}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 import meanfield.methods
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.family import Family
 from meanfield.problems.file import load_problem
 from meanfield.problems.problem_keys import with_value
@@ -27,7 +27,7 @@ class Example:
         self._results: dict[str, xr.Dataset] = {}
 
     @cached_property
-    def problem(self) -> BaseProblem:
+    def problem(self) -> Problem:
         """Problem in the example file."""
         return load_problem(self.family.example_path)
 
@@ -46,6 +46,6 @@ class Example:
         """Result of a method, solved anew."""
         return meanfield.methods.solve(self.problem, method, **options)
 
-    def changed(self, key: str, value: Any) -> BaseProblem:
+    def changed(self, key: str, value: Any) -> Problem:
         """Problem with another value of a key."""
         return with_value(self.problem, key, value)

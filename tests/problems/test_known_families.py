@@ -18,10 +18,10 @@ TOY = """
 from typing import ClassVar
 
 import numpy as np
-from meanfield.extend import BaseProblem, Family, Kind, Method, Solved, Time, Variable, solver
+from meanfield.extend import Problem, Family, Kind, Method, Solved, Time, Variable, solver
 
 
-class Decay(BaseProblem):
+class Decay(Problem):
     rate: float
     time: Time
 

@@ -22,9 +22,9 @@ import xarray as xr
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem as Contrastive
 from meanfield.families.hidden_manifold.problem import Problem as HiddenManifold
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 from meanfield.problems.file import format_problem, load_problem, parse_problem, problem_from
 from meanfield.problems.known_families import families, family_of
 from meanfield.problems.messages import MOST_CHARACTERS, MOST_LINES, _field_names
@@ -99,13 +99,13 @@ def _check_message(message: str, path: Path) -> None:
         raise BrokenError(f"the message does not say where the fault is, or is endless: {message[:300]}")
 
 
-def _check_round_trip(problem: BaseProblem) -> None:
+def _check_round_trip(problem: Problem) -> None:
     text = format_problem(problem)
     if parse_problem(text) != problem or format_problem(parse_problem(text)) != text:
         raise BrokenError("the text of the problem is another problem")
 
 
-def tiny(problem: BaseProblem) -> BaseProblem:
+def tiny(problem: Problem) -> Problem:
     """The same problem in sizes that every method is quick with."""
     data = problem.model_dump(exclude_none=True, mode="json")
     if isinstance(problem, HiddenManifold):
@@ -113,7 +113,7 @@ def tiny(problem: BaseProblem) -> BaseProblem:
         data["order_parameters"] = {"tolerance": 1e-2}
         data["particles"] = {"method": problem.particles.method, "dimension": 24, "replicas": 2}
         return problem_from({"family": "hidden_manifold"} | data, Path())
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Contrastive):
         data["time"] |= {"stop": min(problem.time.stop, 1.0), "outputs": 3}
         data["training"]["batch_size"] = min(data["training"]["batch_size"], 16)
         data["particles"] |= {"replicas": 2}
@@ -132,7 +132,7 @@ def tiny(problem: BaseProblem) -> BaseProblem:
     return problem_from(data, Path())
 
 
-def _judge_methods(problem: BaseProblem, everything: bool) -> str:
+def _judge_methods(problem: Problem, everything: bool) -> str:
     methods = _methods_of(problem, everything)
     results = {}
     for name, solve in methods.items():
@@ -148,12 +148,12 @@ def _judge_methods(problem: BaseProblem, everything: bool) -> str:
     return "solved by " + ", ".join(results) if results else "accepted, refused by all methods"
 
 
-def _methods_of(problem: BaseProblem, everything: bool) -> dict[str, Callable[[Any], xr.Dataset]]:
+def _methods_of(problem: Problem, everything: bool) -> dict[str, Callable[[Any], xr.Dataset]]:
     """Methods that take a problem, without those that take long."""
     if isinstance(problem, HiddenManifold):
         named = ("order_parameters", "density", "particles", *(("fixed_points",) if everything else ()))
         return {name: partial(meanfield.solve, method=name) for name in named}
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, Contrastive):
         named = tuple(name for name in family_of(problem).methods if everything or name not in SEARCHES)
         return {name: partial(meanfield.solve, method=name) for name in named}
     if len(problem.features) > 2:  # nodes of three features are many

@@ -20,7 +20,8 @@ from meanfield.families.alpha_contrastive.settings import (
     SearchSettings,
     Training,
 )
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems import base
+from meanfield.problems.base import Time
 
 
 class FlowTime(Time):
@@ -34,7 +35,7 @@ class FlowTime(Time):
     )
 
 
-class Problem(BaseProblem):
+class Problem(base.Problem):
     """Problem of contrastive learning with pairwise importance, with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points", "population", "particles"})
@@ -118,10 +119,10 @@ class Problem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         return {"coordinate": self.shape[2]}
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}

@@ -26,7 +26,8 @@ from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.prior_settings import PriorSettings
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems import base
+from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
 
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
@@ -105,7 +106,7 @@ class Augmentation(Part):
         return np.array([[v11, v12], [v12, v22]])
 
 
-class Problem(BaseProblem):
+class Problem(base.Problem):
     """Contrastive-learning problem (theory.md, section 1) with the settings of the methods.
 
     Examples
@@ -269,7 +270,7 @@ class Problem(BaseProblem):
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
-        """See `BaseProblem.coordinates`."""
+        """See `meanfield.Problem.coordinates`."""
         return tuple(feature.coordinate for feature in self.features)
 
     @property
@@ -279,14 +280,14 @@ class Problem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         d2 = self.model.channels
         several = {"channel": d2, "channel_": d2} if d2 > 1 else {}
         return {"feature": len(self.features)} | several | ({"diagonal": 2} if d2 == 2 else {})
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {
             "dimension": self.particles.dimension,
             "learning_rate": self.model.learning_rate,

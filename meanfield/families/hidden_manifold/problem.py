@@ -15,7 +15,8 @@ from meanfield.families.hidden_manifold.settings import OrderParameterSettings, 
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems import base
+from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
 
 MOST_UNITS = 64
@@ -164,7 +165,7 @@ class Training(Part):
         return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
 
 
-class Problem(BaseProblem):
+class Problem(base.Problem):
     """Hidden-manifold problem (hidden_manifold.md, section 1) with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
@@ -247,11 +248,11 @@ class Problem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         units = {"student": self.students, "student_": self.students, "teacher": self.teachers}
         return units | {"teacher_": self.teachers, "component": len(self.inputs.gaussians)}
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {"dimension": self.particles.dimension, "learning_rate": self.training.learning_rate}

@@ -31,7 +31,8 @@ from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.rectified import Rectified
-from meanfield.problems.base import BaseProblem, Time
+from meanfield.problems import base
+from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
 
 MOST_LEAVES = 1 << 16
@@ -229,7 +230,7 @@ class TrainingTime(Time):
     )
 
 
-class Problem(BaseProblem):
+class Problem(base.Problem):
     """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "density", "training"})
@@ -325,11 +326,11 @@ class Problem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         shape = self.shape
         return {"latent": len(shape.level_of), "node": shape.nodes, "level": shape.depth}
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}

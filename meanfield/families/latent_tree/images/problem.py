@@ -13,7 +13,7 @@ from meanfield.families.latent_tree.settings import NormalisesOutputs, UniformSt
 from meanfield.ingredients.images.part import ArrayData
 from meanfield.ingredients.part import Part
 from meanfield.networks.dense import DenseWeights, uniform_start
-from meanfield.problems.base import BaseProblem
+from meanfield.problems.base import Problem
 
 Width = Annotated[int, Field(ge=1, le=100_000)]  # nodes of a layer
 Widths = Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=16)]
@@ -67,7 +67,7 @@ class TrainingSettings(ReplicaSettings, LossSettings):
         return "image_statistics" if self.record == "statistics" else "image_training"
 
 
-class ImageProblem(BaseProblem):
+class ImageProblem(Problem):
     """Contrastive learning of a dense network on images (latent_tree.md, section 1.2)."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"operator", "particles", "training"})
@@ -111,10 +111,10 @@ class ImageProblem(BaseProblem):
 
     @property
     def fixed_dims(self) -> dict[str, int]:
-        """See `BaseProblem.fixed_dims`."""
+        """See `meanfield.Problem.fixed_dims`."""
         return {"level": len(self.network.widths)}
 
     @property
     def labels(self) -> dict[str, float]:
-        """See `BaseProblem.labels`."""
+        """See `meanfield.Problem.labels`."""
         return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}
