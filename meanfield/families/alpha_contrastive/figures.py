@@ -1,7 +1,12 @@
-"""Figures of results: critical points along the circle, or their energies where there is no circle."""
+"""Figures of results: filters along the circle, or their coordinates where there is none; and training in time.
+
+Key numbers of training are read off its curves, which come from one replica, from many, or from statistics.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +19,9 @@ from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.plotting.sphere import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
+from meanfield.results.numbers import plain
 from meanfield.results.result import Result
+from meanfield.typing import FloatArray
 
 KINDS_OF_POINTS = (
     ("stable, between walls", "o", "black"),
@@ -23,9 +30,18 @@ KINDS_OF_POINTS = (
 )
 """Label, marker and filling of the critical points of a figure."""
 
-
 BRANCH_STYLES: dict[bool, tuple[Any, ...]] = {True: (COLOURS[0], "-", 2.0), False: (COLOURS[1], "--", 1.2)}
 """Colour, line style and width of branches, by whether they are stable."""
+
+TIME = r"time $t = \eta k$"
+
+CURVES = (
+    ("energy $E_\\alpha$", {"energy": None}),
+    (r"trace of $C_\alpha$ of the filters' outputs", {"covariance_trace": None}),
+    ("best match of a token", {"chi_plus": r"$\chi_+$, tokens of generators", "chi_minus": r"$\chi_-$, other tokens"}),
+    ("mean loss of a batch", {"loss": None}),
+)
+"""Label of the axis of each panel, and its curves with their names."""
 
 
 def plot_critical_points(dataset: xr.Dataset) -> Figure:
@@ -185,3 +201,59 @@ def _plot_coordinates(dataset: xr.Dataset, axes: Axes) -> Axes:
         axes.plot(np.arange(1, len(w) + 1), w, label=f"filter {k + 1}", **(curve_style(k) | {"marker": "o"}))
     axes.set(xlabel="coordinate", ylabel="filter $w$", xticks=np.arange(1, dataset.sizes["coordinate"] + 1))
     return axes
+
+
+def plot_training(dataset: xr.Dataset) -> Figure:
+    """Energy, trace of the covariance, matches of tokens, and loss in time; means over replicas.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of the kind `population`, `particles` or `ensemble`.
+    """
+    panels: list[Panel] = []
+    for label, curves in CURVES:
+        shown = {name: words for name, words in curves.items() if _values(dataset, name) is not None}
+        if shown:
+            panels.append(partial(_plot_curves, label=label, curves=shown))
+    return draw_panels(dataset, panels)
+
+
+def _plot_curves(dataset: xr.Dataset, axes: Axes, label: str, curves: dict[str, str | None]) -> Axes:
+    for number, (name, words) in enumerate(curves.items()):
+        values = _values(dataset, name)
+        assert values is not None
+        mean = values.mean(axis=0)
+        style = curve_style(number)
+        axes.plot(dataset["time"], mean, label=words, **style)
+        if len(values) > 1:
+            spread = values.std(axis=0, ddof=1)
+            axes.fill_between(dataset["time"], mean - spread, mean + spread, color=style["color"], alpha=0.2, lw=0)
+    axes.set(xlabel=TIME, ylabel=label)
+    return axes
+
+
+def _values(dataset: xr.Dataset, name: str) -> FloatArray | None:
+    """Values in time, shape (replicas, times), or their mean as a single row; None where there are none."""
+    if name in dataset:
+        return np.atleast_2d(dataset[name].values)
+    return dataset[f"{name}_mean"].values[None] if f"{name}_mean" in dataset else None
+
+
+def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Energy, scores and ranks at the last time that was reached."""
+    for name, words in (
+        ("energy", "energy"),
+        ("covariance_trace", "trace of the covariance of the filters' outputs"),
+        ("chi_plus", "chi_+"),
+        ("chi_minus", "chi_-"),
+        ("loss", "mean loss"),
+        ("top_rank", "effective rank of the top layer"),
+    ):
+        values = _values(dataset, name)
+        if values is None:
+            continue
+        reached = np.flatnonzero(np.isfinite(values).all(axis=0))
+        if len(reached):
+            when = f"at t = {float(dataset['time'][reached[-1]]):g}"
+            yield f"{words} {when}", plain(float(values[:, reached[-1]].mean()))

@@ -1,9 +1,10 @@
-"""Key numbers of results, for reports."""
+"""Key numbers of results for reports, and those that sweeps keep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import xarray as xr
 
 from meanfield.results.numbers import plain, with_error
@@ -49,3 +50,15 @@ def of_optimal_filters(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     yield "filters of the best network", f"{dataset.sizes['atom']}"
     yield "objective G", plain(float(dataset["G"]))
     yield "largest distance of G from its optimum", plain(float(dataset["certificate_gap"]))
+
+
+def critical_points(dataset: xr.Dataset) -> dict[str, xr.Variable]:
+    """Numbers of stable points between walls and on walls, of eigenvectors among them, and of unstable points."""
+    stable, wall, lme = (dataset[name].values > 0 for name in ("stable", "wall", "lme"))
+    counts = {
+        "stable_between_walls": stable & ~wall,
+        "stable_on_walls": stable & wall,
+        "stable_lmes": stable & lme,
+        "unstable_points": ~stable,
+    }
+    return {name: xr.Variable((), float(np.count_nonzero(chosen))) for name, chosen in counts.items()}

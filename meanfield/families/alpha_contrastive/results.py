@@ -215,8 +215,6 @@ NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
 
 FIGURES = "meanfield.families.alpha_contrastive.figures"
 
-IN_TRAINING = "meanfield.families.alpha_contrastive.training_display"
-
 OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")
 
 KINDS = {
@@ -265,21 +263,21 @@ KINDS = {
         "exact flow of all weights",
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
         ("top", "chi_plus", "chi_minus", "top_rank"),
-        figure=f"{IN_TRAINING}:plot_training",
-        numbers=f"{IN_TRAINING}:of_training",
+        figure=f"{FIGURES}:plot_training",
+        numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
         "stochastic gradient descent on batches of pairs",
         ("time", "energy", "covariance_trace", "weights"),
         ("top", *SCORES),
-        figure=f"{IN_TRAINING}:plot_training",
-        numbers=f"{IN_TRAINING}:of_training",
+        figure=f"{FIGURES}:plot_training",
+        numbers=f"{FIGURES}:of_training",
     ),
     "ensemble": Kind(
         "stochastic gradient descent on batches of pairs, statistics of an ensemble",
         ("time", "count", "energy_mean", "energy_variance", "covariance_trace_mean", "covariance_trace_variance"),
         ("quantile", "energy_quantile", *(f"{name}_{of}" for name in SCORES for of in ("mean", "variance"))),
-        figure=f"{IN_TRAINING}:plot_training",
-        numbers=f"{IN_TRAINING}:of_training",
+        figure=f"{FIGURES}:plot_training",
+        numbers=f"{FIGURES}:of_training",
     ),
 }

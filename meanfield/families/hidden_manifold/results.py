@@ -113,7 +113,7 @@ KINDS = {
         ("N", "eta", "generalisation_error_error", *WEIGHTS),
         check=CHECKS,
         figure=FIGURE,
-        numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_particles",
+        numbers=f"{NUMBERS}:of_particles",
     ),
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
@@ -121,6 +121,6 @@ KINDS = {
         ("N", "eta", *OF_FRESH_SAMPLES),
         check=CHECKS,
         figure=FIGURE,
-        numbers="meanfield.families.hidden_manifold.particles.key_numbers:of_an_ensemble",
+        numbers=f"{NUMBERS}:of_an_ensemble",
     ),
 }
