@@ -14,8 +14,6 @@ from meanfield.plotting.differences import (
     plot_standard_errors,
 )
 from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
-from meanfield.plotting.errors import plot_errors
-from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.legends import place_legend, share_legend
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
@@ -25,6 +23,8 @@ from meanfield.plotting.states import plot_state_densities, plot_state_stability
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, curve_style, marker_style
 from meanfield.plotting.trajectories import (
     plot_coefficients,
+    plot_errors,
+    plot_fluctuations,
     plot_overlap,
     plot_prior_work,
     plot_quantiles,

@@ -18,8 +18,6 @@ from meanfield.plotting.differences import (
     plot_distances_given_u,
     plot_standard_errors,
 )
-from meanfield.plotting.errors import plot_errors
-from meanfield.plotting.fluctuations import plot_fluctuations
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.plane import plot_channel_densities, plot_joint_density
 from meanfield.plotting.portrait import plot_portrait
@@ -30,6 +28,8 @@ from meanfield.plotting.trajectories import (
     plot_channel_overlap,
     plot_coefficients,
     plot_diffusion,
+    plot_errors,
+    plot_fluctuations,
     plot_overlap,
     plot_prior_work,
     plot_quantiles,

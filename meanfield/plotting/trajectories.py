@@ -1,4 +1,4 @@
-"""Plots of order parameters and coefficients against time."""
+"""Plots of order parameters, their fluctuations and errors, and of coefficients against time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries, say_shown
-from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, symbol
+from meanfield.plotting.style import COLOURS, LINES, MARKERS, TIME, curve_style, entry_label, feature_label, symbol
 from meanfield.results.result import Result
 
 DEVIATIONS = 2.0
@@ -187,3 +187,90 @@ def plot_in_time(values: xr.DataArray, axes: Axes, label: str, style: Mapping[st
 def _deviation(values: xr.DataArray) -> xr.DataArray:
     """Standard deviation over replicas, 0 for a single one."""
     return values.std("replica", ddof=1) if values.sizes["replica"] > 1 else 0 * values.isel(replica=0)
+
+
+@draws(prediction="q_covariance", ensemble="q_covariance")
+def plot_fluctuations(
+    prediction: xr.Dataset, axes: Axes, ensemble: xr.Dataset | None = None, dimension: int | None = None
+) -> Axes:
+    """Limit of q with the band of two standard deviations at finite N, and the same of an ensemble as bars.
+
+    Parameters
+    ----------
+    prediction : xarray.Dataset
+        From `meanfield.solve_order_parameters`, with `q_covariance`.
+    axes : Axes
+    ensemble : xarray.Dataset, optional
+        From `meanfield.simulate_sgd` with `particles.record = 'statistics'`.
+    dimension : int, optional
+        N of the band; by default that of the ensemble, or else `particles.dimension` of the prediction's problem.
+    """
+    source = prediction if ensemble is None else ensemble
+    N = dimension or Result.of(source).label("dimension")
+    for k in range(prediction.sizes["feature"]):
+        style = curve_style(k)
+        q = prediction["q"].isel(feature=k)
+        spread = _half_width(prediction, k, N)
+        label = rf"{feature_label(prediction, 'q', k)}: limit $\pm$ 2 deviations" + "\n" + f"at $N = {N}$"
+        axes.plot(q["time"], q, label=label, **style)
+        axes.fill_between(q["time"], q - spread, q + spread, color=style["color"], alpha=0.25, lw=0)
+        if ensemble is not None:
+            _plot_bars(ensemble, axes, k, "" if k else r"SGD $\pm$ 2 deviations")
+    axes.set(xlabel=TIME, ylabel=OVERLAP)
+    return axes
+
+
+def _half_width(dataset: xr.Dataset, feature: int, dimension: float) -> xr.DataArray:
+    """Half-width of a band: rounding may leave variances a little below 0."""
+    variance = dataset["q_covariance"].isel(feature=feature, feature_=feature)
+    return DEVIATIONS * (variance.clip(min=0.0) / dimension) ** 0.5
+
+
+def _plot_bars(ensemble: xr.Dataset, axes: Axes, feature: int, label: str) -> None:
+    shown = ensemble.isel(time=slice(None, None, max(1, -(-ensemble.sizes["time"] // 15))))  # more bars hide the band
+    axes.errorbar(
+        shown["time"],
+        shown["q_mean"].isel(feature=feature),
+        yerr=_half_width(shown, feature, Result.of(ensemble).label("dimension")),
+        fmt=MARKERS[feature % len(MARKERS)],
+        markersize=2.5,
+        capsize=2,
+        lw=1,
+        color="0.2",
+        label=label,
+    )
+
+
+@draws(density="norm|mass|q_error|P_error time")
+def plot_errors(density: xr.Dataset, axes: Axes) -> Axes:
+    """Deviations of E[w^2] and of the total probability from 1, and the estimated errors of q, M, r and P, where known.
+
+    Parameters
+    ----------
+    density : xarray.Dataset
+        From `meanfield.solve_density`; it holds estimates if it was solved to a tolerance.
+    axes : Axes
+        Its scale becomes logarithmic; errors that are mere rounding are left out.
+    """
+    conserved = {"norm": "$|E[w^2] - 1|$", "mass": "|probability $-$ 1|"}
+    curves = {label: _largest(abs(density[name] - 1.0)) for name, label in conserved.items() if name in density}
+    if "q_error" in density and "channel" not in density.dims:
+        for k in range(density.sizes["feature"]):
+            curves[f"estimate for {feature_label(density, 'q', k)}"] = density["q_error"].isel(feature=k)
+    for name in ("q", "M", "r", "P") if "channel" in density.dims else ("r", "P"):
+        if f"{name}_error" in density:
+            error = density[f"{name}_error"]
+            several = "largest " if error.ndim > 1 else ""
+            curves[f"{several}estimate for ${name}$"] = _largest(error)
+    for i, (label, values) in enumerate(curves.items()):
+        # errors up to this size are rounding in sums over cells, and would add empty decades to the scale
+        size = abs(values).where(abs(values) > 1e-14)
+        if size.notnull().any():
+            axes.plot(density["time"], size, label=label, **curve_style(i))
+    axes.set(xlabel=TIME, ylabel="error", yscale="log")
+    return axes
+
+
+def _largest(error: xr.DataArray) -> xr.DataArray:
+    """Largest error of all components at each time."""
+    return error.max([dim for dim in error.dims if dim != "time"])
