@@ -11,8 +11,7 @@ from meanfield.ensembles.ensemble import Ensemble, MakeStepper
 from meanfield.ensembles.memory import check_memory
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
-from meanfield.process.cores import available_cores
-from meanfield.process.linear_algebra import one_thread
+from meanfield.process.cores import available_cores, one_thread
 from meanfield.results.solved import Solved
 
 STREAMS = "Philox4x32-10, layout 1"

@@ -1,4 +1,4 @@
-"""Activation functions sigma of the network, by name.
+"""Activation functions sigma of the network, by name, and the part of a problem that names one.
 
 An activation is sigma and sigma', scalar functions of one real number that numba compiles, and the points where sigma'
 jumps. Adding one means adding an entry to `ACTIVATIONS`; one that takes parameters is a function of them.
@@ -11,10 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
 
 from meanfield.arguments import as_numbers
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedNumbers, Parameters
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
@@ -273,3 +277,35 @@ def make_activation(
     if is_address(name):
         return make_own(Activation, name, dict(parameters), folder, check_with_slope)
     return build(ACTIVATIONS, name, dict(parameters))
+
+
+class NamesActivation(NamesFunctions):
+    """The table `[model]` of a problem, as far as it names an activation."""
+
+    activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
+    activation_parameters: Parameters = Field(
+        default=NamedNumbers(),
+        description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
+    )
+
+    @model_validator(mode="after")
+    def _activation_exists(self, info: ValidationInfo) -> Self:
+        self.look_up("activation", make_activation, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.activation, tuple(sorted(self.activation_parameters.items()))
+
+    @property
+    def activation_functions(self) -> Activation:
+        """The activation that `activation` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Activation = self.found("model.activation", make_activation)
+        return found

@@ -11,7 +11,7 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import fingerprint_of_file, unknown
-from meanfield.ingredients.found import Missing, NamesOutside
+from meanfield.ingredients.named_functions import Missing, NamesOutside
 
 T = TypeVar("T")
 

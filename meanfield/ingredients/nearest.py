@@ -1,7 +1,8 @@
-"""Suggestions for misspelt words, and for names that other packages and papers use: the known word that was meant."""
+"""Suggestions for misspelt words, names of other packages and papers, and numbers: what was probably meant."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -65,3 +66,28 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def _plain(word: str) -> str:
     return word.casefold().replace("-", "_").replace(" ", "_")
+
+
+_SLIP = re.compile(r"([-+]?)([\d.,]*\d[\d.,]*)((?:[eE][-+]?\d+)?)\s*([A-Za-zµ]*)")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
+
+
+def meant_number(text: str) -> str | None:
+    """Remedy that names the number that a text was probably meant as, in TOML; None if it was meant as none.
+
+    >>> meant_number("0,5")
+    'write 0.5, with a decimal point'
+    """
+    found = _SLIP.fullmatch(text.strip())
+    if found is None:
+        return None
+    sign, digits, exponent, unit = found.groups()
+    grouped = _THOUSANDS.fullmatch(digits) is not None
+    plain = digits.replace(",", "" if grouped else ".")
+    if plain.count(".") > 1:
+        return None
+    whole, point, fraction = plain.partition(".")
+    number = f"{sign}{whole.lstrip('0') or '0'}{point and f'.{fraction or 0}'}{exponent}"
+    reasons = ["without commas"] if grouped else ["with a decimal point"] if "," in digits else []
+    reasons += ["without a unit, since all quantities are dimensionless"] if unit else []
+    return ", ".join([f"write {number}", *reasons])

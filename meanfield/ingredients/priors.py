@@ -1,4 +1,4 @@
-"""Priors on the weights, by name: the force phi(w) = Phi'(w) per unit of strength.
+"""Priors on the weights, by name, and the part of a problem that names one: the force phi(w) = Phi'(w).
 
 Adding a prior means adding an entry to `PRIORS`; one that takes parameters is a function of them. The functions are
 scalar, and numba compiles them.
@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field, ValidationInfo, model_validator
 
 from meanfield.arguments import as_numbers
+from meanfield.errors import InputError
 from meanfield.ingredients.function_checks import check_function, check_slope
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedNumbers, Parameters
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
@@ -236,3 +240,58 @@ def _check(prior: Prior, name: str) -> Prior:
     if prior.linear and not np.allclose(prior.forces(points), points * prior.forces(np.ones(1))):
         raise ValueError(f"'{name}' says that it is linear, but is not proportional to w; remove linear=True")
     return prior
+
+
+class PriorSettings(NamesFunctions):
+    """Prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
+
+    name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
+    strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
+    parameters: Parameters = Field(
+        default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
+    )
+
+    @model_validator(mode="after")
+    def _prior_exists(self, info: ValidationInfo) -> PriorSettings:
+        self.look_up("name", make_prior, info)
+        return self
+
+    @property
+    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
+        """See `NamesFunctions.named`."""
+        return self.name, tuple(sorted(self.parameters.items()))
+
+    @property
+    def functions(self) -> Prior:
+        """Prior of unit strength that `name` names.
+
+        Raises
+        ------
+        InputError
+            If it is a user's own and cannot be imported.
+        """
+        found: Prior = self.found("prior.name", make_prior)
+        return found
+
+    def force(self, w: FloatArray) -> FloatArray:
+        """Force phi(w), with its strength."""
+        return self.strength * self.functions.forces(w)
+
+    def potential_steps(self, w: FloatArray) -> FloatArray:
+        """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
+        return self.strength * self.functions.potential_steps(w)
+
+    def check_pull(self, learning_rate: float, N: int) -> None:
+        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes.
+
+        Raises
+        ------
+        InputError
+        """
+        step = learning_rate / N * float(abs(self.force(np.ones(1))[0]))
+        if step > 1:
+            raise InputError(
+                f"prior.strength = {self.strength:g} with particles.dimension = {N}: one step of SGD moves a weight of "
+                f"size 1 by {step:.3g}, past 0 and out on the other side; raise particles.dimension above "
+                f"{step * N:.2g}, or lower prior.strength or model.learning_rate"
+            )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
-    from meanfield.ingredients.prior_settings import PriorSettings
+    from meanfield.ingredients.priors import PriorSettings
     from meanfield.typing import FloatArray
 
 

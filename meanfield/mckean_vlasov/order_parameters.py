@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
-from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.ingredients.priors import PRIORS, PriorSettings, make_prior
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.ode import Solution, Tolerance, solve_ode
 from meanfield.results.solved import Solved

@@ -1,4 +1,4 @@
-"""Normalised outputs y = f/(|f| + epsilon) of a network, and their derivative; y(0) = 0."""
+"""Normalised outputs y = f/(|f| + epsilon) of a network, those of max(f, 0), and their derivatives; y(0) = 0."""
 
 from __future__ import annotations
 
@@ -47,3 +47,28 @@ class Normalisation:
 
 def _length(f: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt((f * f).sum(axis=-1, keepdims=True)))
+
+
+@dataclass(frozen=True)
+class Rectified:
+    """Output y of a network as a function of its last layer f; see `meanfield.networks.normalisation.Normalisation`.
+
+    Parameters
+    ----------
+    normalisation : Normalisation
+        Of max(f, 0).
+    """
+
+    normalisation: Normalisation
+
+    def value(self, f: FloatArray) -> FloatArray:
+        """Outputs y."""
+        return self.normalisation.value(np.maximum(f, 0.0))
+
+    def gain(self, f: FloatArray) -> FloatArray:
+        """Factor of each output with which y = gain f."""
+        return np.asarray(self.normalisation.gain(np.maximum(f, 0.0)) * (f > 0.0))
+
+    def back(self, f: FloatArray, slope: FloatArray) -> FloatArray:
+        """Derivative by f of what has the derivative `slope` by y."""
+        return np.asarray(self.normalisation.back(np.maximum(f, 0.0), slope) * (f > 0.0))

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
-from meanfield.ingredients.activation_part import NamesActivation
+from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, GaussianResidual, ResidualLaw
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov import declarations
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems.base import Problem, Time

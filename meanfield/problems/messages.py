@@ -9,8 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from meanfield.ingredients.nearest import meant_word
-from meanfield.ingredients.number_slips import meant_number
+from meanfield.ingredients.nearest import meant_number, meant_word
 from meanfield.ingredients.part import FieldError
 
 MOST_LINES = 20

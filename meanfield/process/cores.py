@@ -1,12 +1,23 @@
-"""Number of cores that this process may use, and of threads that compiled loops share their work among."""
+"""Cores that this process may use, and threads of compiled loops and of linear algebra.
+
+By default a library of linear algebra has a thread per core, and those of a small product wait for one another in a
+loop. Beside busy workers they take ten times the processor time of the work.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """File of Linux that holds the CPU quota of a container: microseconds of CPU time (or "max"), and per how many."""
@@ -46,3 +57,17 @@ def at_most(threads: int) -> Iterator[None]:
         yield
     finally:
         _granted.pop()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Context in which linear algebra takes one thread, in the whole process."""
+    limits: AbstractContextManager[object] = _libraries(len(sys.modules)).limit(limits=1, user_api="blas")
+    return limits
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """Libraries of this process: to find them takes milliseconds, and new ones come with new modules."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

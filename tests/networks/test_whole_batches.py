@@ -10,8 +10,7 @@ from meanfield.networks.connections import Connections, pair_matrix, weighted
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import DenseWeights, forward, uniform_start
 from meanfield.networks.normalisation import Normalisation
-from meanfield.networks.population import Evaluation
-from meanfield.networks.whole_batches import batch_weights
+from meanfield.networks.population import Evaluation, batch_weights
 from tests.networks.test_connections import REFERENCE_NET
 from tests.networks.test_losses import DIGITS, X0, X
 

@@ -5,7 +5,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from meanfield.families.hidden_manifold.particles.simulation import simulate_sgd
 from meanfield.families.hidden_manifold.particles.steppers import Plain
-from meanfield.process.linear_algebra import one_thread
+from meanfield.process.cores import one_thread
 from tests.families.hidden_manifold.particles.problems import make_problem
 
 

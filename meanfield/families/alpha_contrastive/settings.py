@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import ReplicaSettings
-from meanfield.ingredients.activation_part import NamesActivation
+from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.part import FieldError, Part
 
 

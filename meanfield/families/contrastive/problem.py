@@ -13,7 +13,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from meanfield.errors import InputError
 from meanfield.families.contrastive.initial_overlaps import overlap_of_channels, overlaps_of_features
 from meanfield.families.contrastive.settings import DecorrelationSettings, ParticleSettings
-from meanfield.ingredients.activation_part import NamesActivation
+from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import (
     CoordinateLaw,
     GaussianCoordinate,
@@ -24,7 +24,7 @@ from meanfield.ingredients.laws import (
 )
 from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time

@@ -29,8 +29,7 @@ from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
-from meanfield.networks.normalisation import Normalisation
-from meanfield.networks.rectified import Rectified
+from meanfield.networks.normalisation import Normalisation, Rectified
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray

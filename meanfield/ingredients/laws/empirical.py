@@ -19,8 +19,7 @@ from pydantic import Field
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
-from meanfield.ingredients.nearest import nearest
-from meanfield.ingredients.number_slips import meant_number
+from meanfield.ingredients.nearest import meant_number, nearest
 from meanfield.process.checksum import verify_checksum
 from meanfield.process.text_files import read_utf8
 from meanfield.typing import FloatArray

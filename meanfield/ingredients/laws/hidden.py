@@ -1,6 +1,7 @@
-"""Laws of one hidden variable c.
+"""Laws of one hidden variable c, and of all together for features that depend on each other.
 
-Adding a law means adding one class here and naming it in `HiddenLaw`.
+Adding a law means adding one class here and naming it in `HiddenLaw`, or in `JointLaw`. The theory asks only that the
+hidden variables of a sample are drawn together, so that mixed moments enter.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from meanfield.ingredients.laws.base import (
     check_probabilities,
     column,
 )
-from meanfield.ingredients.laws.empirical import Empirical
+from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.scale_mixture import gamma_trapezoid
 from meanfield.typing import FloatArray
 
@@ -278,3 +279,38 @@ HiddenLaw = Annotated[
     | Empirical,
     Field(discriminator="law"),
 ]
+
+
+class JointDiscrete(AtomicPart):
+    """The vector c takes `values` with `probabilities`."""
+
+    law: Literal["discrete"] = "discrete"
+    values: Annotated[tuple[Values, ...], Field(strict=False, min_length=1)] = Field(
+        description="the vectors that c takes, one number per feature in each, for instance [[1.0, 0.5], [-1.0, -0.5]]"
+    )
+    probabilities: Probabilities
+
+    @model_validator(mode="after")
+    def _is_a_law(self) -> JointDiscrete:
+        check_probabilities(len(self.values), self.probabilities)
+        lengths = {len(value) for value in self.values}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"values have {' and '.join(map(str, sorted(lengths)))} entries; give one for each feature"
+            )
+        check_not_zero(np.array(self.values), self.probabilities)
+        return self
+
+    @property
+    def dimension(self) -> int:
+        """See `HiddenPart.dimension`."""
+        return len(self.values[0])
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `AtomicPart.atoms`."""
+        probabilities = np.array(self.probabilities)
+        return np.array(self.values, dtype=float), probabilities / probabilities.sum()
+
+
+JointLaw = Annotated[JointDiscrete | JointEmpirical, Field(discriminator="law")]

@@ -14,8 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import brentq
 
-from meanfield.ingredients.prior_settings import PriorSettings
-from meanfield.ingredients.priors import Prior
+from meanfield.ingredients.priors import Prior, PriorSettings
 from meanfield.mckean_vlasov.condensation.pull import is_held, stiffness
 from meanfield.typing import FloatArray
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.typing import FloatArray
 
 

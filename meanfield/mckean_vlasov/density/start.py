@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.laws.residual import GaussianResidual
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.fine_rules import ContinuousLaw

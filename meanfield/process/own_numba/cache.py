@@ -19,8 +19,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from meanfield.process.atomic_files import write_atomically
-from meanfield.process.own_numba.folder import folder
-from meanfield.process.own_numba.sources import versioned_sources
+from meanfield.process.own_numba.folder import folder, versioned_sources
 
 KNOWN = ("builtins", "copyreg", "meanfield", "numba", "numpy")
 """Packages whose types code may be kept for."""

@@ -2,21 +2,68 @@
 
 It lies where numba would keep code of this package: in NUMBA_CACHE_DIR if that is set, else in the `__pycache__` of the
 package, else in the user's cache folder. Where none of them can be written, as in many containers, it is temporary.
+
+Machine code holds functions of many files, inlined, and constants that their modules import. numba compares the file of
+one function; here all modules that compile something, and those that they import, are read, which takes a tenth of a
+second, and their digest names the folder.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import sys
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
 
+import llvmlite
+import numba
+import numpy as np
 from numba.core import config
 from numba.core.caching import FunctionCache
 
-from meanfield.process.own_numba.sources import PACKAGE, version
+PACKAGE = Path(__file__).parents[2]
+
+_COMPILES = re.compile(rb"^(?:from|import) numba|own_numba as numba", re.MULTILINE)
+"""What stands in a module that compiles something or tells numba how to."""
+
+_IMPORTED = re.compile(rb"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
+"""Statements that import a module, or names from one."""
+
+
+@cache
+def versioned_sources() -> dict[str, str]:
+    """Digests of all sources of compiled code, by the names of their modules."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    texts = {_name(path): path.read_bytes() for path in paths}
+    found = [name for name, text in texts.items() if _COMPILES.search(text)]
+    for name in found:  # grows meanwhile
+        found += [other for other in dict.fromkeys(_imports(texts[name])) if other in texts and other not in found]
+    return {name: sha256(texts[name]).hexdigest() for name in sorted(found)}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(text: bytes) -> list[str]:
+    """Names of what a module imports, modules among them."""
+    found = []
+    for module, names in _IMPORTED.findall(text):
+        found += [module.decode(), *(f"{module.decode()}.{name}" for name in re.findall(r"\w+", names.decode()))]
+    return found
+
+
+def version() -> str:
+    """Digest of all sources of compiled code, and of the versions of what compiles it."""
+    compilers = sys.version_info[:3], numba.__version__, llvmlite.__version__, np.__version__
+    return sha256(repr((compilers, versioned_sources())).encode()).hexdigest()[:16]
+
 
 PREFIX = "meanfield-"
 

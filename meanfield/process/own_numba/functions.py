@@ -13,9 +13,12 @@ added to what was there need more constants than others have kept on disk under 
 from __future__ import annotations
 
 import gc
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import parent_process
 from typing import Any
 
 import numba
@@ -25,8 +28,50 @@ from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import dispatcher_registry, jit_registry, target_registry
 
 from meanfield.process.own_numba.cache import Cache, is_versioned
-from meanfield.process.own_numba.notice import notice
 from meanfield.process.own_numba.target import NAME, Flags, Target, descriptor
+
+
+class CompilationNotice:
+    """Context of a compilation, perhaps within another; it says so once it has lasted longer than two seconds in all.
+
+    Parameters
+    ----------
+    clock : callable
+        Gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._depth, self._started, self._spent = 0, 0.0, 0.0
+        self._said = False
+
+    @contextmanager
+    def __call__(self, function: Any) -> Iterator[None]:
+        """Context in which a function is compiled."""
+        self._depth += 1
+        if self._depth == 1:
+            self._started = self._clock()
+        elif not self._said and self._spent + self._clock() - self._started > 2.0:  # seconds without a word
+            self._said = True
+            _say(function)
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._spent += self._clock() - self._started
+
+
+def _say(function: Any) -> None:
+    """Print the line, on a terminal and in the process that a person has started."""
+    if sys.stderr.isatty() and parent_process() is None:
+        text = f"compiling {function.__name__} of {function.__module__} and other inner loops for this processor: up "
+        print(f"{text}to a minute, once; the next run finds them on disk", file=sys.stderr, flush=True)
+
+
+notice = CompilationNotice()
+"""Notice of this process."""
+
 
 _SEPARATE = "called separately"
 

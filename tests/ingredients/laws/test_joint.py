@@ -9,7 +9,7 @@ from scipy import stats
 from meanfield import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.ingredients.laws.empirical import JointEmpirical
-from meanfield.ingredients.laws.joint import JointDiscrete
+from meanfield.ingredients.laws.hidden import JointDiscrete
 from meanfield.problems.file import format_problem, load_problem, parse_problem
 
 FALSE_ALARM = 1e-4  # of each test of a sampler, had its seed been drawn at random

@@ -7,8 +7,7 @@ import numba
 import pytest
 
 from meanfield.process.own_numba import folder as folders
-from meanfield.process.own_numba.folder import KEPT, PREFIX, folder
-from meanfield.process.own_numba.sources import PACKAGE, version
+from meanfield.process.own_numba.folder import KEPT, PACKAGE, PREFIX, folder, version
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from meanfield.process.own_numba.notice import CompilationNotice
+from meanfield.process.own_numba.functions import CompilationNotice
 
 
 def kernel():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from meanfield.process.own_numba import sources
-from meanfield.process.own_numba.sources import version, versioned_sources
+from meanfield.process.own_numba import folder
+from meanfield.process.own_numba.folder import version, versioned_sources
 
 TEXTS = {
     "__init__.py": "",
@@ -22,13 +22,13 @@ TEXTS = {
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Its folder."""
-    folder = tmp_path / "package"
+    top = tmp_path / "package"
     for name, text in TEXTS.items():
-        (folder / name).parent.mkdir(exist_ok=True, parents=True)
-        (folder / name).write_text(text)
-    monkeypatch.setattr(sources, "PACKAGE", folder)
+        (top / name).parent.mkdir(exist_ok=True, parents=True)
+        (top / name).write_text(text)
+    monkeypatch.setattr(folder, "PACKAGE", top)
     versioned_sources.cache_clear()
-    yield folder
+    yield top
     versioned_sources.cache_clear()
 
 

@@ -22,7 +22,7 @@ from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.chebyshev import interpolant
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path, Solution, Tolerance, solve_ode
-from meanfield.process.linear_algebra import one_thread
+from meanfield.process.cores import one_thread
 from meanfield.typing import FloatArray
 
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)

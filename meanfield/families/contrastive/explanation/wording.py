@@ -10,7 +10,7 @@ from meanfield.families.contrastive.problem import Feature, Model, Problem
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
-from meanfield.ingredients.prior_settings import PriorSettings
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.user_functions import is_address
 
 SAMPLES = (Empirical, JointEmpirical)

@@ -13,8 +13,7 @@ from meanfield.networks.connections import Connections, pair_matrix
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import DenseWeights, forward, gradient
 from meanfield.networks.normalisation import Normalisation
-from meanfield.networks.population import Evaluation, Views, distances, evaluate
-from meanfield.networks.whole_batches import batch_weights, evaluate_batches
+from meanfield.networks.population import Evaluation, Views, batch_weights, distances, evaluate, evaluate_batches
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted
 from meanfield.results.solved import Solved, solver

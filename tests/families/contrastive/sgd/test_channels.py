@@ -194,7 +194,7 @@ def test_what_cannot_be_given_is_refused(particles, words):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_blow_up_is_reported_with_what_was_reached(method, monkeypatch):
-    monkeypatch.setattr("meanfield.ingredients.prior_settings.PriorSettings.check_pull", lambda *_: None)
+    monkeypatch.setattr("meanfield.ingredients.priors.PriorSettings.check_pull", lambda *_: None)
     strong = ("[time]", '[prior]\nname = "l2"\nstrength = 1e250\n[time]'), ("rate = 0.1", "rate = 1e6")
     run = simulate_sgd(small(*strong, particles=f'method = "{method}"'))
     assert run.status.startswith("failed: at t = 0: the weights of replica 0 are no longer finite; lower")

@@ -155,7 +155,7 @@ def test_a_complete_run_is_not_repeated(tmp_path, monkeypatch):
 
 
 def test_a_blow_up_is_remembered(tmp_path, monkeypatch):
-    monkeypatch.setattr("meanfield.ingredients.prior_settings.PriorSettings.check_pull", lambda *_: None)
+    monkeypatch.setattr("meanfield.ingredients.priors.PriorSettings.check_pull", lambda *_: None)
     lines = ('prior = { name = "quartic", strength = 1e200 }', "particles.snapshots = []")
     first = meanfield.simulate_sgd(problem_of("projected", *lines), record=Checkpoint(tmp_path / "run", save_every=0.0))
     assert first.status.startswith("failed: at t = 0: the weights of replica 0 are no longer finite; lower")

@@ -21,6 +21,7 @@ from meanfield.ingredients.laws.hidden import (
     Discrete,
     Gaussian,
     GaussianMixture,
+    JointDiscrete,
     Laplace,
     Rademacher,
     StudentT,
@@ -28,7 +29,6 @@ from meanfield.ingredients.laws.hidden import (
     TwoPoint,
     Uniform,
 )
-from meanfield.ingredients.laws.joint import JointDiscrete
 from tests.oracles.p_values import all_above, independent
 
 FALSE_ALARM = 1e-3  # of the whole file

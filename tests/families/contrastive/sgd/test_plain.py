@@ -189,7 +189,7 @@ def test_steps_between_outputs_do_not_change_the_run():
 
 
 def test_a_run_that_overflows_fails_and_says_when(monkeypatch):
-    monkeypatch.setattr("meanfield.ingredients.prior_settings.PriorSettings.check_pull", lambda *_: None)
+    monkeypatch.setattr("meanfield.ingredients.priors.PriorSettings.check_pull", lambda *_: None)
     problem = make_problem(*EVERY_STEP, 'prior = { name = "quartic", strength = 1e200 }')
     run = simulate_sgd(problem)
     assert run.status.startswith("failed: at t = 0")

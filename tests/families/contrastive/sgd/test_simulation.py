@@ -174,7 +174,7 @@ def test_prior_work_of_linear_priors_is_known():
 
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_a_blow_up_says_when_and_what_to_change(method, monkeypatch):
-    monkeypatch.setattr("meanfield.ingredients.prior_settings.PriorSettings.check_pull", lambda *_: None)
+    monkeypatch.setattr("meanfield.ingredients.priors.PriorSettings.check_pull", lambda *_: None)
     monkeypatch.setattr(ensemble, "FIRST_CALL", 3)  # the calls that would follow do not hide when it was
     lines = (f"particles.method = '{method}'", 'prior = { name = "l2", strength = 1e250 }', "particles.snapshots = []")
     run = simulate(*lines, "model.learning_rate = 1e6")

@@ -15,7 +15,7 @@ from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.errors import BlowUpError
 from meanfield.families.contrastive.channels.limit.particles import Averages, Particles, draw_sample
 from meanfield.families.contrastive.problem import Problem
-from meanfield.process.linear_algebra import one_thread
+from meanfield.process.cores import one_thread
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
