@@ -13,7 +13,7 @@ from meanfield.ingredients.laws.coordinate import (
     ThreePointCoordinate,
     UniformCoordinate,
 )
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.marginal import laws_given, marginal_density
 from meanfield.numerics import mixtures
 from meanfield.numerics.distances import l1_distance

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.numerics.continuation import CachedEquations, all_branches, cached, find_roots, follow, newton
+from meanfield.numerics.continuation import CachedEquations, all_branches, diagram, find_roots, follow, newton
 from meanfield.process.progress import interrupted_after
 
 ROUNDING = 1e-11
@@ -188,7 +188,7 @@ def test_cached_equations_are_made_once_for_each_value_and_know_the_latest():
 
 
 def test_cached_equations_forget_the_oldest(monkeypatch):
-    monkeypatch.setattr(cached, "MOST_KEPT", 2)
+    monkeypatch.setattr(diagram, "MOST_KEPT", 2)
     parabola = Parabola()
     for p in (0.1, 0.2, 0.3, 0.2, 0.1):
         parabola.at(p)

@@ -27,9 +27,8 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.thread_barrier import counters, give_way_address
 from meanfield.numerics.compiled.vectors import lanes_for
-from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.finite_volumes.grid import Grid, MakeStep
 from meanfield.numerics.finite_volumes.kernel import pack, unpack
-from meanfield.numerics.finite_volumes.step import MakeStep
 from meanfield.process.cores import threads_of_loops
 from meanfield.process.interrupts import uninterrupted
 from meanfield.typing import FloatArray

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
-from meanfield.mckean_vlasov.density.factors import Factors
 from meanfield.mckean_vlasov.density.level import (
+    Factors,
     Level,
     NarrowCellsError,
     Thresholds,
@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
-from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.finite_volumes.grid import MakeStep
 from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 

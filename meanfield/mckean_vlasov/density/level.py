@@ -1,9 +1,10 @@
-"""One solution at the output times: the coarsest one, or one with several cells and steps in place of each of its."""
+"""Solution on one refinement level, and the factors on default cells and steps that a fault of it asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,7 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.evolution import Evolution, LongStepsError
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import sharpen
-from meanfield.numerics.finite_volumes.grid import Grid
-from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.finite_volumes.grid import Grid, MakeStep
 from meanfield.numerics.schedule import Schedule
 from meanfield.typing import FloatArray
 
@@ -193,3 +193,26 @@ def extrapolated_moments(levels: Sequence[Level], weights: FloatArray) -> FloatA
 def extrapolated_masses(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
     """Conditional probabilities of the cells of the coarsest level, shape (outputs, nodes, cells)."""
     return np.asarray(sum(weight * level.masses for weight, level in zip(weights, levels, strict=True)))
+
+
+class Factors(NamedTuple):
+    """Factors on the default half-width of the cells and on the default number of steps."""
+
+    widening: float = 1.0
+    refinement: float = 1.0
+
+    def answering(self, fault: BlowUpError | None, wider: float) -> Factors | None:
+        """Factors of the next attempt after a fault; None where no factors would avoid it.
+
+        Parameters
+        ----------
+        fault : BlowUpError or None
+            Why the last attempt ended.
+        wider : float
+            Factor on the half-width if its cells were too narrow.
+        """
+        if isinstance(fault, NarrowCellsError):
+            return self._replace(widening=wider * self.widening)
+        if isinstance(fault, LongStepsError):
+            return self._replace(refinement=4.0 * self.refinement)  # steps were too long for the dynamics
+        return None

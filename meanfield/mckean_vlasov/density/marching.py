@@ -18,8 +18,8 @@ from meanfield.mckean_vlasov.closures import closure_values
 from meanfield.numerics.compiled.callbacks import call_back
 from meanfield.numerics.compiled.thread_barrier import meet
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
+from meanfield.numerics.finite_volumes.grid import LEAST_DIFFUSION
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
-from meanfield.numerics.finite_volumes.step import LEAST_DIFFUSION
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 

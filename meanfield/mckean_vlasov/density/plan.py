@@ -10,9 +10,9 @@ import numpy as np
 import psutil
 
 from meanfield.errors import InputError
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.schedule import Schedule

@@ -15,8 +15,8 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.evolution import LongStepsError
-from meanfield.mckean_vlasov.density.factors import Factors
 from meanfield.mckean_vlasov.density.level import (
+    Factors,
     Level,
     NarrowCellsError,
     Thresholds,
@@ -36,7 +36,7 @@ from meanfield.numerics.extrapolation import (
     extrapolation_weights,
     first_order_rest,
 )
-from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.finite_volumes.grid import MakeStep
 from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray

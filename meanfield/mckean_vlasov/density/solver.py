@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.fipy_step import FiPyStep
-from meanfield.numerics.finite_volumes.step import MakeStep
+from meanfield.numerics.finite_volumes.grid import MakeStep
 from meanfield.results.solved import Solved
 
 MOST_FEATURES = 3

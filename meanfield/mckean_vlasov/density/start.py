@@ -1,4 +1,4 @@
-"""Density and averages at t = 0, and the mirror symmetry that halves the nodes to solve."""
+"""Density and averages at t = 0, kinks of the prior, and the mirror symmetry that halves the nodes to solve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from scipy.special import ndtr
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.laws.residual import GaussianResidual
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.finite_volumes.grid import Grid
@@ -140,3 +139,17 @@ def _work_given_means(prior: PriorSettings, means: FloatArray, deviation: float)
         second = ((means - kink) ** 2 + deviation**2) * above + (means - kink) * deviation * density
         exact += jump * (first + kink * above) + bend * (second + kink * first)
     return (w * force) @ weight + exact
+
+
+def kinks_of(prior: PriorSettings) -> FloatArray:
+    """Kinks of the prior and the jumps there of phi and of its slope, shape (3, kinks)."""
+    rows = []
+    for kink in prior.functions.kinks:
+        near, step = 1e-7 * (1 + abs(kink)), 1e-5 * (1 + abs(kink))
+        points = kink + np.array([-2 * near, -near, near, 2 * near, -2 * step, -step, step, 2 * step])
+        f = prior.force(points)
+        jump = (2 * f[2] - f[3]) - (2 * f[1] - f[0])
+        bend = (f[7] - f[6]) / step - (f[5] - f[4]) / step
+        size = 1e-6 * max(prior.strength, float(np.abs(f).max()))
+        rows.append((kink, jump if abs(jump) > size else 0.0, bend if abs(bend) > 1e2 * size else 0.0))
+    return np.array(rows, dtype=float).reshape(-1, 3).T.copy()

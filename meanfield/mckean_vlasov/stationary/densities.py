@@ -11,8 +11,8 @@ from meanfield.ingredients.priors import potential_of
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.found import Found
 from meanfield.mckean_vlasov.stationary.panels import all_panels
+from meanfield.mckean_vlasov.stationary.states import StationaryState
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -24,14 +24,14 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def density_arrays(
-    equations: StationaryEquations, states: Sequence[Found], u: FloatArray, u_weight: FloatArray
+    equations: StationaryEquations, states: Sequence[StationaryState], u: FloatArray, u_weight: FloatArray
 ) -> dict[str, Any]:
     """The variables of a Dataset that hold the densities of all states.
 
     Parameters
     ----------
     equations : StationaryEquations
-    states : sequence of Found
+    states : sequence of StationaryState
     u : ndarray, shape (nodes, d1)
         Nodes in u at which the densities are kept.
     u_weight : ndarray, shape (nodes,)
@@ -60,7 +60,7 @@ def density_arrays(
     } | cell_arrays(edges)
 
 
-def cell_edges(equations: StationaryEquations, states: Sequence[Found], u: FloatArray) -> FloatArray:
+def cell_edges(equations: StationaryEquations, states: Sequence[StationaryState], u: FloatArray) -> FloatArray:
     """Edges of cells that hold the densities of all states, 0 among them, shape (CELLS + 1,)."""
     reach = max((float(np.abs(_panels(equations, state, u)[0]).max()) for state in states), default=1.0)
     edges = np.sinh(np.linspace(-1.0, 1.0, CELLS + 1) * np.arcsinh(reach))
@@ -68,7 +68,7 @@ def cell_edges(equations: StationaryEquations, states: Sequence[Found], u: Float
     return np.asarray(edges)
 
 
-def _panels(equations: StationaryEquations, state: Found, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _panels(equations: StationaryEquations, state: StationaryState, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = 2.0 / state.coefficients.diffusion
     tilt = scale * (u @ state.coefficients.g)
     found: tuple[FloatArray, FloatArray] = all_panels(
@@ -80,7 +80,7 @@ def _panels(equations: StationaryEquations, state: Found, u: FloatArray) -> tupl
 def _fill(
     averages: FloatArray,
     equations: StationaryEquations,
-    state: Found,
+    state: StationaryState,
     u: FloatArray,
     edges: FloatArray,
     known: dict[float, FloatArray],
@@ -95,7 +95,9 @@ def _fill(
     averages[:] = [known[key] for key in keys.tolist()]
 
 
-def cell_averages(equations: StationaryEquations, state: Found, u: FloatArray, edges: FloatArray) -> FloatArray:
+def cell_averages(
+    equations: StationaryEquations, state: StationaryState, u: FloatArray, edges: FloatArray
+) -> FloatArray:
     """P(w|u) averaged over cells, shape (nodes, cells)."""
     scale = 2.0 / state.coefficients.diffusion
     potential = potential_of(equations.limit.prior.functions)

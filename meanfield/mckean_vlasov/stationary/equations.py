@@ -27,10 +27,9 @@ import numpy as np
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Tilts
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, Tilts, farthest_tilt
 from meanfield.mckean_vlasov.stationary.effort import FULL, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
-from meanfield.mckean_vlasov.stationary.layers import Layers, farthest_tilt
 from meanfield.mckean_vlasov.stationary.panels import CROWDED, FARTHEST, ODD_MOMENTS, tilted_moments
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate

@@ -1,4 +1,4 @@
-"""Scalar functions handed to compiled kernels by address.
+"""Scalar functions, as people write them, handed to compiled kernels by address.
 
 A kernel that takes an address is compiled and cached once and serves every activation and prior, a
 user's own included. numba's first-class function objects would do the same, but unboxing one costs
@@ -7,12 +7,13 @@ user's own included. numba's first-class function objects would do the same, but
 
 from __future__ import annotations
 
+import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
-from inspect import signature
-from types import FunctionType
+from inspect import isfunction, signature
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,7 @@ from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
 from numba.extending import intrinsic
 
-from meanfield.numerics.compiled.code_objects import closed_over
-from meanfield.numerics.compiled.compilable import compilable
+from meanfield.numerics.compiled.code_objects import closed_over, names_in
 from meanfield.numerics.compiled.vectorisable_math import MATH
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -126,3 +126,58 @@ def call_loop(typing_context, address, x, out):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.intp, x, out), generate
+
+
+def compilable(function: Any, instead: Mapping[Any, Any] | None = None) -> Any:
+    """The same function of one number, where functions that it calls are compiled, too.
+
+    One that is compiled already is taken as it was written, and other arguments than the first keep their defaults.
+    What is no function is returned as it is.
+
+    Parameters
+    ----------
+    function : object
+    instead : mapping, optional
+        What it takes in place of modules and builtin functions.
+    """
+    plain = getattr(function, "py_func", function)
+    if not isfunction(plain):
+        return function
+    plain = _Changed(instead or {}).of(plain, ())
+    if not any(argument.default is not argument.empty for argument in signature(plain).parameters.values()):
+        return plain
+    whole: Any = numba.njit(plain)
+    return lambda x: whole(x)
+
+
+class _Changed:
+    """Functions that name other things than they were written with."""
+
+    def __init__(self, instead: Mapping[Any, Any]) -> None:
+        self._instead = instead
+
+    def of(self, function: FunctionType, callers: tuple[FunctionType, ...]) -> FunctionType:
+        """The changed function; functions that call each other in a circle stay as they are."""
+        inside = (*callers, function)
+        known = {name: function.__globals__.get(name, vars(builtins).get(name)) for name in names_in(function.__code__)}
+        changed, inner = self._others(known, inside), self._others(closed_over(function), inside)
+        if not changed and not inner:
+            return function
+        code, names = function.__code__, function.__globals__ | changed
+        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+        closure = tuple(CellType(inner[name]) if name in inner else cell for name, cell in cells) or None
+        made = FunctionType(code, names, function.__name__, function.__defaults__, closure)
+        made.__kwdefaults__ = function.__kwdefaults__
+        return made
+
+    def _others(self, named: Mapping[str, Any], inside: tuple[FunctionType, ...]) -> dict[str, Any]:
+        """What stands for the things with some names, where it is something else."""
+        return {name: found for name, value in named.items() if (found := self._thing(value, inside)) is not value}
+
+    def _thing(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
+        """What stands for what a function names."""
+        if isinstance(value, ModuleType | BuiltinFunctionType):
+            return self._instead.get(value, value)
+        if not isfunction(value) or value in inside:
+            return value
+        return numba.njit(self.of(value, inside))

@@ -4,11 +4,17 @@ Equations are functions x -> (F, dF/dx), shapes (n,) and (n, n), or (x, p) -> (F
 parameter p. They return NaN outside their domain.
 """
 
-from meanfield.numerics.continuation.ball import ball_starts, directions, signed_permutations
 from meanfield.numerics.continuation.branches import Branch, ParametricEquations, crossings, follow
-from meanfield.numerics.continuation.cached import CachedEquations
-from meanfield.numerics.continuation.diagram import SearchableEquations, all_branches, by_difference
-from meanfield.numerics.continuation.roots import Equations, find_roots, is_among, newton
+from meanfield.numerics.continuation.diagram import CachedEquations, SearchableEquations, all_branches, by_difference
+from meanfield.numerics.continuation.roots import (
+    Equations,
+    ball_starts,
+    directions,
+    find_roots,
+    is_among,
+    newton,
+    signed_permutations,
+)
 
 __all__ = [
     "Branch",

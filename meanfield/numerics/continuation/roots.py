@@ -1,8 +1,9 @@
-"""Roots of equations: damped Newton's method, and deflation of those that are known."""
+"""Roots of equations: damped Newton's method, deflation of known ones, and starting points in the unit ball."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import permutations, product
 
 import numpy as np
 
@@ -146,3 +147,27 @@ def is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
     roots : sequence of ndarray
     """
     return any(np.linalg.norm(root - other) < 1e-6 for other in roots)  # roots are far more accurate
+
+
+def directions(n: int) -> Iterator[FloatArray]:
+    """Unit vectors along all sums of axes."""
+    yield from (v / np.linalg.norm(v) for v in map(np.array, product((-1.0, 0.0, 1.0), repeat=n)) if np.any(v))
+
+
+def ball_starts(n: int) -> Iterator[FloatArray]:
+    """Points of the n-dimensional ball: 0, symmetric directions at several radii, then points that fill it."""
+    yield np.zeros(n)
+    for radius in (0.35, 0.7, 0.9, 0.97):  # radii of starts, besides 0 and the axes
+        yield from (radius * direction for direction in directions(n))
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
+    # Of evenly scattered points of the cube, those in the ball.
+    cube = qmc.Sobol(n, scramble=False).random(256 * n) * 2.0 - 1.0
+    yield from cube[np.linalg.norm(cube, axis=1) < 0.999]
+
+
+def signed_permutations(x: FloatArray) -> Iterator[FloatArray]:
+    """Images of a point by exchange of signs and places, shape (n,), itself first."""
+    for signs in product((1.0, -1.0), repeat=len(x)):
+        for order in permutations(range(len(x))):
+            yield np.array(signs) * x[list(order)]

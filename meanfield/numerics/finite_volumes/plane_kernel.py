@@ -7,7 +7,9 @@ x + 2e, ... with an integer vector e. Neighbours on it exchange mass as in one d
 
 each line is a tridiagonal system by itself, an M-matrix, that conserves mass. F_k is a potential with s_k = -1, whose
 difference over the length of the step is the mean force on it, or, where the coordinate of the potential hardly changes
-along e, the force itself with s_k = 1. Nodes are in lanes; arrays are laid out as [block of nodes][i][j][node in
+along e, the force itself with s_k = 1. Lattice lines are those of Selling's decomposition of the diffusion matrix: D is
+a sum of at most three terms rho e e^T with weights rho >= 0 and integer vectors e, so that fluxes have one sign
+(several_channels.md, section 5). Nodes are in lanes; arrays are laid out as [block of nodes][i][j][node in
 block].
 """
 
@@ -19,6 +21,7 @@ from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
 from meanfield.numerics.finite_volumes.kernel import flux_fractions, steep_root
 from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray, IntArray
 
 SUMS = 12
 """Averages of a node: P, P x (2), P x x (3), P f (2) and P f x (4)."""
@@ -225,3 +228,39 @@ def sum_up(P, first, second, strides, inverse, axis, sums, blocks, lanes):  # ty
         _sums(P, first, second, strides, inverse, axis, sums, blocks, NARROW)
     else:
         _sums(P, first, second, strides, inverse, axis, sums, blocks, WIDE)
+
+
+def selling(D: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Weights and directions with D = sum_s rho_s e_s e_s^T.
+
+    Parameters
+    ----------
+    D : ndarray, shape (2, 2)
+        Symmetric and positive definite.
+
+    Returns
+    -------
+    rho : ndarray, shape (3,)
+        Weights, none of them negative.
+    directions : ndarray of int, shape (3, 2)
+        Vectors e_s without a common factor, whose first number that is not 0 is positive.
+
+    Raises
+    ------
+    ValueError
+        If D is not positive definite, or so nearly singular that the reduction does not end.
+    """
+    if not (D[0, 0] > 0 and D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0] > 0):
+        raise ValueError("the matrix is not positive definite")
+    basis = np.array([[-1, -1], [1, 0], [0, 1]])
+    for _ in range(1000):  # steps, whose number grows like the square root of the anisotropy
+        products = np.array([basis[(s + 1) % 3] @ D @ basis[(s + 2) % 3] for s in range(3)])
+        worst = int(np.argmax(products))
+        if products[worst] <= 0:
+            # Each direction is orthogonal to the vector of the superbase that its weight leaves out.
+            directions = basis[:, ::-1] * [1, -1]
+            sign = np.where((directions[:, 0] < 0) | ((directions[:, 0] == 0) & (directions[:, 1] < 0)), -1, 1)
+            return -products, directions * sign[:, None]
+        first, second = basis[(worst + 1) % 3], basis[(worst + 2) % 3]
+        basis = np.array([-first, second, first - second])
+    raise ValueError("the matrix is too nearly singular")

@@ -1,4 +1,4 @@
-"""Inverse of a line with terms of psi (`meanfield.numerics.quantile_frame.frame`), which places points."""
+"""Inverses: of a line with terms of psi (`frame`), which places points, and of the curves that points describe."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from meanfield.numerics.quantile_frame.frame import BOUNDED
 from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -60,3 +61,63 @@ def invert(y, slope, shift, terms, x, derivatives):  # type: ignore[no-untyped-d
         x[i], derivatives[i] = at, derivative
         if i + 1 < y.size:
             at += (y[i + 1] - y[i]) / derivative
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _quantiles_at(w, X, zeta, terms, result):  # type: ignore[no-untyped-def]
+    """Fill in the quantiles at increasing weights w; see `crossings`."""
+    curves, points = zeta.shape
+    shifts = np.zeros(w.size)
+    for k in range(terms.shape[1]):
+        for j in range(w.size):
+            z = terms[2, k] * (w[j] - terms[1, k])
+            shifts[j] += terms[0, k] * (z / math.sqrt(1.0 + z * z) if terms[3, k] == BOUNDED else math.asinh(z))
+    for row in range(X.shape[0]):
+        x, y = X[row], zeta[row % curves]
+        i, cubic = 0, -1
+        a = b = c = 0.0
+        for j in range(w.size):
+            at = w[j]
+            while i < points - 2 and x[i + 1] <= at:
+                i += 1
+            if at <= x[0] or at >= x[points - 1]:
+                value = y[i] + (at - x[i]) / (x[i + 1] - x[i]) * (y[i + 1] - y[i])
+            else:
+                first = min(max(i - 1, 0), points - 4)
+                p, q, r = x[first], x[first + 1], x[first + 2]
+                if first != cubic:  # divided differences
+                    s = x[first + 3]
+                    cubic = first
+                    a = (y[first + 1] - y[first]) / (q - p)
+                    second, third = (y[first + 2] - y[first + 1]) / (r - q), (y[first + 3] - y[first + 2]) / (s - r)
+                    b, last = (second - a) / (r - p), (third - second) / (s - q)
+                    c = (last - b) / (s - p)
+                value = y[first] + (at - p) * (a + (at - q) * (b + (at - r) * c))
+                value = min(max(value, y[i]), y[i + 1])
+            xi = value - shifts[j]
+            result[row, j] = max(xi, result[row, j - 1]) if j > 0 else xi
+
+
+def crossings(w: FloatArray, X: FloatArray, zeta: FloatArray, terms: FloatArray) -> FloatArray:
+    """Quantiles xi at increasing weights w, on every curve.
+
+    Between points zeta = xi + psi(w) is interpolated by the cubic in w through the four nearest, within the values of
+    both neighbours: xi then increases with w. Beyond the last points zeta goes on along a line.
+
+    Parameters
+    ----------
+    w : ndarray, shape (weights,)
+    X : ndarray, shape (times, curves, points)
+    zeta : ndarray, shape (curves, points)
+    terms : ndarray, shape (4, terms)
+        Amplitudes, centres, inverse widths and kinds of the terms of psi.
+
+    Returns
+    -------
+    ndarray, shape (times, curves, weights)
+        NaN where X is.
+    """
+    result = np.empty((*X.shape[:2], w.size))
+    _quantiles_at(w, X.reshape(-1, X.shape[2]), zeta, terms, result.reshape(-1, w.size))
+    result[~np.isfinite(X[:, :, 0])] = np.nan
+    return result

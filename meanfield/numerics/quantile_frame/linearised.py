@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from meanfield.numerics.compiled.vectors import choose_smaller, load, smaller, spread, square_root, store
 from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES, damping, limit_powers
-from meanfield.numerics.quantile_frame.tails import retained
+from meanfield.numerics.quantile_frame.stages import retained
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 

@@ -9,7 +9,7 @@ from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.condensation import coarsening, condensate, following_time, with_condensate
-from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, enough_weights
+from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS, enough_weights
 from meanfield.mckean_vlasov.density.solver import solve
 
 TAU, STRENGTH = 0.1, 10.0

@@ -7,9 +7,9 @@ from scipy.stats import norm
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.plan import CELL_WIDTH, fixed_plan
 from meanfield.mckean_vlasov.density.start import initial_density
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.numerics.finite_volumes.grid import Grid
 from tests.example_problems import feature, features, make_problem
 

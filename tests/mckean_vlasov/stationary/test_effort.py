@@ -5,11 +5,11 @@ import pytest
 
 from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws.coordinate import GaussianCoordinate, RademacherCoordinate, UniformCoordinate
-from meanfield.mckean_vlasov.stationary import all_states, equations, found, search
+from meanfield.mckean_vlasov.stationary import all_states, equations, search, states
 from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.images import Orbit, symmetries
 from meanfield.mckean_vlasov.stationary.panels import CROWDED
+from meanfield.mckean_vlasov.stationary.search import Orbit, symmetries
 from tests.mckean_vlasov.stationary.test_hand_written_limit import NOISE, limit_with
 
 ATOM = (RademacherCoordinate(),)
@@ -21,10 +21,10 @@ OUTSIDE_AND_ZERO = [Orbit(np.array([1.0]), [np.eye(1)]), Orbit(np.zeros(1), [np.
 
 def test_an_overlap_without_a_density_is_counted(monkeypatch):
     monkeypatch.setattr(
-        found, "resolved", lambda limit, effort: (StationaryEquations(limit, effort=effort), OUTSIDE_AND_ZERO)
+        states, "resolved", lambda limit, effort: (StationaryEquations(limit, effort=effort), OUTSIDE_AND_ZERO)
     )
-    solved, states = all_states(limit_with(ATOM, QUARTIC))
-    assert [state.q.tolist() for state in states] == [[0.0]]
+    solved, found = all_states(limit_with(ATOM, QUARTIC))
+    assert [state.q.tolist() for state in found] == [[0.0]]
     assert "states may be missing: 1 of the overlaps found" in solved.effort.warning
 
 

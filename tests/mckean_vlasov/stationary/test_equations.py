@@ -10,10 +10,9 @@ from meanfield.ingredients.laws.coordinate import (
     RademacherCoordinate,
     UniformCoordinate,
 )
-from meanfield.mckean_vlasov.stationary.coordinates import CELLS, Coordinates
+from meanfield.mckean_vlasov.stationary.coordinates import CELLS, Coordinates, Layers
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.interpolation import NODES
-from meanfield.mckean_vlasov.stationary.layers import Layers
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from tests.example_problems import feature, features, gaussian, make_problem

@@ -7,8 +7,8 @@ from meanfield.extend import PriorSettings
 from meanfield.ingredients.laws import GaussianCoordinate
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.images import orbits
 from meanfield.mckean_vlasov.stationary.interpolation import gathered
+from meanfield.mckean_vlasov.stationary.search import orbits
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from tests.mckean_vlasov.stationary.test_hand_written_limit import limit_with
 

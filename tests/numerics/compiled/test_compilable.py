@@ -6,9 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield.numerics.compiled.compilable import compilable
 from meanfield.numerics.compiled.differences import difference
-from meanfield.numerics.compiled.scalar_functions import compile_loop, evaluate
+from meanfield.numerics.compiled.scalar_functions import compilable, compile_loop, evaluate
 
 X = np.linspace(-2.0, 2.0, 9)
 

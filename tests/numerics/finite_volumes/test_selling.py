@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.numerics.finite_volumes.selling import selling
+from meanfield.numerics.finite_volumes.plane_kernel import selling
 
 
 def test_a_reference():

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.extend import PriorSettings
 from meanfield.mckean_vlasov.condensation import held_norm
-from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS
+from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS
 from meanfield.plotting import COLOURS, LINES, MARKERS, curve_style, place_legend
 from validation.contrastive.figures.condensation_statements import deviations, judge, lifshitz_slyozov_beyond
 from validation.contrastive.figures.condensing import (

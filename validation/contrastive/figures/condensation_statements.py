@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.integrate import cumulative_trapezoid
 
-from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS
+from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS
 from validation.contrastive.figures.condensing import (
     LARGER_NOISES,
     LEVELS,

@@ -17,7 +17,7 @@ from meanfield.families.contrastive.explanation.several_cost import HEADER, seve
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import simulation_of
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.process.cores import available_cores
 

@@ -15,7 +15,7 @@ from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, s
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
 from meanfield.families.contrastive.explanation.analysis_costs import channels_seconds
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.cells import feature_quadrature
 
 CELL_STEP = 8e-8
 """Seconds for each cell, node and step of a level: five sweeps along lines of cells."""

@@ -17,7 +17,7 @@ from meanfield.families.contrastive.stationary.absence import noise_ratio, why_n
 from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
-from meanfield.mckean_vlasov.condensation.wording import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
+from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.numerics.quadrature import gaussian_trapezoid
 

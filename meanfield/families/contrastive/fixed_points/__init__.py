@@ -4,7 +4,7 @@ from meanfield.families.contrastive.fixed_points.attraction import attraction_in
 from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points, stationary_similarity
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import Portrait, phase_portrait, portrait_of
-from meanfield.numerics.fixed_points import FixedPoint
+from meanfield.numerics.growth_rates import FixedPoint
 
 __all__ = [
     "FixedPoint",

@@ -19,8 +19,7 @@ from meanfield.families.contrastive.fixed_points.summary import fixed_point_vari
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.continuation import CachedEquations, crossings, newton
-from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
-from meanfield.numerics.growth_rates import sorted_rates
+from meanfield.numerics.growth_rates import RATE_RESOLUTION, FixedPoint, sorted_rates
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.states import branches_of, continue_states
@@ -118,7 +117,9 @@ class _FixedPointEquations(CachedEquations[VectorField]):
     def fixed_point(self, x: FloatArray, p: float) -> FixedPoint:
         """The fixed point at a root, with its rates."""
         field = self.at(p)
-        return FixedPoint(x, sorted_rates(np.linalg.eigvals(jacobian_at(field, x))), MARGINAL * field_size(field), 0)
+        return FixedPoint(
+            x, sorted_rates(np.linalg.eigvals(jacobian_at(field, x))), RATE_RESOLUTION * field_size(field), 0
+        )
 
 
 def stationary_similarity(branches: xr.Dataset, values: FloatArray) -> FloatArray:

@@ -13,8 +13,7 @@ import numpy as np
 from meanfield.families.contrastive.fixed_points.search import all_zeros, field_size
 from meanfield.families.contrastive.fixed_points.symmetry import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.numerics.fixed_points import MARGINAL, FixedPoint
-from meanfield.numerics.growth_rates import sorted_rates
+from meanfield.numerics.growth_rates import RATE_RESOLUTION, FixedPoint, sorted_rates
 from meanfield.numerics.retry import retry
 from meanfield.typing import FloatArray
 
@@ -94,7 +93,7 @@ def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, 
             away = np.linalg.norm(np.array(zeros) - image, axis=1)
             j = int(np.argmin(away))
             if j not in points:
-                points[j] = FixedPoint(zeros[j] + 0.0, rates, MARGINAL * size, orbits)
+                points[j] = FixedPoint(zeros[j] + 0.0, rates, RATE_RESOLUTION * size, orbits)
         orbits += 1
     return tuple(points[i] for i in range(len(zeros)))
 

@@ -16,7 +16,7 @@ from meanfield.families.contrastive.fixed_points.symmetry import is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.families.contrastive.problem import Problem
-from meanfield.numerics.fixed_points import FixedPoint
+from meanfield.numerics.growth_rates import FixedPoint
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from meanfield.families.contrastive.fixed_points.points import FixedPoints
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.numerics.fixed_points import FixedPoint
+from meanfield.numerics.growth_rates import FixedPoint
 from meanfield.results.states import stacked
 
 

@@ -11,11 +11,11 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem, check_one_channel
 from meanfield.families.contrastive.stationary.absence import NONE_FOUND, what_is_missing, why_none
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import (
-    Found,
+    StationaryState,
     all_states,
     check_features,
     density_arrays,
@@ -76,7 +76,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     return Solved("stationary", arrays, status, "; ".join(filter(None, said)), attributes=attributes)
 
 
-def _frozen(states: Sequence[Found]) -> str:
+def _frozen(states: Sequence[StationaryState]) -> str:
     """Sentence about weights that hardly cross between wells, empty where they do.
 
     As E[w^2] = 1, a density that is log-concave relaxes at a rate of order Lambda/2 or faster; wells make it slower.

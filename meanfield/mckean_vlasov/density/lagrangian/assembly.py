@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.mckean_vlasov.density.lagrangian import display
-from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated, weights_of
+from meanfield.mckean_vlasov.density.lagrangian.estimate import Correction, extrapolated, weights_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
-from meanfield.mckean_vlasov.density.lagrangian.rules import Correction
 from meanfield.mckean_vlasov.density.solution import Errors, Solution, sampled
 from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid

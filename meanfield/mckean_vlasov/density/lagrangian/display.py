@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
-from meanfield.numerics.quantile_frame.crossing import crossings
 from meanfield.numerics.quantile_frame.frame import ROOT_TWO_PI
+from meanfield.numerics.quantile_frame.inversion import crossings
 from meanfield.typing import FloatArray
 
 WIDTH = 0.06

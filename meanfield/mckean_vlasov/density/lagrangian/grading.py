@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meanfield.mckean_vlasov.density.kinks import kinks_of
+from meanfield.mckean_vlasov.density.start import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import BOUNDED, LOGARITHMIC
 from meanfield.typing import FloatArray

@@ -7,7 +7,6 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closure_tiles import tiled_closure_of
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.density.kinks import kinks_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
     GROW,
@@ -19,7 +18,7 @@ from meanfield.mckean_vlasov.density.lagrangian.marching import (
     interpolate,
 )
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
-from meanfield.mckean_vlasov.density.start import initial_work
+from meanfield.mckean_vlasov.density.start import initial_work, kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar, is_kept

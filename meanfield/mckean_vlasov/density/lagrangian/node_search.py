@@ -10,11 +10,7 @@ import math
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, NODES_WORK, Levels
-from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
-from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
-from meanfield.mckean_vlasov.density.lagrangian.preparation import continued
-from meanfield.mckean_vlasov.density.lagrangian.rules import (
+from meanfield.mckean_vlasov.density.lagrangian.estimate import (
     LARGEST_CORRECTION,
     MIXED_SHARE,
     NODES_SAFETY,
@@ -25,6 +21,10 @@ from meanfield.mckean_vlasov.density.lagrangian.rules import (
     mixed_change,
     without_correction,
 )
+from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, NODES_WORK, Levels
+from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
+from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
+from meanfield.mckean_vlasov.density.lagrangian.preparation import continued
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.typing import FloatArray
 

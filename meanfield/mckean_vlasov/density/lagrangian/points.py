@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.ingredients.laws.residual import GaussianResidual
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
 from meanfield.mckean_vlasov.density.start import MIRROR_ROUNDING, without_images
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES
 from meanfield.numerics.quantile_frame.inversion import invert

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
 
-from meanfield.numerics.finite_volumes.selling import selling
+from meanfield.numerics.finite_volumes.plane_kernel import selling
 
 
 class PlaneOracle:

@@ -23,8 +23,7 @@ from meanfield.mckean_vlasov.density.lagrangian.preparation import prepare, run
 from meanfield.numerics.quantile_frame.frame import DAMPED_SPACING, DAMPING, force_slopes
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
-from meanfield.numerics.quantile_frame.stages import solve_stage
-from meanfield.numerics.quantile_frame.tails import FREE, FROZEN
+from meanfield.numerics.quantile_frame.stages import FREE, FROZEN, solve_stage
 
 GAIN = 0.5
 

@@ -155,7 +155,7 @@ def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypa
     monkeypatch.setattr(node_search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
     monkeypatch.setattr(node_search, "NODES_SHARE", 0.0)
     monkeypatch.setattr(node_search.Panels, "start", lambda *_: None)
-    monkeypatch.setattr("meanfield.mckean_vlasov.density.lagrangian.rules.LARGEST_CORRECTION", 0.0)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.lagrangian.estimate.LARGEST_CORRECTION", 0.0)
     limit = make_limit("l1", 0.4, coordinate=UniformCoordinate())
     found = search.Search(limit, DensitySettings(), 1e-5).solve()
     assert len(found.grid.u_weight) > len(of(limit, None, 0.7).u_weight)

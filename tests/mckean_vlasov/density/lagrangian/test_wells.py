@@ -8,7 +8,7 @@ import pytest
 from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.mckean_vlasov.density.lagrangian.wells import AMPLITUDE, WIDTH, between_wells
+from meanfield.mckean_vlasov.density.lagrangian.preparation import AMPLITUDE, WIDTH, between_wells
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 

@@ -1,7 +1,7 @@
 """One second-order solution for the density of two channels, advanced from output time to output time.
 
 A step freezes all coefficients at its midpoint, where q, M and r are extrapolated from the steps before. The generator
-is a sum over at most three directions of the lattice (`meanfield.numerics.finite_volumes.selling`), and the step a
+is a sum over at most three directions of the lattice (`meanfield.numerics.finite_volumes.plane_kernel`), and the step a
 symmetric product of implicit midpoint steps along each, which conserve mass and leave a standard normal law at rest.
 """
 
@@ -17,8 +17,7 @@ from meanfield.families.contrastive.channels.density.frame import Drift, Frame, 
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.vectors import lanes_for
-from meanfield.numerics.finite_volumes.plane_kernel import SUMS, fill_function, sum_up, sweep
-from meanfield.numerics.finite_volumes.selling import selling
+from meanfield.numerics.finite_volumes.plane_kernel import SUMS, fill_function, selling, sum_up, sweep
 from meanfield.typing import FloatArray
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.start import without_images
-from meanfield.mckean_vlasov.feature_nodes import feature_quadrature
 from meanfield.typing import FloatArray
 
 

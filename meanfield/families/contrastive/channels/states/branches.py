@@ -20,7 +20,7 @@ from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.continuation import CachedEquations
-from meanfield.numerics.continuation.cached import MOST_KEPT
+from meanfield.numerics.continuation.diagram import MOST_KEPT
 from meanfield.problems.problem_keys import with_value
 from meanfield.typing import FloatArray
 

@@ -17,7 +17,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.trajectory import OverlapField
 from meanfield.families.contrastive.problem import Problem
-from meanfield.numerics.fixed_points import MARGINAL
+from meanfield.numerics.growth_rates import RATE_RESOLUTION
 from meanfield.typing import FloatArray
 
 ROOM_SHARE = 0.1
@@ -72,7 +72,7 @@ class SmoothField(OverlapField):
     @property
     def resolution(self) -> float:
         """Size of a growth rate below which it counts as zero."""
-        return (1e-5 if self._has_kinks else MARGINAL) * self.size
+        return (1e-5 if self._has_kinks else RATE_RESOLUTION) * self.size
 
     def room(self, x: FloatArray) -> float:
         """Least eigenvalue of K, negative outside of the domain."""

@@ -14,8 +14,7 @@ from meanfield.families.contrastive.channels.states.field import ROOM_SHARE, Smo
 from meanfield.families.contrastive.channels.states.starts import arrangements, random_state, state_from_nothing
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.numerics.continuation import newton
-from meanfield.numerics.fixed_points import FixedPoint
-from meanfield.numerics.growth_rates import sorted_rates
+from meanfield.numerics.growth_rates import FixedPoint, sorted_rates
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
