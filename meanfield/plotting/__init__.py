@@ -13,11 +13,17 @@ from meanfield.plotting.differences import (
     plot_distances_given_u,
     plot_standard_errors,
 )
-from meanfield.plotting.dynamics import plot_dynamics, plot_escape_quantiles, plot_rate, plot_similarities
+from meanfield.plotting.dynamics import (
+    plot_chance,
+    plot_dynamics,
+    plot_escape_quantiles,
+    plot_escape_times,
+    plot_rate,
+    plot_similarities,
+)
 from meanfield.plotting.legends import place_legend, share_legend
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
-from meanfield.plotting.random_starts import plot_chance, plot_escape_times
 from meanfield.plotting.results import plot_result
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, curve_style, marker_style

@@ -9,11 +9,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.arguments import as_array
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.entries import entries_of
+from meanfield.plotting.histograms import bins_of_sample
 from meanfield.plotting.portrait import MARKERS, plot_portrait
-from meanfield.plotting.random_starts import plot_chance
 from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels, marker_style
+from meanfield.typing import FloatArray
 
 
 @draws(dynamics="kind growth_rate")
@@ -112,3 +114,62 @@ def _plot_kinds(dynamics: xr.Dataset, x: Any, y: Any, axes: Axes) -> None:
         if chosen.any():
             shown: dict[str, Any] = style | {"linestyle": "", "markeredgecolor": "black", "label": kind}
             axes.plot(x[chosen], y[chosen], zorder=4, clip_on=False, **shown)
+
+
+@draws(ensemble="escape_time")
+def plot_escape_times(
+    ensemble: xr.Dataset, axes: Axes, label: str = "SGD", colour: str = COLOURS[5], **style: Any
+) -> Axes:
+    """A histogram of the escape times of an ensemble, of area 1 if all replicas escaped.
+
+    Parameters
+    ----------
+    ensemble : xarray.Dataset
+        From `meanfield.simulate_sgd` with `particles.escape_overlap`.
+    axes : Axes
+    label, colour : str
+    **style
+        Of the bars.
+    """
+    times = ensemble["escape_time"].values
+    escaped = times[np.isfinite(times)]
+    edges = bins_of_sample(escaped)
+    heights, _ = np.histogram(escaped.clip(edges[0], edges[-1]), edges)
+    shown: dict[str, Any] = {"fill": True, "color": colour, "alpha": 0.45, "label": label} | style
+    axes.stairs(heights / (len(times) * np.diff(edges)), edges, **shown)
+    axes.set(xlabel="escape time $t$", ylabel="density of escape times")
+    return axes
+
+
+@draws()
+def plot_chance(
+    N: FloatArray,
+    chance: FloatArray,
+    axes: Axes,
+    replicas: FloatArray | None = None,
+    label: str = "",
+    colour: str = COLOURS[0],
+    line: str = "-",
+    marker: str = "o",
+) -> Axes:
+    """Chance that a feature wins, against N: a line, or for shares of replicas bars of two standard errors.
+
+    Parameters
+    ----------
+    N, chance : ndarray, shape (n,)
+    axes : Axes
+    replicas : ndarray, shape (n,), optional
+        How many the shares are of.
+    label, colour, line, marker : str
+    """
+    wanted = "give an array of numbers, one for each N"
+    N, chance = as_array(N, "N", wanted), as_array(chance, "chance", wanted)
+    if replicas is None:
+        axes.plot(N, chance, line, color=colour, label=label)
+    else:
+        replicas = as_array(replicas, "replicas", wanted)
+        error = np.sqrt(chance * (1 - chance) / replicas)
+        # bars of two standard errors
+        axes.errorbar(N, chance, 2.0 * error, fmt=marker, ms=4, capsize=2, color=colour, label=label)
+    axes.set(xlabel="dimension $N$", ylabel="chance to win", xscale="log", yscale="log")
+    return axes

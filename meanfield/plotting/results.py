@@ -18,10 +18,10 @@ from meanfield.plotting.differences import (
     plot_distances_given_u,
     plot_standard_errors,
 )
+from meanfield.plotting.dynamics import plot_escape_times
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.plane import plot_channel_densities, plot_joint_density
 from meanfield.plotting.portrait import plot_portrait
-from meanfield.plotting.random_starts import plot_escape_times
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
 from meanfield.plotting.style import Panel, draw_panels
 from meanfield.plotting.trajectories import (
