@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from meanfield.errors import InputError
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.style import COLOURS, key_words
-from meanfield.results.result import Result
+from meanfield.results.result import family_of_result
 from meanfield.typing import FloatArray
 
 LEARNT = 1e-6
@@ -100,7 +100,7 @@ def named_in(sweep: xr.Dataset, variable: str) -> str:
 
 def _prefixes(sweep: xr.Dataset) -> list[str]:
     """What names of variables may begin with where a sweep has several methods."""
-    return [f"{method}_" for method in Result.of(sweep).family.methods]
+    return [f"{method}_" for method in family_of_result(sweep).methods]
 
 
 def region_of(sweep: xr.Dataset, prefix: str = "") -> xr.DataArray:

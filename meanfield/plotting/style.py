@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.legends import is_beside, place_legend
-from meanfield.results.result import Result
+from meanfield.results.result import family_of_result
 from meanfield.typing import FloatArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -159,5 +159,5 @@ def entry_label(name: str, index: str, words: str = "") -> str:
 
 def key_words(dataset: xr.Dataset, key: str) -> str:
     """Words and symbol of a key of a problem, or the key itself."""
-    known = Result.of(dataset).family.key_words
+    known = family_of_result(dataset).key_words
     return next((words for pattern, words in known.items() if re.fullmatch(pattern, key)), key)

@@ -16,6 +16,7 @@ from meanfield.report.content import content_of
 from meanfield.report.figures import pictures_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
 from meanfield.results.numbers import with_error
+from meanfield.results.result import Result
 from tests.example_problems import SMALL
 
 UNMADE = "data:image/png;base64,"
@@ -234,9 +235,9 @@ def test_runs_that_did_not_end_say_so_and_show_what_there_is(results, blank, sta
     for name in ("q", "g", "Lambda", "q_covariance"):
         broken[name][2:] = np.nan
     assert "overlap q at t = 0.5" in Page(report({"broken": broken})).text
-    assert pictures_of(broken)
+    assert pictures_of(Result.of(broken))
     broken["q"][:] = np.nan
-    assert pictures_of(broken) == []
+    assert pictures_of(Result.of(broken)) == []
     assert shown in Page(report({"broken": broken})).text
 
 
@@ -276,9 +277,9 @@ def test_foreign_results_are_refused_by_name(results):
 
 def test_standard_errors_are_those_of_the_replicas(results):
     q = results["particles"]["q"].values[:, -1, 0]
-    numbers = dict(content_of(results["particles"]).numbers)
+    numbers = dict(content_of(Result.of(results["particles"])).numbers)
     assert numbers["overlap q at t = 1, mean and standard error"] == with_error(q.mean(), q.std(ddof=1) / np.sqrt(3))
-    numbers = dict(content_of(results["density"]).conserved)
+    numbers = dict(content_of(Result.of(results["density"])).conserved)
     assert float(numbers["total probability, largest |mass - 1|"]) < 1e-12  # rounding
 
 
@@ -318,4 +319,4 @@ def test_key_numbers_that_are_cut_say_so(results):
     runs = limit[["time", "q"]].expand_dims(replica=2)
     assert ("entries of overlap q", "12 of 14 shown") in list(of_particles(runs))
     for name in ("density", "particles", "ensemble", "order_parameters"):
-        assert not any("entries" in number for number, _ in content_of(results[name]).numbers)
+        assert not any("entries" in number for number, _ in content_of(Result.of(results[name])).numbers)

@@ -11,6 +11,7 @@ from meanfield.families.hidden_manifold.spectra import interpolated
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values
+from meanfield.results.result import Result
 from tests.families.hidden_manifold.problems import solved
 
 CHANGES = {"time": {"stop": 4.0, "outputs": 3}, "order_parameters": {"tolerance": 1e-6}}
@@ -55,11 +56,12 @@ def test_weights_of_the_law_are_as_near_as_chance_has_it(density):
     """Twice the mean distance of 3200 independent weights, which chance exceeds in 1e-4 of cases; fixed seed."""
     right, wrong = weights_of_sgd(density), weights_of_sgd(density, 1.2)
     for runs, near in ((right, True), (wrong, False)):
-        found = distances([density, runs], [(0, 1)])
+        results = Result.of(density), Result.of(density).part(runs)
+        found = distances(results, [(0, 1)])
         for name in ("W1", "KS"):
             ratio = found[name] / found[f"{name}_expected"]
             assert np.all(ratio < 2.0) if near else np.all(ratio > 3.0), name
-        (judged,) = deviations(density, runs, xr.Dataset(coords={"snapshot_time": [0.0, 4.0]}))
+        (judged,) = deviations(*results, xr.Dataset(coords={"snapshot_time": [0.0, 4.0]}))
         assert judged.rows.shape == (8, 4, 61)
         pooled = np.abs(judged.rows.mean(axis=0)).max(axis=-1)
         assert pooled == pytest.approx(found["KS"].ravel(), abs=4e-3)  # between the points

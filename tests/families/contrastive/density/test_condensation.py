@@ -47,7 +47,7 @@ def test_the_file_repeats_the_warning(run, tmp_path):
     loaded = meanfield.load(tmp_path / "run.nc")
     assert loaded.attrs["warning"] == run.attrs["warning"]
     np.testing.assert_array_equal(loaded["critical_weight"], run["critical_weight"])
-    assert content_of(loaded).warning == run.attrs["warning"]
+    assert content_of(Result.of(loaded)).warning == run.attrs["warning"]
 
 
 def test_the_command_prints_the_warning_and_succeeds(tmp_path, capsys):
@@ -67,4 +67,4 @@ def test_runs_that_do_not_condense_say_nothing(name, strength):
     found = meanfield.solve_density(problem_with(name, strength))
     assert "warning" not in found.attrs
     assert "critical_weight" not in found
-    assert content_of(found).warning == ""
+    assert content_of(Result.of(found)).warning == ""
