@@ -61,7 +61,8 @@ def test_weights_of_the_law_are_as_near_as_chance_has_it(density):
         for name in ("W1", "KS"):
             ratio = found[name] / found[f"{name}_expected"]
             assert np.all(ratio < 2.0) if near else np.all(ratio > 3.0), name
-        (judged,) = deviations(*results, xr.Dataset(coords={"snapshot_time": [0.0, 4.0]}))
+        places = results[0].part(xr.Dataset(coords={"snapshot_time": [0.0, 4.0]}))
+        (judged,) = deviations(*results, places)
         assert judged.rows.shape == (8, 4, 61)
         pooled = np.abs(judged.rows.mean(axis=0)).max(axis=-1)
         assert pooled == pytest.approx(found["KS"].ravel(), abs=4e-3)  # between the points
