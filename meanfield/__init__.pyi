@@ -41,7 +41,7 @@ from meanfield.problems.problem_keys import with_value as with_value
 from meanfield.problems.problem_keys import with_values as with_values
 from meanfield.results.files import load as load
 from meanfield.results.files import save as save
-from meanfield.results.tables import tables as tables
+from meanfield.results.result import tables as tables
 from meanfield.sweep import Sweep as Sweep
 from meanfield.sweep import load_sweep as load_sweep
 from meanfield.sweep import run_sweep as run_sweep

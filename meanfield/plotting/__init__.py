@@ -5,7 +5,6 @@ Functions of one quantity take a Dataset and Axes and return the Axes; functions
 """
 
 from meanfield.plotting.animation import animate_weights
-from meanfield.plotting.branches import plot_branches
 from meanfield.plotting.comparison import plot_comparison
 from meanfield.plotting.differences import (
     plot_differences,
@@ -25,7 +24,7 @@ from meanfield.plotting.legends import place_legend, share_legend
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.portrait import plot_fixed_points, plot_portrait, plot_trajectories
 from meanfield.plotting.results import plot_result
-from meanfield.plotting.states import plot_state_densities, plot_state_stability
+from meanfield.plotting.states import plot_branches, plot_state_densities, plot_state_stability
 from meanfield.plotting.style import COLOURS, LINES, MARKERS, curve_style, marker_style
 from meanfield.plotting.trajectories import (
     plot_coefficients,

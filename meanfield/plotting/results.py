@@ -1,9 +1,11 @@
-"""Default figure of a Dataset of any kind."""
+"""Default figure of a Dataset of any kind: a panel for each variable where a family declares no figure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from textwrap import fill
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -23,7 +25,7 @@ from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.plane import plot_channel_densities, plot_joint_density
 from meanfield.plotting.portrait import plot_portrait
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
-from meanfield.plotting.style import Panel, draw_panels
+from meanfield.plotting.style import ANY_TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
 from meanfield.plotting.trajectories import (
     plot_channel_overlap,
     plot_coefficients,
@@ -40,8 +42,8 @@ from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
 
-PLAIN = "meanfield.plotting.plain:plot_plain"
-"""Address of the figure for kinds of results that declare none."""
+MOST_PANELS = 9
+"""Largest number of variables that are drawn."""
 
 
 def plot_result(dataset: xr.Dataset) -> Figure:
@@ -65,7 +67,7 @@ def plot_result(dataset: xr.Dataset) -> Figure:
     """
     result = Result.of(dataset)
     validate(result)
-    draw: Callable[[xr.Dataset], Figure] = resolve(result.kind.figure or PLAIN)
+    draw: Callable[[xr.Dataset], Figure] = resolve(result.kind.figure) if result.kind.figure else plot_plain
     return draw(dataset)
 
 
@@ -177,3 +179,46 @@ def _prior_work(dataset: xr.Dataset, name: str, plot: Panel) -> list[Panel]:
 def _escape_times(dataset: xr.Dataset) -> list[Panel]:
     """Panel of escape times, if any replica escaped."""
     return [plot_escape_times] if "escape_time" in dataset and np.isfinite(dataset["escape_time"]).any() else []
+
+
+def plot_plain(dataset: xr.Dataset) -> Figure:
+    """Every declared variable along the leading dim: lines in time, dots for states.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of a kind that declares no figure.
+
+    Raises
+    ------
+    InputError
+        If nothing in it varies along the leading dim.
+    """
+    result = Result.of(dataset)
+    kind = result.kind
+    # states are no continuum
+    style = curve_style if kind.leading in result.family.variables else marker_style
+    names = [name for name in kind.names if _varies(dataset, name, kind.leading)]
+    if not names:
+        raise InputError(f"nothing in a result of kind '{dataset.attrs['method']}' varies along '{kind.leading}'")
+    draw = partial(_plot_variable, along=kind.leading, style=style)
+    panels: list[Panel] = [partial(draw, name=name) for name in names[:MOST_PANELS]]
+    return draw_panels(dataset, panels)
+
+
+def _varies(dataset: xr.Dataset, name: str, along: str) -> bool:
+    if name not in dataset or name == along or along not in dataset[name].dims or dataset[name].dtype.kind not in "fiu":
+        return False
+    return dataset[name].size <= 12 * dataset.sizes[along]  # some of many curves would say nothing
+
+
+def _plot_variable(
+    dataset: xr.Dataset, axes: Axes, name: str, along: str, style: Callable[[int], dict[str, Any]]
+) -> Axes:
+    """Plot one curve for each index of the other dims."""
+    values = dataset[name].transpose(along, ...).values.reshape(dataset.sizes[along], -1)
+    for i, curve in enumerate(values.T):
+        axes.plot(dataset[along].values, curve, **style(i))
+    axes.set(xlabel=ANY_TIME if along == "time" else along, ylabel=name)
+    axes.set_title(fill(str(dataset[name].attrs.get("long_name", name)), TITLE_WIDTH), fontsize="small")
+    return axes

@@ -1,4 +1,4 @@
-"""A result with what its attributes say: its family, its kind and its problem, found out once."""
+"""A result with what its attributes say, its family, its kind and its problem, found out once; and its tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
@@ -16,6 +16,9 @@ from meanfield.problems.family import Family, Kind
 from meanfield.problems.file import parse_problem
 from meanfield.problems.known_families import DEFAULT, find_family
 from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -153,3 +156,33 @@ def _problem_of(dataset: xr.Dataset) -> Any:
         return parse_problem(text, trusted=False)
     except InputError as error:
         raise InputError(f"the attribute 'problem' holds no problem: {error}") from error
+
+
+def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
+    """Tables of a result, one for each set of dims, without a number twice.
+
+    `dataset.to_dataframe()` has a row for each combination of all dims. That is what one wants of a few variables, and
+    too much of results that hold things of several kinds, such as the overlaps of SGD at all times beside its weights.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        A result of any method, or a part of one.
+
+    Returns
+    -------
+    dict of str to pandas.DataFrame
+        By the dims, such as `time, feature`. The index holds their coordinates, the columns the variables that have
+        just these dims, and other coordinates along them. Variables without dims have no table.
+
+    Raises
+    ------
+    InputError
+        If a Dataset is not what is given.
+    """
+    check_dataset(dataset)
+    names: dict[str, list[str]] = {}
+    for name, variable in dataset.data_vars.items():
+        if variable.dims:
+            names.setdefault(", ".join(map(str, variable.dims)), []).append(str(name))
+    return {dims: dataset[held].to_dataframe() for dims, held in names.items()}

@@ -19,10 +19,9 @@ from meanfield.process.progress import progress_bar
 from meanfield.results.files import save
 from meanfield.results.made_by import FINGERPRINTS, MadeBy, made_by, to_json
 from meanfield.results.provenance import provenance
-from meanfield.sweep.by_value import packed
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
-from meanfield.sweep.origins import check_origin, of_reductions, together
+from meanfield.sweep.origins import check_origin, of_reductions, packed, together
 from meanfield.sweep.points import Point, points_of
 from meanfield.sweep.reductions import own_reductions
 from meanfield.sweep.solve import Outcome, Work, checked, solve_points

@@ -24,8 +24,7 @@ from meanfield.process.cores import at_most
 from meanfield.process.progress import no_progress_bars
 from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
-from meanfield.sweep.by_value import unpacked
-from meanfield.sweep.origins import of_reductions
+from meanfield.sweep.origins import of_reductions, unpacked
 from meanfield.sweep.reductions import Variables, own_reductions, reduced
 
 COMPLETE = "complete"
@@ -44,7 +43,7 @@ class Work:
     folder, problem_folder : Path or None
         Where modules of reductions, and files and modules of problems, are looked for.
     by_value : bytes
-        Functions that workers cannot import; see `meanfield.sweep.by_value`.
+        Functions that workers cannot import; see `meanfield.sweep.origins`.
     """
 
     methods: Mapping[str, Sequence[str]]

@@ -28,8 +28,7 @@ from meanfield.report.content import content_of
 from meanfield.results.checks import check
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import load, save
-from meanfield.results.result import Result
-from meanfield.results.tables import tables
+from meanfield.results.result import Result, tables
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
 from meanfield.sweep.points import points_of

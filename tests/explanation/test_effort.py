@@ -13,7 +13,7 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.explanation import particle_cost
+from meanfield.families.contrastive.explanation import predictions
 from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
 from meanfield.families.latent_tree.ring_tables import tables_of
@@ -87,7 +87,7 @@ def test_large_batches_are_tried_for_one_step(monkeypatch):
     problem = meanfield.with_value(
         meanfield.load_problem(PROBLEMS / "two_channels.toml"), "model.batch_size", 1_000_000
     )
-    taken, prepare = [], particle_cost.prepare_steppers
+    taken, prepare = [], predictions.prepare_steppers
 
     def counted(*given):
         steppers = prepare(*given)
@@ -99,7 +99,7 @@ def test_large_batches_are_tried_for_one_step(monkeypatch):
 
         return made
 
-    monkeypatch.setattr(particle_cost, "prepare_steppers", counted)
+    monkeypatch.setattr(predictions, "prepare_steppers", counted)
     meanfield.explain(problem)
     assert taken
     assert set(taken) == {1}
@@ -125,14 +125,14 @@ def test_large_batches_of_chains_are_tried_on_few_chains(monkeypatch):
         meanfield.load_problem(PROBLEMS / "random_start.toml"),
         {"model.batch_size": 1_000_000, "particles.replicas": 512},
     )
-    blocks, prepare = [], particle_cost.prepare_steppers
+    blocks, prepare = [], predictions.prepare_steppers
 
     def counted(*given):
         steppers = prepare(*given)
         return lambda block: (blocks.append(len(block)), steppers(block))[1]
 
-    monkeypatch.setattr(particle_cost, "prepare_steppers", counted)
-    assert particle_cost.particle_seconds(problem, "chain") > 0.0
+    monkeypatch.setattr(predictions, "prepare_steppers", counted)
+    assert predictions.particle_seconds(problem, "chain") > 0.0
     assert blocks == [4]
 
 

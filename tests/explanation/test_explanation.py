@@ -10,7 +10,7 @@ from meanfield.explanation.explanation import COMPILES, WIDTH, Explanation, dura
 from meanfield.explanation.prediction import predictions
 from meanfield.families.contrastive.explanation import density_cost as density_cost_module
 from meanfield.families.contrastive.explanation.density_cost import density_cost
-from meanfield.families.contrastive.explanation.particle_cost import LARGEST_TRIAL, particle_seconds
+from meanfield.families.contrastive.explanation.predictions import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.process.own_numba.folder import folder, has_compiled_code

@@ -4,7 +4,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.plotting.plain import plot_plain
+from meanfield.plotting.results import plot_plain
 from meanfield.problems.file import parse_problem
 from tests.example_problems import SMALL
 

@@ -8,7 +8,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
-from meanfield.families.contrastive.explanation.several_cost import several_cost
+from meanfield.families.contrastive.explanation.predictions import several_cost
 from meanfield.families.latent_tree.costs import population
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import families, family_of

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
-from meanfield.plotting.sphere import draw_on_sphere
+from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
 from meanfield.results.numbers import plain
 from meanfield.results.result import Result

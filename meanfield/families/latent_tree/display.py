@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.entries import say_shown
-from meanfield.plotting.sphere import draw_on_sphere
+from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
 from meanfield.results.numbers import plain
 from meanfield.typing import FloatArray

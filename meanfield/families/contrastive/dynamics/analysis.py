@@ -13,13 +13,11 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.analysis import channel_states
 from meanfield.families.contrastive.fixed_points.attraction import attraction_intervals
-from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points, fixed_point_arrays
 from meanfield.families.contrastive.fixed_points.portrait import portrait_arrays, portrait_of
-from meanfield.families.contrastive.fixed_points.summary import fixed_point_arrays
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.order_parameters.fluctuations import stationary_covariance
-from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.families.contrastive.order_parameters.noise import StepNoise, stationary_covariance
 from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start

@@ -10,10 +10,9 @@ from meanfield.explanation.prediction import shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
-from meanfield.families.contrastive.channels.states.field import SmoothField
-from meanfield.families.contrastive.channels.states.starts import arrangements
+from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.fixed_points.symmetry import is_reflected, sign_symmetries
+from meanfield.families.contrastive.fixed_points.search import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import time
+from itertools import count
+
 from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted_memory
-from meanfield.explanation.prediction import Prediction
+from meanfield.ensembles.simulation import blocks_of
+from meanfield.explanation.prediction import Prediction, shared
+from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import check_days, contents_of
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.choice import why_no_cells
+from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
+from meanfield.families.contrastive.channels.density.search import FACTORS, MOST_WORK
+from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
 from meanfield.families.contrastive.explanation.analysis_costs import (
     channels_seconds,
     dynamics_seconds,
@@ -12,14 +25,33 @@ from meanfield.families.contrastive.explanation.analysis_costs import (
     trajectory_seconds,
 )
 from meanfield.families.contrastive.explanation.density_cost import density_cost
-from meanfield.families.contrastive.explanation.particle_cost import particle_seconds
-from meanfield.families.contrastive.explanation.several_cost import HEADER, several_cost
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.simulation import simulation_of
+from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulation_of
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.mckean_vlasov.cells import feature_quadrature
-from meanfield.mckean_vlasov.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary import densities
+from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
+
+CELL_STEP = 8e-8
+"""Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
+
+SHOWN_CELL = 3e-7
+"""Seconds for each cell and node at each output time, for the densities that are shown."""
+
+PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
+"""Bytes that are left of a number of a density when it is compressed."""
+
+HEADER = 16_000
+"""Number of bytes of a file that holds little else than attributes."""
+
+
+LARGEST_TRIAL = 1 << 18
+"""Largest dimension N of a trial run; with more weights, and samples of them, each step costs in proportion."""
+
+STEPS = {"chain": 256, "projected": 4, "plain": 1}
+"""Steps of one call in a trial, so that the call itself takes little of them."""
 
 
 def density(problem: Problem) -> Prediction:
@@ -60,7 +92,7 @@ def stationary(problem: Problem) -> Prediction:
     nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     seconds = stationary_seconds(problem, states, nodes)
-    size = BYTES_PER_NUMBER * states * nodes * CELLS
+    size = BYTES_PER_NUMBER * states * nodes * densities.CELLS
     contents = "all states, their stability, P(w|u)"
     # The search for stationary states works with some 12 MB.
     return Prediction("stationary states", "", seconds, 1.2e7 + 2 * size, 0.25 * size + HEADER, contents)
@@ -83,3 +115,102 @@ def particles(problem: Problem) -> Prediction:
     memory = predicted_memory(simulation, workers, in_memory=False)
     contents, size = contents_of(simulation, ", ".join(simulation.rows))
     return Prediction("particles", "", seconds, memory, size + HEADER, f"{contents} ('{simulation.label}')")
+
+
+def particle_seconds(problem: Problem, method: str) -> float:
+    """Predict the time of `simulate_sgd`.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        How steps are taken: `plain`, `projected` or `chain`.
+    """
+    N, trial = problem.particles.dimension, _trial_dimension(problem, method)
+    blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
+    rounds = math.ceil(len(blocks) / available_cores())
+    # Each of fewer than four chains would take longer than one of many.
+    together = blocks[0][: max(4, LARGEST_TRIAL // problem.model.batch_size)]
+    stepper = prepare_steppers(with_value(problem, "particles.dimension", trial), method)(together)
+    steps, calls = max(1, min(STEPS[method], LARGEST_TRIAL // problem.model.batch_size)), count()
+    per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps
+    whole = len(blocks[0]) / len(together) * (N / trial if method != "chain" else 1.0)
+    return rounds * problem.time.stop * N * per_step * whole
+
+
+def _trial_dimension(problem: Problem, method: str) -> int:
+    """Dimension N of the trial run: that of the whole run where steps are quick enough."""
+    N = problem.particles.dimension
+    if method == "chain":
+        return N
+    samples = problem.model.batch_size if method == "plain" else 1
+    return min(N, max(LARGEST_TRIAL // samples, 64 + 2 * (len(problem.features) + problem.model.channels)))
+
+
+def several_cost(problem: Problem) -> Prediction:
+    """Predict time, memory and size of the density of several channels.
+
+    Raises
+    ------
+    InputError
+        If averages over samples would take too many nodes.
+    """
+    closure = shared(ChannelClosure, problem)
+    if problem.density.scheme == "particles" or why_no_cells(problem):
+        return _of_particles(problem, closure)
+    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
+
+
+def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
+    settings = settings_of(problem)
+    factors: tuple[int, ...]
+    if settings.tolerance is None:
+        plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
+    else:
+        plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:5]  # most searches end there
+        discrete = len(plan.nodes.weight) <= 2 ** len(problem.features)
+        # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
+        more = 1.0 if discrete or settings.feature_nodes else 3.0
+    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.weight))
+    work = more * sum(plan.work(factor) for factor in factors)
+    shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
+    seconds = CELL_STEP * work + SHOWN_CELL * shown
+    last = factors[-1]
+    warning = ""
+    if more * plan.work(last) > MOST_WORK:
+        seconds = min(seconds, CELL_STEP * len(factors) * MOST_WORK)
+        warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
+    size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
+    contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
+    return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
+
+
+def _of_formula(problem: Problem) -> Prediction:
+    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
+    outputs = problem.time.outputs
+    numbers = _numbers(nodes, outputs)
+    joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
+    seconds, memory = (
+        channels_seconds(problem) + SHOWN_CELL * (numbers + joint),
+        3.0 * BYTES_PER_NUMBER * (numbers + joint),
+    )
+    contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
+    return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
+
+
+def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
+    """Time of the pilot, times the particles and steps that its errors ask for."""
+    size_after_pilot(problem, closure)  # loads what is compiled
+    began = time.process_time()
+    size = size_after_pilot(problem, closure)
+    pilot = time.process_time() - began
+    factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
+    d1, d2 = len(problem.features), problem.model.channels
+    memory = 4.0 * BYTES_PER_NUMBER * RUNS * size.particles * (d1 + 3 * d2)
+    seconds = (1.0 + factor) * pilot
+    return Prediction("density", "", seconds, memory, HEADER + 1e6, "q, M, r, weights of interacting particles")
+
+
+def _numbers(nodes: int, outputs: int) -> float:
+    """Numbers of the densities of single weights, which a result holds."""
+    return float(2 * outputs * CELLS * (nodes + 2))

@@ -13,8 +13,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.wording import moments
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.absence import noise_ratio, why_none
-from meanfield.families.contrastive.stationary.uninformed import learning_margin
+from meanfield.families.contrastive.stationary.uninformed import learning_margin, noise_ratio, why_none
 from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
 from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS, NOTABLE, enough_weights, percent

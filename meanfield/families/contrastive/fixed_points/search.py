@@ -5,19 +5,19 @@ searched by itself, for zeros with all its overlaps positive, and the others are
 In two and three dimensions the ball is covered by cells in the angle arcsin |q| and the angles of the direction;
 Newton's method starts in every cell at whose corners all components change their sign, and where |b| is least among
 its neighbours, there with the known zeros deflated, since two may be close. On the sphere q.b = -Lambda/2, so that
-zeros lie there only where Lambda vanishes: least squares over directions find them.
+zeros lie there only where Lambda vanishes: least squares over directions find them. Which flips leave the reduced ODEs
+as they are is found on the field itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, least_squares, minimize_scalar
 
-from meanfield.families.contrastive.fixed_points.symmetry import copies, is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.continuation import ball_starts, find_roots, newton
 from meanfield.typing import FloatArray
@@ -275,3 +275,38 @@ def _touching(function: Callable[[FloatArray], FloatArray], low: float, high: fl
     if least.fun < -TANGENCY_TOLERANCE:
         return [_between(function, low, least.x), _between(function, least.x, high)]
     return [float(least.x)] if least.fun <= TANGENCY_TOLERANCE else []
+
+
+def sign_symmetries(field: VectorField) -> FloatArray:
+    """All sign flips S with b(S q) = S b(q).
+
+    Parameters
+    ----------
+    field : VectorField
+
+    Returns
+    -------
+    ndarray, shape (flips, d1)
+        Flips in rows, the identity first; 2^d1 of them if every feature may be flipped by itself, which holds for
+        independent features with symmetric laws. With an even activation and even noise -1 is among them always.
+    """
+    d1 = field.features
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(3, d1))
+    points *= np.array([[0.3], [0.6], [0.9]]) / np.linalg.norm(points, axis=1, keepdims=True)
+    values = field(points)
+    allowed = 1e-9 * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    flips = np.array(list(product((1.0, -1.0), repeat=d1)))
+    kept = [np.abs(field(flip * points) - flip * values).max() <= allowed for flip in flips[1:]]
+    return np.asarray(flips[[True, *kept]])
+
+
+def is_reflected(flips: FloatArray) -> bool:
+    """Whether every feature may be flipped by itself, so that one orthant of the ball tells all."""
+    return flips.shape == (2 ** flips.shape[1], flips.shape[1])
+
+
+def copies(q: FloatArray, flips: FloatArray) -> list[FloatArray]:
+    """Point and its images under the flips, each once, shape (d1,), in order."""
+    images = np.unique(flips * q + 0.0, axis=0)
+    return list(images)

@@ -7,7 +7,8 @@ In the limit a step adds (1/N)(1/m) sum_b Y_b to q, with independent samples b a
 
 where b = c.q + sqrt(1 - q.q) e, and xi_l ~ N(0, v (1 - q q^T)) is what the noise of view l along the features has
 besides what moves the pre-activations (eta_l = q zeta_l + xi_l). Hence E[Y] = dq/dt, and S = Cov[Y]/m.
-Source: theory.md, section 4.
+To leading order the covariance of q over runs of SGD is C/N (`meanfield.numerics.linear_noise`). At a stable fixed
+point C tends to the solution of J C + C J^T + S = 0. Source: theory.md, section 4.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
@@ -124,3 +126,34 @@ def check_independent(problem: Problem) -> None:
             "model.centering = 'batch': fluctuations of the overlaps are known for samples that are independent within "
             "a step; set it to 'none' or 'population', or use SGD"
         )
+
+
+def stationary_covariance(field: VectorField, noise: StepNoise, q: FloatArray) -> FloatArray:
+    """N times the covariance of q about a stable fixed point, long after the start.
+
+    Parameters
+    ----------
+    field : VectorField
+    noise : StepNoise
+    q : ndarray, shape (d1,)
+        The fixed point.
+
+    Returns
+    -------
+    ndarray, shape (d1, d1)
+        C with J C + C J^T + S = 0.
+
+    Raises
+    ------
+    InputError
+        If the fixed point is not stable.
+    """
+    q = np.asarray(q, dtype=float)
+    J = field.jacobian(q)
+    growth = float(np.linalg.eigvals(J).real.max()) if np.all(np.isfinite(J)) else np.nan
+    if not growth < 0:
+        raise InputError(
+            f"q = {q}: small perturbations grow at the rate {growth:.4g}, so that fluctuations there do not become "
+            "stationary; give a stable fixed point"
+        )
+    return np.asarray(solve_continuous_lyapunov(J, -noise(q)))

@@ -1,4 +1,4 @@
-"""Features U and weights w at t = 0, or their overlaps alone, with exactly the overlap that the problem asks for."""
+"""Features U and weights w at t = 0, or their overlaps alone, as the problem asks for exactly; the escape from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.one_vector.start import orthogonal_columns, weights_with_overlap
 from meanfield.process import own_numba as numba
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
@@ -58,3 +58,35 @@ def _random_overlap(key, first_replica, N, q):  # type: ignore[no-untyped-def]
             q[i, k] = normals[k] / math.sqrt(length)
         s[i] = math.sqrt(rest / length)
     return s
+
+
+def escape_level(problem: Problem) -> float:
+    """Square of the overlap that counts as escape; infinite if the problem names none."""
+    overlap = problem.particles.escape_overlap
+    return math.inf if overlap is None else overlap * overlap
+
+
+def initial_escape(q: FloatArray, level: float) -> IntArray:
+    """0 for the replicas whose overlap begins at the level or above, else -1."""
+    return np.asarray(np.where(np.einsum("rk,rk->r", q, q) >= level, 0, -1))
+
+
+def winners(q: FloatArray, escape: IntArray) -> IntArray:
+    """Winning feature of each replica: the one with the largest |q_k| at the end, if |q| has escaped by then.
+
+    Right after the escape the order may still change: the replica may have to pass a saddle between recovery states.
+
+    Parameters
+    ----------
+    q : ndarray, shape (replicas, d1)
+        Overlaps at the end; NaN where they are not finite.
+    escape : ndarray of int, shape (replicas,)
+        The step of the escape, or -1.
+
+    Returns
+    -------
+    ndarray of int, shape (replicas,)
+        Index of the feature; -1 where there is none.
+    """
+    decided = (escape >= 0) & np.isfinite(q).all(axis=1)
+    return np.asarray(np.where(decided, np.abs(q).argmax(axis=1), -1))

@@ -24,10 +24,16 @@ from meanfield.families.contrastive.sgd.channels import projected as projected_o
 from meanfield.families.contrastive.sgd.channels import start as start_of_channels
 from meanfield.families.contrastive.sgd.channels.batch import room_for
 from meanfield.families.contrastive.sgd.channels.plain import plain_steps
-from meanfield.families.contrastive.sgd.escape import escape_level, initial_escape, winners
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
-from meanfield.families.contrastive.sgd.start import draw_features, draw_overlap, draw_weights
+from meanfield.families.contrastive.sgd.start import (
+    draw_features,
+    draw_overlap,
+    draw_weights,
+    escape_level,
+    initial_escape,
+    winners,
+)
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from meanfield.typing import FloatArray, IntArray

@@ -10,8 +10,8 @@ import xarray as xr
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.stationary.absence import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.families.contrastive.stationary.states import potential_of
+from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem, check_one_channel
-from meanfield.families.contrastive.stationary.absence import NONE_FOUND, what_is_missing, why_none
+from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, what_is_missing, why_none
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import rate

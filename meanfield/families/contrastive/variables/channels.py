@@ -19,7 +19,7 @@ ARRANGEMENTS = (
     "rotated",
     "mixture",
 )
-"""Arrangements of features among channels; see `meanfield.families.contrastive.channels.states.arrangement`."""
+"""Arrangements of features among channels; see `meanfield.families.contrastive.channels.states.analysis`."""
 
 CORRELATION = (-1.0 - SUM_TOLERANCE, 1.0 + SUM_TOLERANCE)
 

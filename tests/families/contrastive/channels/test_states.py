@@ -9,13 +9,11 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
-from meanfield.families.contrastive.channels.states.analysis import solve_channel_states
-from meanfield.families.contrastive.channels.states.arrangement import arrangement_of
+from meanfield.families.contrastive.channels.states.analysis import arrangement_of, solve_channel_states
 from meanfield.families.contrastive.channels.states.branches import branches_of_channels
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
-from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.field import SmoothField, state_from_nothing
 from meanfield.families.contrastive.channels.states.search import ChannelStates
-from meanfield.families.contrastive.channels.states.starts import state_from_nothing
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
 from meanfield.families.contrastive.dynamics.description import describe

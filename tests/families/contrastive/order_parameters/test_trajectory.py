@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.density import solve_density
-from meanfield.families.contrastive.order_parameters import fluctuations, solve_order_parameters
+from meanfield.families.contrastive.order_parameters import solve_order_parameters, trajectory
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd
 from meanfield.mckean_vlasov import order_parameters
 from meanfield.results.checks import check
@@ -163,7 +163,7 @@ def test_ctrl_c_keeps_the_trajectory_before_it(monkeypatch):
 
 def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
     whole = solve_order_parameters(make_problem())
-    original, calls = fluctuations.VectorField.jacobian, []
+    original, calls = trajectory.VectorField.jacobian, []
 
     def interrupted(self, q):
         calls.append(q)
@@ -171,7 +171,7 @@ def test_ctrl_c_keeps_the_covariance_before_it(monkeypatch):
             raise KeyboardInterrupt
         return original(self, q)
 
-    monkeypatch.setattr(fluctuations.VectorField, "jacobian", interrupted)
+    monkeypatch.setattr(trajectory.VectorField, "jacobian", interrupted)
     run = solve_order_parameters(make_problem())
     reached = int(np.isfinite(run.q_covariance.values).all(axis=(1, 2)).sum())
     assert run.status == "interrupted"

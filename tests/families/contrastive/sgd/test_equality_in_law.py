@@ -24,10 +24,9 @@ import pytest
 
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.sgd.escape import escape_level
 from meanfield.families.contrastive.sgd.plain import sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
-from meanfield.families.contrastive.sgd.start import draw_features, draw_weights
+from meanfield.families.contrastive.sgd.start import draw_features, draw_weights, escape_level
 from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
 from meanfield.families.contrastive.sgd.training import training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar

@@ -7,7 +7,7 @@ import meanfield
 from meanfield.ensembles import ensemble
 from meanfield.ensembles.simulation import blocks_of
 from meanfield.errors import InputError
-from meanfield.families.contrastive.sgd.escape import winners
+from meanfield.families.contrastive.sgd.start import winners
 from meanfield.families.contrastive.sgd.steppers import Chain
 from meanfield.results.result import Result
 from meanfield.results.schema import validate

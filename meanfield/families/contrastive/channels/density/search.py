@@ -18,9 +18,9 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError
 from meanfield.families.contrastive.channels.density.level import Level, LongStepsError, NarrowCellsError
-from meanfield.families.contrastive.channels.density.nodes import Nodes
 from meanfield.families.contrastive.channels.density.plan import (
     USUAL_WIDTH,
+    Nodes,
     Plan,
     check_memory,
     coarse_plan,

@@ -15,7 +15,7 @@ from meanfield.families.contrastive.channels.density.display import (
     REACH,
     joint_outputs,
 )
-from meanfield.families.contrastive.channels.density.nodes import Nodes
+from meanfield.families.contrastive.channels.density.plan import Nodes
 from meanfield.families.contrastive.channels.density.search import Search
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
 from meanfield.families.contrastive.problem import Problem

@@ -1,4 +1,4 @@
-"""Fixed points of several channels as a Dataset, with what grows from nothing."""
+"""Fixed points of several channels as a Dataset, their arrangements in words, and what grows from nothing."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.states.arrangement import arrangement_of
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelState, find_channel_states
 from meanfield.families.contrastive.channels.states.symmetry import ZERO
 from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
 from meanfield.families.contrastive.order_parameters.field import check_linear
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.variables.channels import ARRANGEMENTS
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
+
+COINCIDING = 1.0 - 1e-6
+"""Least overlap |M_kl| of channels that coincide."""
+
+NOTHING, SOME, COLLAPSED, PARTLY, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
+
 
 STARTS = 24
 """Number of random starts: a share has a standard error of 0.1 or less."""
@@ -117,3 +123,37 @@ def without_states(d1: int, d2: int) -> dict[str, Any]:
     numbers = {name: np.empty(0) for name in ("growth_rate", "stability")}
     words = {name: np.empty(0, dtype=str) for name in ("kind", "arrangement")}
     return {"q": np.empty((0, d1, d2))} | matrices | modes | numbers | words
+
+
+def arrangement_of(q: FloatArray, M: FloatArray) -> str:
+    """Arrangement of a state of several channels.
+
+    Parameters
+    ----------
+    q : ndarray, shape (d1, d2)
+    M : ndarray, shape (d2, d2)
+
+    Returns
+    -------
+    str
+        `nothing learned`; `some channels only` if others have learnt nothing; `collapsed` if all channels coincide up
+        to signs and `partly collapsed` if some do; `distinct` if each has a feature of its own, `rotated` if each has a
+        main feature of its own and parts of others, `tilted` if channels with the same main feature do not coincide;
+        `mixture` if a channel has no main feature.
+    """
+    size = np.sort(np.abs(q), axis=0)[::-1]
+    present = size >= 0.01  # smaller overlaps are no part of what a channel has learnt
+    learnt = present[0]
+    if not learnt.any():
+        return NOTHING
+    if not learnt.all():
+        return SOME
+    pairs = np.abs(M[np.triu_indices(len(M), 1)]) >= COINCIDING
+    if pairs.any():
+        return COLLAPSED if pairs.all() else PARTLY
+    if len(size) > 1 and np.any(size[0] - size[1] < 1e-6):  # no feature of the channel is its main one
+        return MIXTURE
+    main = np.abs(q).argmax(axis=0)
+    if len(set(main.tolist())) < len(main):
+        return TILTED
+    return DISTINCT if len(size) == 1 or not present[1].any() else ROTATED

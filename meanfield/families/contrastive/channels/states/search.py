@@ -10,8 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidence_near, coincidences
-from meanfield.families.contrastive.channels.states.field import ROOM_SHARE, SmoothField
-from meanfield.families.contrastive.channels.states.starts import arrangements, random_state, state_from_nothing
+from meanfield.families.contrastive.channels.states.field import (
+    ROOM_SHARE,
+    SmoothField,
+    arrangements,
+    random_state,
+    state_from_nothing,
+)
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.numerics.continuation import newton
 from meanfield.numerics.growth_rates import FixedPoint, sorted_rates

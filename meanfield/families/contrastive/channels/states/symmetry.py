@@ -13,8 +13,7 @@ from itertools import permutations, product
 import numpy as np
 
 from meanfield.families.contrastive.channels.states.coincidence import Numbers
-from meanfield.families.contrastive.channels.states.field import SmoothField
-from meanfield.families.contrastive.channels.states.starts import random_state
+from meanfield.families.contrastive.channels.states.field import SmoothField, random_state
 from meanfield.typing import FloatArray
 
 ZERO = 1e-10
