@@ -1,4 +1,4 @@
-from meanfield.ensembles.identity import identity_of as identity_of
+from meanfield.ensembles.arrays import identity_of as identity_of
 from meanfield.ensembles.run import run_ensemble as run_ensemble
 from meanfield.ensembles.settings import EnsembleSettings as EnsembleSettings
 from meanfield.ensembles.simulation import Simulation as Simulation

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meanfield.cli import FAILED
-from meanfield.commands.labels import labelled
-from meanfield.commands.outputs import check_outputs, write_figures
+from meanfield.commands.outputs import check_outputs, labelled, write_figures
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 

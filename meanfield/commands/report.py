@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.commands.labels import labelled
+from meanfield.commands.outputs import labelled
 from meanfield.process.start_up import start_up
 
 

@@ -15,11 +15,10 @@ import numpy as np
 import xarray as xr
 
 from meanfield.arguments import as_text, wrong
-from meanfield.comparison.inputs import checked, common_origins, different_origins
+from meanfield.comparison.inputs import at_common_places, checked, common_origins, different_origins
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
-from meanfield.comparison.places import at_common_places
 from meanfield.comparison.runs import judge_runs
 from meanfield.comparison.sides import has_runs, is_prediction, least_spread, moments, predicted_variance
 from meanfield.comparison.wording import overall, reason

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from meanfield.comparison.inputs import own_times
 from meanfield.comparison.judgement import EXACT_START_SCATTER, FEWEST_RUNS, MOST_PLACES, SOLVER_ROUNDING, Judgement
-from meanfield.comparison.places import own_times
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve

@@ -29,7 +29,7 @@ MOST_ROWS = 128
 VALUES_AT_ONCE = 2**16
 """Number of rotated values that are worked on at once, few enough for the cache."""
 
-NEGLIGIBLE = 0.05
+NEGLIGIBLE_ALLOWANCE = 0.05
 """Largest allowance, in standard errors, that decides nothing."""
 
 Measure = Callable[[FloatArray], FloatArray]
@@ -160,7 +160,7 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
         rows = _rows(contrast, quantity, with_allowance)
         sizes = _sizes(directions, rows, contrast.freedom, quantity.measures)
         spread = _spread(contrast, rows)
-        has_allowance |= bool(np.any(quantity.allowance.max(axis=1) > NEGLIGIBLE * spread.max(axis=1)))
+        has_allowance |= bool(np.any(quantity.allowance.max(axis=1) > NEGLIGIBLE_ALLOWANCE * spread.max(axis=1)))
         for name, measure in quantity.measures.items():
             largest[name], shown[name] = sizes[name].max(axis=1), sizes[name][0]
             errors[name] = measure(spread)

@@ -1,7 +1,8 @@
-"""Storage of a long run: arrays that are filled as it goes on, and states from which it can be resumed.
+"""Storage of a long run: its identity, arrays that are filled as it goes on, and states from which it can be resumed.
 
 A method is handed a record and knows no files. This one lives in memory; `meanfield.ensembles.checkpoint` has one that
-survives the process.
+survives the process. The identity is everything that decides the numbers of a run: an unfinished one goes on only under
+the same.
 """
 
 from __future__ import annotations
@@ -9,12 +10,57 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from meanfield.ensembles.identity import Identity
+from meanfield.problems.base import Problem
+from meanfield.problems.file import format_problem
+from meanfield.results.made_by import MadeBy, changes, from_json, made_by, to_json
+
+
+class Identity(NamedTuple):
+    """Identity of a run.
+
+    Parameters
+    ----------
+    text : str
+        Such as the text of the problem.
+    made_by : mapping
+        Fingerprints of functions and files that the problem names, and the version of this package.
+    """
+
+    text: str
+    made_by: MadeBy
+
+    def with_format(self, *lines: str) -> Identity:
+        """The same with lines before its text: names of formats in which a run is stored."""
+        return self._replace(text="\n".join([*lines, self.text]))
+
+    def written(self) -> str:
+        """Text for a file."""
+        return f"{self.text}\n{to_json(self.made_by)}\n"
+
+    def differences(self, written: str) -> list[str] | None:
+        """What another run was made by that left its identity in a file; None if it is of another problem.
+
+        Parameters
+        ----------
+        written : str
+            What stands in the file; in those of earlier versions no fingerprints.
+        """
+        text, _, last = written.removesuffix("\n").rpartition("\n")
+        before = from_json(last)
+        if (written if before is None else text) != self.text:
+            return None
+        return changes(before, self.made_by)
+
+
+def identity_of(problem: Problem) -> Identity:
+    """Identity of a run of a problem, as what it names is now."""
+    return Identity(format_problem(problem), made_by(problem))
+
 
 Array = np.ndarray[Any, np.dtype[Any]]
 State = Mapping[str, Array]

@@ -21,8 +21,7 @@ from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import DTypeLike
 
 from meanfield.arguments import as_flag, as_number, as_path
-from meanfield.ensembles.arrays import Array, Record, State, blank
-from meanfield.ensembles.identity import Identity
+from meanfield.ensembles.arrays import Array, Identity, Record, State, blank
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum

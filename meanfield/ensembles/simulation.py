@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from meanfield.ensembles.identity import Identity, identity_of
+from meanfield.ensembles.arrays import Identity, identity_of
 from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
@@ -29,7 +29,7 @@ class Simulation:
     Parameters
     ----------
     identity : Identity
-        Everything that decides its numbers, `meanfield.ensembles.identity.identity_of(problem)`: an unfinished run goes
+        Everything that decides its numbers, `meanfield.ensembles.arrays.identity_of(problem)`: an unfinished run goes
         on only under the same one.
     particles : ReplicaSettings
     time : Time
@@ -83,9 +83,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.identity, Identity):  # a text alone says nothing of functions and files that it names
-            raise ValueError(
-                f"identity = {self.identity!r:.40}: give meanfield.ensembles.identity.identity_of(problem)"
-            )
+            raise ValueError(f"identity = {self.identity!r:.40}: give meanfield.ensembles.arrays.identity_of(problem)")
         names = [*self.rows, *self.snapshots, *self.constants, *self.marks]
         if len(set(names)) < len(names) or not set(RESERVED).isdisjoint(names):
             raise ValueError(f"arrays {names} of an ensemble: names must differ, and be none of {', '.join(RESERVED)}")

@@ -26,7 +26,7 @@ RESOLVED = 1e-12
 """Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value on the
 panel."""
 
-NEGLIGIBLE = 1e-14
+RESOLVED_NEAR_ORIGIN = 1e-14
 """Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value within one unit
 of the origin: exponential tails need no digits."""
 
@@ -139,7 +139,7 @@ def tabulate(
         tail = np.abs(coefficients[:, :, -3:]).max(axis=2)
         local = _by_group(np.abs(values).max(axis=2), groups)
         slack = np.clip(THIN / half, 1.0, MOST_SLACK)
-        fine = np.all(tail <= slack * np.maximum(RESOLVED * local, NEGLIGIBLE * core[:, None]), axis=0)
+        fine = np.all(tail <= slack * np.maximum(RESOLVED * local, RESOLVED_NEAR_ORIGIN * core[:, None]), axis=0)
         done.append((left[fine], right[fine], values[:, fine]))
         kept += int(fine.sum())
         coarse = ~fine

@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from meanfield.ensembles.arrays import Array, Record
-from meanfield.ensembles.identity import identity_of
+from meanfield.ensembles.arrays import Array, Record, identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.stepper import PythonStepper, replica_generator

@@ -1,4 +1,12 @@
-"""Files of results: Datasets to netCDF and back, written atomically, with a checksum by which damage is noticed."""
+"""Files of results: Datasets to netCDF and back, written atomically, with a checksum by which damage is noticed.
+
+Results that obey an older version of the schema are converted when they are loaded. Versions of the schema:
+
+2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
+`family`, and numbers of the problem such as `dimension` as attributes. 5: coordinates of what people select by, edges
+of cells as bounds of each cell, and no units where there are none. 6: a coordinate of every dim, `P_sum` and
+`P_difference` in place of `P_diagonal`, and joint densities of two channels in results of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +27,19 @@ from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.file import format_problem
+from meanfield.problems.known_families import DEFAULT
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
-from meanfield.results import checks, versions
+from meanfield.results import checks
 from meanfield.results.made_by import differences, made_by
 from meanfield.results.result import Result, check_dataset
+from meanfield.results.schema import SCHEMA_VERSION, WITHOUT_CONVENTIONS, with_coordinates
+
+CHECKSUM_SINCE = 3
+"""First version whose files end in a checksum."""
+
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -90,7 +105,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     path = as_path(path, "path", "give the path of the file to write, such as 'out.nc', after the Dataset")
     check_dataset(dataset)
     check_result_path(path)
-    dataset = versions.brought_up_to_date(dataset)
+    dataset = brought_up_to_date(dataset)
     large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
     encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
 
@@ -195,12 +210,12 @@ def load(path: str | Path, problem: Problem | None = None) -> xr.Dataset:
         raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
     version = dataset.attrs.get("schema_version", 0)
     try:
-        dataset = versions.brought_up_to_date(dataset)
+        dataset = brought_up_to_date(dataset)
         result = Result.of(dataset)
         checks.check(result)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not has_checksum and version >= versions.CHECKSUM_SINCE:
+    if not has_checksum and version >= CHECKSUM_SINCE:
         raise InputError(
             f"{path}: is damaged, or was written by another program: it lacks the checksum at the end of every result "
             "that meanfield saved; run the solver again, or, to take the file as it is, "
@@ -223,3 +238,61 @@ def _warn_of_another(result: Result, problem: Problem, path: Path) -> None:
     if found:
         text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"
         warnings.warn(text, stacklevel=4)  # of the caller of `meanfield.load`
+
+
+def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset converted to the newest version of the schema if it obeys an older one; others as they are.
+
+    Raises
+    ------
+    InputError
+        If it says that it obeys an older one, and does not.
+    """
+    check_dataset(dataset)
+    version = dataset.attrs.get("schema_version")
+    if not isinstance(version, Integral) or not 1 <= int(version) < SCHEMA_VERSION:
+        return dataset
+    try:
+        result = Result.of(dataset)
+        problem = result.problem
+    except InputError:  # it is no result, which whoever loads it will be told
+        return dataset
+    named: dict[str, Any] = {"family": DEFAULT} | problem.labels
+    dataset = _without_units(dataset)
+    dataset = dataset.assign_attrs(named | dataset.attrs | {"schema_version": SCHEMA_VERSION})
+    if result.method == "sweep":
+        return dataset
+    try:
+        dataset = with_coordinates(_with_sum_and_difference(_with_bounds(dataset)), problem)
+    except ValueError as error:  # xarray's, of dims that are not what they were in any version
+        raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
+    labels = [name for name in result.part(dataset).variables if result.family.all_variables[name].label]
+    return dataset.drop_vars(labels) if "parameter" in dataset else dataset  # the number that varies may be one of them
+
+
+def _without_units(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset without the units "1" that its numbers had up to version 4, and without a claim that CF is followed."""
+    dataset = dataset.copy()
+    for variable in dataset.variables.values():
+        if variable.attrs.get("units") == "1":
+            del variable.attrs["units"]
+    if dataset.attrs["method"] in WITHOUT_CONVENTIONS:
+        dataset.attrs.pop("Conventions", None)
+    return dataset
+
+
+def _with_bounds(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset with two edges for each cell, in place of the edges of all cells along a dim of their own."""
+    edges = dataset["w_edge"].values if "w_edge" in dataset else np.empty(0)
+    if edges.shape != (dataset.sizes.get("w", 0) + 1,):
+        return dataset
+    bounds = xr.Variable(("w", "bounds"), np.stack([edges[:-1], edges[1:]], axis=1))
+    return dataset.drop_vars("w_edge").assign_coords(w_bnds=bounds)
+
+
+def _with_sum_and_difference(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset with a law of its own for each combination of two weights, in place of both along a dim."""
+    if "P_diagonal" not in dataset or dataset.sizes["diagonal"] != 2:
+        return dataset
+    laws = {name: dataset["P_diagonal"].isel(diagonal=k) for k, name in enumerate(("P_sum", "P_difference"))}
+    return dataset.drop_vars("P_diagonal").assign(laws)

@@ -22,7 +22,7 @@ from meanfield.results.made_by import FINGERPRINTS, from_json, made_by, to_json
 from meanfield.results.result import Result
 
 SCHEMA_VERSION = 6
-"""Version of the files that are written now; see `meanfield.results.versions`."""
+"""Version of the files that are written now; see `meanfield.results.files`."""
 
 CONVENTIONS = "CF-1.11"
 """Climate and forecast conventions that results follow, but for those whose dims may have words as coordinates."""

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from meanfield.commands.labels import labelled
+from meanfield.commands.outputs import labelled
 from meanfield.errors import InputError
 
 

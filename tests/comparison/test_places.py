@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.comparison.places import at_common_places
+from meanfield.comparison.inputs import at_common_places
 from meanfield.comparison.wording import format_comparison, rows_of_pair
 from meanfield.families.alpha_contrastive import FAMILY as FILTERS
 from meanfield.problems.file import parse_problem

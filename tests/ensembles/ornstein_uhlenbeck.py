@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from meanfield.ensembles.identity import Identity
+from meanfield.ensembles.arrays import Identity
 from meanfield.extend import EnsembleSettings, PythonStepper, Simulation, Time, replica_generator, run_ensemble
 
 BEGINNING = np.array([1.0, -0.5])

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from meanfield.ensembles.arrays import Identity
 from meanfield.ensembles.checkpoint import Checkpoint
-from meanfield.ensembles.identity import Identity
 from meanfield.errors import InputError
 from tests.ensembles.ornstein_uhlenbeck import MORE, WithMore, same, simulate, simulation_of
 

@@ -167,7 +167,7 @@ KINDS = DENSITY_KINDS | {
         check=CHECKS,
         figure="meanfield.plotting.dynamics:plot_dynamics",
         numbers=OF_STATES,
-        notes="meanfield.families.contrastive.dynamics.description:describe_growth",
-        summary="meanfield.families.contrastive.dynamics.description:describe",
+        notes="meanfield.families.contrastive.dynamics.analysis:describe_growth",
+        summary="meanfield.families.contrastive.dynamics.analysis:describe",
     ),
 }

@@ -1,7 +1,8 @@
-"""Figure of order parameters in time: of the limit, of replicas of SGD, and of their statistics."""
+"""Figures of results: order parameters in time, and reports on assumptions; escape also in words and key numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
+from meanfield.results.numbers import plain
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
+
+THEORIES = {"": "mixture", "_matched": "matched Gaussian", "_conventional": "conventional"}
+"""Endings of variables, and labels of their curves."""
+
+ASSUMPTION_PANELS = {
+    "generalisation_error": r"generalisation error $\epsilon_g$",
+    "R": "overlap with teacher",
+    "Q": "covariance",
+}
+"""Label of the axis of each variable."""
+
 
 BAND_DEVIATIONS = 2.0
 """Half-width of the bands of replicas in standard deviations."""
@@ -88,3 +102,76 @@ def _who(dataset: xr.Dataset) -> str:
 def _moves(values: FloatArray) -> bool:
     """Whether values change in time."""
     return bool(np.nanmax(np.abs(values - values[0])) > 1e-12)
+
+
+def plot_assumptions(report: xr.Dataset) -> Figure:
+    """Generalisation error, the entries of R and Q in which the theories differ most, and the kurtosis of fields."""
+    panels: list[Panel] = [partial(_plot_theories, name=name) for name in ASSUMPTION_PANELS]
+    return draw_panels(report, [*panels, _plot_kurtosis] if "kurtosis" in report else panels)
+
+
+def _plot_theories(report: xr.Dataset, axes: Axes, name: str) -> Axes:
+    values: dict[str, FloatArray] = {end: report[name + end].values for end in THEORIES if name + end in report}
+    place = _most_apart(list(values.values()))
+    index = "".join(str(k + 1) for k in place)
+    for number, (end, curve) in enumerate(values.items()):
+        axes.plot(report["time"], [now[place] for now in curve], label=THEORIES[end], **curve_style(number))
+    axes.set(
+        xlabel=TIME, ylabel=f"{ASSUMPTION_PANELS[name]} ${name}_{{{index}}}$" if index else ASSUMPTION_PANELS[name]
+    )
+    return axes
+
+
+def _most_apart(curves: list[FloatArray]) -> tuple[int, ...]:
+    """Entry in which curves differ most, the first if there is one curve."""
+    apart = np.nan_to_num(np.ptp(np.array(curves), axis=0)).max(axis=0)
+    return tuple(int(i) for i in np.unravel_index(np.argmax(apart), apart.shape)) if apart.ndim else ()
+
+
+def _plot_kurtosis(report: xr.Dataset, axes: Axes) -> Axes:
+    values = report["kurtosis"].values
+    for k in range(values.shape[1]):
+        axes.plot(report["time"], values[:, k], label=rf"$\lambda_{{{k + 1}}}$", **curve_style(k))
+    axes.axhline(3.0, color="0.6", lw=0.8)
+    axes.set(xlabel=TIME, ylabel="kurtosis of the student's fields")
+    return axes
+
+
+def describe(escape: xr.Dataset) -> str:
+    """Result of `predict_escape` as a sentence."""
+    times = ["later than the end" if np.isnan(t) else f"at t = {t:.4g}" for t in escape["escape_time_quantile"].values]
+    if Result.of(escape).problem.student.initial != "random":
+        return f"students are told apart {times[0]}"
+    shares = (f"{100 * share:g} % {when}" for share, when in zip(escape["quantile"].values, times, strict=True))
+    return f"random start, N = {Result.of(escape).label('dimension'):,.0f}: of starts escape {', '.join(shares)}"
+
+
+def key_numbers(escape: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Quantiles of the escape time, and the growth rate at the end."""
+    for share, t in zip(escape["quantile"].values, escape["escape_time_quantile"].values, strict=True):
+        yield f"time by which {100 * share:g} % of starts escape", plain(float(t))
+    yield "growth rate at the end", plain(float(escape["antisymmetric_rate"][-1]))
+
+
+def plot_escape(escape: xr.Dataset) -> Figure:
+    """Generalisation error on the plateau, and the deviation between students with the times of escape."""
+    return draw_panels(escape, [_plot_error, _plot_deviation])
+
+
+def _plot_error(escape: xr.Dataset, axes: Axes) -> Axes:
+    axes.plot(escape["time"], escape["generalisation_error"], **curve_style(0))
+    axes.set(xlabel=TIME, ylabel=r"generalisation error $\epsilon_g$ of students alike")
+    return axes
+
+
+def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
+    axes.semilogy(escape["time"], escape["antisymmetric_part"], **curve_style(0))
+    random = Result.of(escape).problem.student.initial == "random"  # else all quantiles are one time
+    shown = escape if random else escape.isel(quantile=[0])
+    for share, t in zip(shown["quantile"].values, shown["escape_time_quantile"].values, strict=True):
+        if np.isfinite(t):
+            words = f"{100 * share:g} %" if random else "escape"
+            axes.axvline(t, color="0.6", lw=0.8)
+            axes.annotate(words, (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
+    axes.set(xlabel=TIME, ylabel="antisymmetric part of $R$, linearised")
+    return axes

@@ -30,7 +30,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, Tilts, farthest_tilt
 from meanfield.mckean_vlasov.stationary.effort import FULL, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
-from meanfield.mckean_vlasov.stationary.panels import CROWDED, FARTHEST, ODD_MOMENTS, tilted_moments
+from meanfield.mckean_vlasov.stationary.panels import CROWDED, DECAY_DISTANCE, ODD_MOMENTS, tilted_moments
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
@@ -114,12 +114,12 @@ def _is_even(prior: Prior) -> bool:
 
 def _growth(prior: Prior) -> float:
     """Limit of 2 Phi(w)/w^2 far out: times tau it is the G from which on no density can be normalised."""
-    far = np.array([-1.0, -0.5, 0.5, 1.0]) * FARTHEST
+    far = np.array([-1.0, -0.5, 0.5, 1.0]) * DECAY_DISTANCE
     left, left_half, right_half, right = map(float, evaluate(potential_of(prior), far))
     # parts of Phi that grow like |w| cancel, and leave constants and rounding; where Phi overflows, it is all there is
     bends = [end if math.isinf(end) else end - 2.0 * half for end, half in ((left, left_half), (right, right_half))]
-    growth = 4.0 * min(bends) / FARTHEST**2
-    return math.inf if growth > FARTHEST else growth if growth > 1.0 / FARTHEST else 0.0
+    growth = 4.0 * min(bends) / DECAY_DISTANCE**2
+    return math.inf if growth > DECAY_DISTANCE else growth if growth > 1.0 / DECAY_DISTANCE else 0.0
 
 
 def coordinates_of(limit: Limit, rung: int = 0) -> Coordinates:

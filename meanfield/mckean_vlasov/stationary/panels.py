@@ -34,7 +34,7 @@ MOST_PANELS = 600
 CROWDED = -2
 """Status of a density that takes more panels."""
 
-FARTHEST = 2.0**40
+DECAY_DISTANCE = 2.0**40
 """Distance from 0 at which a density that can be normalised has decayed."""
 
 SAMPLES = 5
@@ -94,12 +94,12 @@ def _reach(potential, a, b, s):  # type: ignore[no-untyped-def]
         holds = high > abs(farthest) or _exponent(potential, a, b, s, farthest) < top - _depth(farthest)
         if falls and holds and max(left, right) < top - _depth(high):
             break
-        if not 2.0 * high < FARTHEST:
+        if not 2.0 * high < DECAY_DISTANCE:
             if falls and holds and max(left, right) < top - DEPTH:
                 break  # a tail so heavy that E[w^2] is hardly finite
             return math.nan, math.nan
         low, high = 2.0 * low, 2.0 * high
-    ends = max(_exponent(potential, a, b, s, -FARTHEST), _exponent(potential, a, b, s, FARTHEST))
+    ends = max(_exponent(potential, a, b, s, -DECAY_DISTANCE), _exponent(potential, a, b, s, DECAY_DISTANCE))
     if not ends < top - DEPTH:  # an l1 prior against G > 0: E falls at first
         return math.nan, math.nan
     best, highest = _climbed(potential, a, b, s, best, (high - low) / 64)

@@ -14,7 +14,7 @@ from meanfield.numerics.compiled.without_reference_counts import without_referen
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-TOGETHER = 6
+VECTORS_PER_TILE = 6
 """Number of vectors in a tile: 6 sums of `WIDE` lanes are in flight, enough to hide the latency of additions, and few
 enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
 
@@ -41,8 +41,8 @@ def unpack(panels: FloatArray, columns: int) -> FloatArray:
 
 
 def tiles_for(vectors: int, rows: int) -> FloatArray:
-    """Tiles of `TOGETHER` vectors, filled with zeros, shape (tiles, rows, TOGETHER)."""
-    return np.zeros((-(-vectors // TOGETHER), rows, TOGETHER))
+    """Tiles of `VECTORS_PER_TILE` vectors, filled with zeros, shape (tiles, rows, VECTORS_PER_TILE)."""
+    return np.zeros((-(-vectors // VECTORS_PER_TILE), rows, VECTORS_PER_TILE))
 
 
 def relative_error(rows: int) -> float:
@@ -62,15 +62,15 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     ----------
     panels : ndarray, shape (panels, rows, WIDE)
         From `pack`; all arrays are of float64, or all of float32.
-    tiles : ndarray, shape (tiles, rows, TOGETHER)
-        Vector i is `tiles[i // TOGETHER, :, i % TOGETHER]`.
+    tiles : ndarray, shape (tiles, rows, VECTORS_PER_TILE)
+        Vector i is `tiles[i // VECTORS_PER_TILE, :, i % VECTORS_PER_TILE]`.
     vectors : int
         Number of vectors; products with what else is in the last tile are written, too.
     out : ndarray, shape (at least vectors, rounded up to whole tiles, WIDE panels)
     """
     rows = panels.shape[1]
     for p in range(panels.shape[0]):  # one panel stays in the caches while all vectors go by
-        for t in range((vectors + TOGETHER - 1) // TOGETHER):
+        for t in range((vectors + VECTORS_PER_TILE - 1) // VECTORS_PER_TILE):
             for first in range(0, rows, AT_ONCE):
                 _multiply_tile(panels, p, tiles[t], t, first, min(first + AT_ONCE, rows), out)
 
@@ -89,5 +89,5 @@ def _multiply_tile(panels, p, tile, t, first, end, out):  # type: ignore[no-unty
         e = e + columns * tile[r, 4]
         f = f + columns * tile[r, 5]
     for i, sums in enumerate((a, b, c, d, e, f)):
-        place = np.uint64((t * TOGETHER + i) * out.shape[1] + p * WIDE)
+        place = np.uint64((t * VECTORS_PER_TILE + i) * out.shape[1] + p * WIDE)
         store(out, place, load(out, place, WIDE) + sums if first > 0 else sums)

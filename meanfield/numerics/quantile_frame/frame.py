@@ -34,7 +34,7 @@ from meanfield.typing import FloatArray
 LANES = 8
 """Number of nodes side by side in a block."""
 
-FARTHEST = 1300.0
+LARGEST_XI_SQUARED = 1300.0
 """Value of xi^2 at which the normal density is cut, at 1e-283."""
 
 DAMPING = 0.5
@@ -162,7 +162,7 @@ def place(X, mesh, frame):  # type: ignore[no-untyped-def]
         square = xi * xi
         store(frame.xi, at, xi)
         store(frame.slope, at, slope)
-        cut = where_less(square, FARTHEST, square, FARTHEST)
+        cut = where_less(square, LARGEST_XI_SQUARED, square, LARGEST_XI_SQUARED)
         store(frame.weight, at, exp_between(-0.5 * cut) * load(mesh.spacing, at, LANES) * (1.0 / ROOT_TWO_PI))
 
 

@@ -6,8 +6,8 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.escape import solver as solver_of_growth
-from meanfield.families.hidden_manifold.escape.display import describe
 from meanfield.families.hidden_manifold.escape.solver import amplification, escape_times, linearised
+from meanfield.families.hidden_manifold.figures import describe
 from meanfield.families.hidden_manifold.fixed_points import fixed_points_along, symmetrised
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.system import (

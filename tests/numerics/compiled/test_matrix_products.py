@@ -3,14 +3,21 @@
 import numpy as np
 import pytest
 
-from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, pack, relative_error, tiles_for, unpack
+from meanfield.numerics.compiled.matrix_products import (
+    VECTORS_PER_TILE,
+    multiply,
+    pack,
+    relative_error,
+    tiles_for,
+    unpack,
+)
 
 
 def products(matrix, vectors, precision=np.float64):
     panels, tiles = pack(matrix).astype(precision), tiles_for(len(vectors), len(matrix)).astype(precision)
     for i, vector in enumerate(vectors):
-        tiles[i // TOGETHER, :, i % TOGETHER] = vector
-    out = np.empty((len(tiles) * TOGETHER, panels.shape[0] * panels.shape[2]), precision)
+        tiles[i // VECTORS_PER_TILE, :, i % VECTORS_PER_TILE] = vector
+    out = np.empty((len(tiles) * VECTORS_PER_TILE, panels.shape[0] * panels.shape[2]), precision)
     multiply(panels, tiles, len(vectors), out)
     return out[: len(vectors), : matrix.shape[1]]
 

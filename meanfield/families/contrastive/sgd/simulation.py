@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.identity import identity_of
+from meanfield.ensembles.arrays import Record, identity_of
 from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation

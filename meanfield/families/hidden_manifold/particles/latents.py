@@ -9,7 +9,7 @@ import numpy as np
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.array_operations import dot
-from meanfield.numerics.compiled.matrix_products import TOGETHER
+from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -65,7 +65,7 @@ def draw_latents(mixture, teacher, key, replica, first, samples, tiles, fields):
     key, replica
         Address of the streams.
     first, samples : int
-    tiles : ndarray, shape (tiles, D, TOGETHER)
+    tiles : ndarray, shape (tiles, D, VECTORS_PER_TILE)
         Receives C, as factors of a product.
     fields : ndarray, shape (samples, teachers)
         Receives nu = Wt.C/sqrt(D).
@@ -87,7 +87,7 @@ def draw_latents(mixture, teacher, key, replica, first, samples, tiles, fields):
             mean, number, scale = mixture.mean[q], mixture.number[q], mixture.scale[q]
             for r in range(D):
                 C[r] = mean[r] + number + scale * C[r]
-        tile, place = tiles[i // TOGETHER], i % TOGETHER
+        tile, place = tiles[i // VECTORS_PER_TILE], i % VECTORS_PER_TILE
         for r in range(D):
             tile[r, place] = C[r]
         for m in range(teacher.shape[0]):

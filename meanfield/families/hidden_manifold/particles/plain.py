@@ -21,7 +21,7 @@ from meanfield.families.hidden_manifold.particles.networks import take_step
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Nonlinearity
 from meanfield.numerics.compiled.array_operations import add, dot
-from meanfield.numerics.compiled.matrix_products import TOGETHER, multiply, pack, relative_error, tiles_for
+from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE, multiply, pack, relative_error, tiles_for
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.vectors import WIDE
@@ -29,7 +29,7 @@ from meanfield.numerics.compiled.without_reference_counts import without_referen
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-SAMPLES = 8 * TOGETHER
+SAMPLES = 8 * VECTORS_PER_TILE
 """Number of samples whose inputs are computed at once: F is read for all of them, and they fit into the caches."""
 
 
@@ -166,15 +166,15 @@ def single_precision_for(
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def multiply_in_single(single, panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
     """Write products to `out`; other arguments as those of `multiply`."""
-    for t in range((vectors + TOGETHER - 1) // TOGETHER):
+    for t in range((vectors + VECTORS_PER_TILE - 1) // VECTORS_PER_TILE):
         for r in range(tiles.shape[1]):
-            for k in range(TOGETHER):
+            for k in range(VECTORS_PER_TILE):
                 single.tiles[t, r, k] = tiles[t, r, k]
     call(multiply, single.panels, single.tiles, vectors, single.products)
-    squares = np.empty(TOGETHER)
+    squares = np.empty(VECTORS_PER_TILE)
     for i in range(vectors):
-        tile = tiles[i // TOGETHER]
-        place = i % TOGETHER
+        tile = tiles[i // VECTORS_PER_TILE]
+        place = i % VECTORS_PER_TILE
         products = single.products[i]
         for j in range(out.shape[1]):
             out[i, j] = products[j]
@@ -187,10 +187,10 @@ def multiply_in_single(single, panels, tiles, vectors, out):  # type: ignore[no-
 @without_reference_counts()
 def _square_lengths(tile, squares):  # type: ignore[no-untyped-def]
     """Write the squares of the lengths of all vectors of a tile."""
-    for k in range(TOGETHER):
+    for k in range(VECTORS_PER_TILE):
         squares[k] = 0.0
     for r in range(tile.shape[0]):
-        for k in range(TOGETHER):
+        for k in range(VECTORS_PER_TILE):
             squares[k] += tile[r, k] * tile[r, k]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.identity import identity_of
+from meanfield.ensembles.arrays import Record, identity_of
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError

@@ -16,7 +16,7 @@ from meanfield.families.contrastive.channels.states.field import SmoothField, st
 from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
-from meanfield.families.contrastive.dynamics.description import describe
+from meanfield.families.contrastive.dynamics.analysis import describe
 from meanfield.families.contrastive.reductions import growth, similarity, states
 from meanfield.numerics.continuation import follow
 from meanfield.numerics.ode import Tolerance, solve_ode

@@ -8,7 +8,7 @@ from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_un
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.steppers import Plain
-from meanfield.numerics.compiled.matrix_products import TOGETHER, tiles_for, unpack
+from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE, tiles_for, unpack
 from tests.families.hidden_manifold.particles.problems import (
     BOTH_LAYERS,
     MEANS,
@@ -152,7 +152,7 @@ def test_numbers_do_not_depend_on_how_steps_are_cut(lines):
         cut.advance(first, last - first)
     assert np.array_equal(once._W, cut._W)
     assert np.array_equal(once._v, cut._v)
-    assert SAMPLES % TOGETHER == 0
+    assert SAMPLES % VECTORS_PER_TILE == 0
 
 
 def test_a_blow_up_is_noticed_at_its_step():
