@@ -13,10 +13,13 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.explanation import predictions
+from meanfield.families.contrastive.explanation import density_cost, predictions
 from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
 from meanfield.families.latent_tree.ring_tables import tables_of
+from meanfield.mckean_vlasov import closure_tiles
+from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PILOT_TILES
+from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.problems.file import parse_problem
 from tests import ROOT
 
@@ -184,3 +187,26 @@ def test_critical_points_are_searched_once_on_few_arcs(monkeypatch):
     seconds = {p.method: p.seconds for p in meanfield.explain(cold).predictions}
     assert [round(2.0 * math.pi / scale_of_angles(problem)) for problem in tried] == [100]
     assert seconds["optimal filters"] > seconds["critical points"] > 3.0  # START, and some seconds more
+
+
+def test_pilots_whose_closures_take_long_are_extrapolated(monkeypatch):
+    """Next to |q| = 1 tiles are small, and fifty of them took ten seconds."""
+    changes = {"model.batch_size": 1_000_000, "time.outputs": 2}
+    problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "digits.toml"), changes)
+    made, tiled = [], closure_tiles.tiled
+    monkeypatch.setattr(closure_tiles, "tiled", lambda *given: (made.append(tiled(*given)), made[-1])[1])
+    words = " ".join(str(meanfield.explain(problem)).split())
+    tiles = [int(each.tiles.counts[0]) for each in made if isinstance(each, closure_tiles.TiledClosure)]
+    assert PILOT_TILES <= sum(tiles) < PILOT_TILES + 10  # those of the steps in which the last one was made
+    assert "the time of the density is extrapolated from t = " in words
+
+
+@pytest.mark.parametrize(("key", "value"), [("model.batch_size", 1_000_000), ("prior.strength", 1e6)])
+def test_long_pilots_are_hardly_repeated_on_few_nodes(key, value, monkeypatch):
+    """The share of the pilot was used up twice, once on all nodes and once on few of them."""
+    problem = meanfield.with_value(meanfield.load_problem(PROBLEMS / "sparse_prior.toml"), key, value)
+    levels, start = [], Level.__init__
+    monkeypatch.setattr(Level, "__init__", lambda self, *given: (levels.append(self), start(self, *given))[1])
+    meanfield.explain(problem)
+    # The share on all nodes, a look at it that came too late, and half of the share on few of them.
+    assert 0.0 < sum(level.work for level in levels) < (1.6 * density_cost.PILOT_SHARE) * MOST_WORK

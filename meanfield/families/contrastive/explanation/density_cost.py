@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,11 +25,21 @@ FEW_NODES = {1: 16, 2: 4, 3: 3}
 PILOT_SHARE = 0.03
 """Share of the budget of a solution that the pilot may take, about a second."""
 
+TRIAL_SHARE = 1 / 3
+"""Share of that for the trial run on few nodes, after which it stands for the level: so many steps hardly depend on
+the error that they may make."""
+
 FINER_POINTS = 8.0
 """Number of points that all levels hold, over that of the first."""
 
 SECONDS_OF_MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 """Seconds at each output time for the density of w alone, by number of features."""
+
+SEARCH_WORK = 10.5
+"""Work of a whole search at a tolerance of 1e-6, in units of that of its coarsest level; it grows slowly with the
+accuracy."""
+
+EXTRAPOLATED = "the time of the density is extrapolated from t = {:.3g} of {:g}: its closure takes long on the way"
 
 OUT_OF_REACH = "density.tolerance = {:g} seems out of reach: the levels that it needs take too long; raise it"
 
@@ -70,23 +79,30 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     kept = np.linspace(0, outputs - 1, min(outputs, 101)).astype(int)
     pilot = replace(limit, times=limit.times[kept])
     search = Search(pilot, settings, tolerance, lambda level, _: begun.append(level), budget)
-    first, work, held, warning = None, MOST_WORK, 0, ""
+    first, work, held, warning, extrapolated = None, MOST_WORK, 0, "", ""
+    unfinished: ExpensiveError | None = None
     try:
-        with suppress(ExpensiveError):
+        try:
             if len(search.shown.u_weight) <= 500:  # more nodes take too much memory for a pilot
                 first, _ = search.begin()
                 # The finer levels take six times the work of the first.
                 work, held = budget.spent + 6.0 * first.work, FINER_POINTS * first.X[0].size
-        if first is None:
+        except ExpensiveError as error:
+            unfinished = error
+        if unfinished and budget.tiled_out:
+            first = unfinished.level
+            work, held = _extrapolated(unfinished, pilot, tolerance), FINER_POINTS * first.X[0].size
+            extrapolated = EXTRAPOLATED.format(unfinished.time, pilot.times[-1])
+        elif first is None:
+            if unfinished and _is_hopeless(unfinished, pilot):
+                raise unfinished
             solved = [level for level in begun if np.isfinite(level.moments).all()]
             first = solved[0] if solved else _on_few_nodes(pilot, settings, tolerance)
             growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
-            # The whole search takes 10.5 times the work of its coarsest level at a tolerance of 1e-6, and grows slowly
-            # with the accuracy.
-            whole = 10.5 * (1e-6 / tolerance) ** 0.1 * growth * first.work
+            whole = SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * growth * first.work
             # The search for nodes usually is 0.4 of the whole work.
             work, held = max(whole, budget.spent / 0.4), FINER_POINTS * growth * first.X[0].size
-        warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else ""
+        warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else extrapolated
     except ExpensiveError:
         warning = OUT_OF_REACH.format(tolerance)
     except BlowUpError as error:
@@ -104,12 +120,28 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
     return DensityCost(7e-8 * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
 
 
+def _extrapolated(error: ExpensiveError, limit: Limit, tolerance: float) -> float:
+    """Work of a search of which a level was left on the way, as if its steps went on as they were."""
+    share = min(1.0, error.time / float(limit.times[-1]))
+    return float(SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * error.level.work / max(share, 1e-3))
+
+
+def _is_hopeless(error: ExpensiveError, limit: Limit) -> bool:
+    """Whether few nodes would not reach the end, either, because the share of all of them is used up so early."""
+    most = FEW_NODES[len(limit.coordinates)] ** len(limit.coordinates)
+    gain = max(1.0, error.level.nodes / most)
+    # To reach it all the same, steps would have to become a thousand times as long as those until then.
+    return bool(gain * error.time < 1e-3 * limit.times[-1])
+
+
 def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
     """The coarsest level on few nodes, whose steps hardly depend on their number."""
     most = FEW_NODES[len(limit.coordinates)]
     few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
     budget = PilotBudget(PILOT_SHARE)
-    frames, _ = prepare(limit, few, budget)
+    frames, trial = prepare(limit, few, budget)
+    if trial.frames is frames and budget.spent > TRIAL_SHARE * PILOT_SHARE * MOST_WORK:
+        return trial
     pilot = Level(limit, frames, frames.first_points(limit), STEP_SHARE * tolerance, budget)
     run(pilot, "density, pilot")
     return pilot

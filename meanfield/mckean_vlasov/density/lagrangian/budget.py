@@ -16,6 +16,10 @@ CALL_WORK = 1e4
 """Points times steps that take as long as a closure in Python, some milliseconds."""
 
 
+PILOT_TILES = 20
+"""Tiles of a closure that a pilot may make; one takes a hundred closures, up to a tenth of a second."""
+
+
 class Budget:
     """Points times steps that a solution may still take, refused steps included; graded points count `GRADED_WORK`.
 
@@ -30,7 +34,11 @@ class Budget:
         Negative once it is overdrawn.
     reserved : float
         Part of it that is kept for what comes last.
+    steps_between_tiles : int or None
+        Largest number of steps after which tiles that were made for them are counted; None if none are.
     """
+
+    steps_between_tiles: int | None = None
 
     def __init__(self, work: float | None = None) -> None:
         self.left = MOST_WORK if work is None else work
@@ -40,8 +48,11 @@ class Budget:
         """Keep this much, in place of what has been kept."""
         self.reserved = work
 
-    def spend(self, work: float) -> bool:
-        """Take off work that was done, and return whether anything is left besides what is kept."""
+    def spend(self, work: float, tiles: int = 0) -> bool:
+        """Take off work that was done, and return whether anything is left besides what is kept.
+
+        Tiles of the closure that were made for it are free: a whole solution uses them many times.
+        """
         self.left -= work
         return self.allows(0.0)
 
@@ -59,15 +70,24 @@ class PilotBudget(Budget):
         Share of the work that is done.
     """
 
+    steps_between_tiles = 4
+
     def __init__(self, share: float) -> None:
         super().__init__()
         self._most = share * MOST_WORK
+        self._tiles = 0
 
     @property
     def spent(self) -> float:
         """Work that was done."""
         return MOST_WORK - self.left
 
-    def spend(self, work: float) -> bool:
-        """Take off work that was done, and return whether the share has not been used up."""
-        return super().spend(work) and self.spent < self._most
+    @property
+    def tiled_out(self) -> bool:
+        """Whether as many tiles were made as a pilot may make."""
+        return self._tiles >= PILOT_TILES
+
+    def spend(self, work: float, tiles: int = 0) -> bool:
+        """Take off work that was done, and return whether neither the share nor the tiles have been used up."""
+        self._tiles += tiles
+        return super().spend(work) and self.spent < self._most and not self.tiled_out

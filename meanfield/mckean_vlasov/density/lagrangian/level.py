@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closure_tiles import tiled_closure_of
+from meanfield.mckean_vlasov.closure_tiles import TiledClosure, tiled_closure_of
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.marching import (
@@ -36,7 +36,15 @@ class StuckError(BlowUpError):
 
 
 class ExpensiveError(BlowUpError):
-    """Error of a level that takes more work than its budget has left."""
+    """Error of a level that takes more work than its budget has left.
+
+    Attributes
+    ----------
+    level : Level
+        What was reached of it.
+    """
+
+    level: Level
 
 
 class Level:
@@ -203,21 +211,27 @@ class Level:
 
     def _advance(self, time: float) -> None:
         steps = max(1, int(WORK_PER_CALL / self._size))
+        closure = self._march[0]
+        tiled = isinstance(closure, TiledClosure)
+        if tiled and self._budget.steps_between_tiles:
+            steps = min(steps, self._budget.steps_between_tiles)
         while self._clock[1] < time:
-            before = self.work
+            before, known = self.work, closure.tiles.counts[0] if tiled else 0
             end = advance(time, steps, *self._march)
             self._callback.reraise()
-            if not self._budget.spend(self.work - before):
+            if not self._budget.spend(self.work - before, int(closure.tiles.counts[0] - known) if tiled else 0):
                 raise self._expensive()
             if end in (STUCK, STOPPED):
                 raise self._stuck()
 
     def _expensive(self) -> ExpensiveError:
-        return ExpensiveError(
+        error = ExpensiveError(
             float(self._clock[1]),
             f"the density took more than half a minute of work, by {self.attempts} steps of {self.points} points last",
             f"raise density.tolerance, lower time.stop, or {self._limit.remedy_if_too_fast}",
         )
+        error.level = self
+        return error
 
     def _stuck(self) -> StuckError:
         return StuckError(
