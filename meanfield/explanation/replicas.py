@@ -35,19 +35,42 @@ def cost_of_replicas(
     InputError
         If they would take longer than `particles.longest_days`, or more memory than is free.
     """
+
+    def seconds() -> float:
+        calls, stepper = count(), make(simulation.blocks[0])
+        per_step = step * seconds_of(lambda: stepper.advance(next(calls), 1))
+        per_output = output * seconds_of(lambda: stepper.rows)
+        rounds = math.ceil(len(simulation.blocks) / available_cores())
+        return rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
+
+    return prediction_of_replicas(simulation, seconds, ", ".join(simulation.rows))
+
+
+def prediction_of_replicas(simulation: Simulation, seconds: Callable[[], float], names: str) -> Prediction:
+    """Cost of all replicas whose time is known, or found by a trial that memory is checked before.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    seconds : callable
+        Predicted time of all replicas.
+    names : str
+        What the file holds of each replica.
+
+    Raises
+    ------
+    InputError
+        If they would take longer than `particles.longest_days`, or more memory than is free.
+    """
     check_memory(simulation, available_cores(), in_memory=False)
-    calls, stepper = count(), make(simulation.blocks[0])
-    per_step = step * seconds_of(lambda: stepper.advance(next(calls), 1))
-    per_output = output * seconds_of(lambda: stepper.rows)
-    rounds = math.ceil(len(simulation.blocks) / available_cores())
-    seconds = rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
-    check_days(simulation, seconds)
-    contents, size = contents_of(simulation, ", ".join(simulation.rows))
+    time = seconds()
+    _check_days(simulation, time)
     memory = predicted_memory(simulation, available_cores(), in_memory=False)
-    return Prediction("particles", "", seconds, memory, size + HEADER, contents)
+    contents, size = _contents_of(simulation, names)
+    return Prediction("particles", "", time, memory, size + HEADER, contents)
 
 
-def check_days(simulation: Simulation, seconds: float) -> None:
+def _check_days(simulation: Simulation, seconds: float) -> None:
     """Refuse replicas that would take longer than `particles.longest_days`.
 
     Raises
@@ -64,7 +87,7 @@ def check_days(simulation: Simulation, seconds: float) -> None:
         )
 
 
-def contents_of(simulation: Simulation, names: str) -> tuple[str, int]:
+def _contents_of(simulation: Simulation, names: str) -> tuple[str, int]:
     """What a file holds in words, and the number of bytes of its numbers."""
     settings, statistics = simulation.particles, simulation.particles.record == "statistics"
     widths = {name: math.prod(shape) for name, shape in simulation.rows.items()}

@@ -37,6 +37,21 @@ def cell_variables(dim: str, words: str, where: str = "middle of a cell") -> dic
 SPHERE_CELLS = cell_variables("polar", "polar angle in radians") | cell_variables("azimuth", "azimuth in radians")
 """Cells of `meanfield.numerics.sphere_cells.SphereCells`, on which densities of directions are averaged."""
 
+BRANCHES = {
+    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
+    "branch": Variable(
+        ("time",),
+        "number of the branch that a point belongs to; points are in its order",
+        range=POSITIVE,
+        gaps="never",
+        coordinate=True,
+    ),
+    "turning": Variable(
+        ("time",), "1 where the parameter has an extremum along the branch", range=(0.0, 1.0), gaps="never"
+    ),
+}
+"""Branches of solutions, `meanfield.numerics.continuation`, as a key of the problem varies."""
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
+from meanfield.mckean_vlasov.declarations import BRANCHES, POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
 
@@ -67,20 +67,6 @@ CRITICAL_POINTS = {
         ("time",), "nu = 2 kappa L^2 (1 + mu c) + (2 L/gap) sqrt(mu (1 + mu c)) of that theorem", range=POSITIVE
     ),
     "omega": Variable(("time",), "omega = mu + nu: below 1 around it, power iteration converges", range=POSITIVE),
-}
-
-BRANCHES = {
-    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
-    "branch": Variable(
-        ("time",),
-        "number of the branch that a point belongs to; points are in its order",
-        range=POSITIVE,
-        gaps="never",
-        coordinate=True,
-    ),
-    "turning": Variable(
-        ("time",), "1 where the parameter has an extremum along the branch", range=YES_OR_NO, gaps="never"
-    ),
 }
 
 MOMENT = (-1.01, 1.01)

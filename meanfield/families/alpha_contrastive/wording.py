@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.errors import InputError
+from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
@@ -18,9 +19,6 @@ from meanfield.families.alpha_contrastive.population.solver import check_populat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.ingredients.user_functions import is_address
 from meanfield.problems.problem_keys import with_values
-
-Statement = tuple[str, str]
-"""Label of a sentence, and the sentence."""
 
 IN_SUMS = ("infonce", "soft_triplet")
 """Importances with an epsilon beside, or in front of, a sum over the batch."""

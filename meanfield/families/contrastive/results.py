@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from meanfield.families.contrastive.variables.channels import CHANNEL_STATES, CHANNELS
 from meanfield.families.contrastive.variables.states import (
-    BRANCHES,
     ESCAPES,
     FIXED_POINTS,
     KEPT_BY_SWEEPS,
@@ -15,6 +14,7 @@ from meanfield.families.contrastive.variables.states import (
     RANDOM_STARTS,
     STATES,
 )
+from meanfield.mckean_vlasov.declarations import BRANCHES
 from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.family import Kind

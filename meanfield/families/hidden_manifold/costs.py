@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import time
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
 
-from meanfield.ensembles.memory import check_memory, predicted_memory
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import HEADER, Prediction, prediction_of
+from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
-from meanfield.explanation.replicas import check_days, contents_of
+from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.families.hidden_manifold.density.solver import CELLS
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import (
@@ -117,13 +117,9 @@ def cost(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation, workers = simulation_of(problem), available_cores()
-    check_memory(simulation, workers, in_memory=False)
-    seconds = _seconds(problem, simulation.label)
-    check_days(simulation, seconds)
-    memory = predicted_memory(simulation, workers, in_memory=False)
-    contents, size = contents_of(simulation, "Q, R, v, ...")
-    return Prediction("particles", "", seconds, memory, size + HEADER, f"{contents} ('{simulation.label}')")
+    simulation = simulation_of(problem)
+    found = prediction_of_replicas(simulation, lambda: _seconds(problem, simulation.label), "Q, R, v, ...")
+    return replace(found, contents=f"{found.contents} ('{simulation.label}')")
 
 
 def _seconds(problem: Problem, method: str) -> float:

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.inputs import CENTRED, Component, Inputs
 from meanfield.families.hidden_manifold.problem import Network, Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 from meanfield.families.hidden_manifold.spectra import Atoms, SpectrumFile
 from meanfield.ingredients.user_functions import is_address
-
-Statement = tuple[str, str]
-"""Label of a sentence, and the sentence."""
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:

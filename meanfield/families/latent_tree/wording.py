@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem
 from meanfield.families.latent_tree.ring import RingObjects
 from meanfield.families.latent_tree.settings import SphereStart, Start, UniformStart
-
-Statement = tuple[str, str]
-"""Label of a sentence, and the sentence."""
 
 LOSSES = {
     "simple": "r+ - r-, with r = |y - y'|^2/2",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from itertools import count
 
-from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted_memory
+from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.ensembles.simulation import blocks_of
-from meanfield.explanation.prediction import Prediction, shared
+from meanfield.explanation.prediction import HEADER, Prediction, shared
 from meanfield.explanation.rates import seconds_of
-from meanfield.explanation.replicas import check_days, contents_of
+from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
@@ -42,9 +43,6 @@ SHOWN_CELL = 3e-7
 
 PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
 """Bytes that are left of a number of a density when it is compressed."""
-
-HEADER = 16_000
-"""Number of bytes of a file that holds little else than attributes."""
 
 
 LARGEST_TRIAL = 1 << 18
@@ -106,15 +104,13 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation, workers = simulation_of(problem), available_cores()
-    check_memory(simulation, workers, in_memory=False)
-    snapshots = problem.particles.replicas * simulation.snapshot_bytes
+    simulation = simulation_of(problem)
     # Each byte of weights takes 2.5e-8 seconds to be compressed and written.
-    seconds = particle_seconds(problem, simulation.label) + 2.5e-8 * snapshots
-    check_days(simulation, seconds)
-    memory = predicted_memory(simulation, workers, in_memory=False)
-    contents, size = contents_of(simulation, ", ".join(simulation.rows))
-    return Prediction("particles", "", seconds, memory, size + HEADER, f"{contents} ('{simulation.label}')")
+    written = 2.5e-8 * problem.particles.replicas * simulation.snapshot_bytes
+    found = prediction_of_replicas(
+        simulation, lambda: particle_seconds(problem, simulation.label) + written, ", ".join(simulation.rows)
+    )
+    return replace(found, contents=f"{found.contents} ('{simulation.label}')")
 
 
 def particle_seconds(problem: Problem, method: str) -> float:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from meanfield.explanation.explanation import Statement
 from meanfield.families.contrastive.problem import Feature, Model, Problem
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
@@ -19,8 +20,6 @@ SAMPLES = (Empirical, JointEmpirical)
 UNCORRELATED = 1e-6
 """Largest correlation of samples that is rounding."""
 
-Statement = tuple[str, str]
-"""Label of a sentence, and the sentence."""
 
 CENTERINGS = {
     "none": "outputs not centred",

@@ -91,20 +91,6 @@ STATES = {
     "potential": Variable(("time",), "Lyapunov function V(q) = -int_0^q dq/dt, where there is one"),
 }
 
-BRANCHES = {
-    "parameter": Variable(("time",), "value of the key that is varied", gaps="never", coordinate=True),
-    "branch": Variable(
-        ("time",),
-        "number of the branch that a point belongs to; points are in its order",
-        range=POSITIVE,
-        gaps="never",
-        coordinate=True,
-    ),
-    "turning": Variable(
-        ("time",), "1 where the parameter has an extremum along the branch", range=(0.0, 1.0), gaps="never"
-    ),
-}
-
 FIXED_POINTS = {
     "kind": Variable(
         ("time",),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from meanfield.errors import InputError
+from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.wording import Statement, loss_in_words
+from meanfield.families.latent_tree.wording import loss_in_words
 from meanfield.ingredients.images.augmentation import Augmentation
 
 UNBOUNDED = ("simple", "exact", "beta")

@@ -122,11 +122,10 @@ def test_mean_outputs(hidden, activation):
         # RESOLVED; rounding of odd averages; of several features also of places, beside deviations of 1e-7 at |q| = 1
         tolerance = {"rtol": 1e-11, "atol": 3e-15 if abs(radius) <= 0.99 else 1e-8}
         np.testing.assert_allclose(mean_outputs(means, q), [first, second], **tolerance)
-        np.testing.assert_allclose(closure.means(q[None])[:, 0], [first, second], **tolerance)
-        if len(hidden) == 1:  # in NumPy, and from the table or in closed form
-            np.testing.assert_allclose(
-                closure.means(q[None])[:, 0], mean_outputs(means, q), rtol=1e-11, atol=3e-15
-            )  # as above
+        found = closure.means(q[None])[:, 0]
+        np.testing.assert_allclose(found, [first, second], **tolerance)
+        if len(hidden) == 1:  # in NumPy, and from the table or in closed form: RESOLVED; rounding of odd averages
+            np.testing.assert_allclose(found, mean_outputs(means, q), rtol=1e-11, atol=3e-15)  # these two
 
 
 def test_mean_outputs_that_no_table_resolves_are_averaged_at_every_step(monkeypatch):
