@@ -205,7 +205,7 @@ def test_sizes_have_two_digits():
 def test_particles_are_predicted_on_the_cores_that_are_granted(quick, monkeypatch):
     threads = []
     monkeypatch.setattr(
-        "meanfield.families.contrastive.explanation.predictions.check_memory",
+        "meanfield.explanation.replicas.check_memory",
         lambda simulation, workers, in_memory: threads.append(workers),
     )
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
