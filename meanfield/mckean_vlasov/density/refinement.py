@@ -254,7 +254,9 @@ class _Search:
         of_masses = first_order_rest(factors, np.array([level.masses for level in last]), less, distance)
         # Without the factor 2 true errors of twelve problems are up to 1.5 times as large as estimated, and once 3.6.
         of_moments, of_masses = 2.0 * (safety * moments + of_moments), 2.0 * (safety * masses + of_masses)
-        self._errors = Errors(of_moments + self._node_error, of_masses)
+        # At single times changes are small by chance: the largest of all times counts, as it does for moving points.
+        largest = np.broadcast_to((of_moments + self._node_error).max(axis=0), of_moments.shape)
+        self._errors = Errors(largest, of_masses)
 
     def _resolved(self) -> bool:
         """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.
