@@ -6,7 +6,7 @@ from meanfield.families.contrastive.channels.thresholds import learning_threshol
 from meanfield.families.contrastive.channels.thresholds import mixing_threshold as mixing_threshold
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates as uninformed_rates
 from meanfield.families.contrastive.density import solve_joint_density as solve_joint_density
-from meanfield.families.contrastive.dynamics.analysis import analyse_dynamics as analyse_dynamics
+from meanfield.families.contrastive.dynamics import analyse_dynamics as analyse_dynamics
 from meanfield.families.contrastive.fixed_points import continue_fixed_points as continue_fixed_points
 from meanfield.families.contrastive.fixed_points import phase_portrait as phase_portrait
 from meanfield.families.contrastive.fixed_points import stationary_similarity as stationary_similarity

@@ -11,8 +11,8 @@ from meanfield.comparison.judgement import EXACT_START_SCATTER, FEWEST_RUNS, MOS
 from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
+from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
 

@@ -11,8 +11,8 @@ import xarray as xr
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
 from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.problems.known_families import family_of
-from meanfield.results.numbers import index_text, plain
 from meanfield.results.result import Result
+from meanfield.results.text import index_text, plain
 
 DISTANCES = {
     "W1": "W1 distance of w",

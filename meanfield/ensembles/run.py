@@ -8,8 +8,7 @@ from meanfield.arguments import as_whole
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.collectors import make_collector
 from meanfield.ensembles.ensemble import Ensemble, MakeStepper
-from meanfield.ensembles.memory import check_memory
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import Simulation, check_memory
 from meanfield.errors import InputError
 from meanfield.process.cores import available_cores, one_thread
 from meanfield.results.solved import Solved

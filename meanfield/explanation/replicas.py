@@ -8,8 +8,7 @@ from itertools import count
 from typing import Any
 
 from meanfield.ensembles.ensemble import DAY
-from meanfield.ensembles.memory import BYTES_PER_NUMBER, check_memory, predicted_memory
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation, check_memory, predicted_memory
 from meanfield.ensembles.statistics import LEVELS
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import HEADER, Prediction

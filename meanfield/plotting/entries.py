@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from meanfield.results.numbers import index_text
+from meanfield.results.text import index_text
 
 MOST_ENTRIES = 12
 """Largest number of entries that are drawn in a panel."""

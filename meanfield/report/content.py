@@ -15,9 +15,9 @@ from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import feature_names
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
 from meanfield.results.schema import WARNING
+from meanfield.results.text import plain
 
 MOST_ROWS = 60
 """Largest number of rows of a table; a result may have more states."""

@@ -11,8 +11,8 @@ import xarray as xr
 
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.plotting.entries import MOST_ENTRIES, all_entries
-from meanfield.results.numbers import plain, with_error
 from meanfield.results.result import Result
+from meanfield.results.text import plain, with_error
 
 QUANTITIES = (("q", "overlap"), ("M", "overlap of channels"), ("r", "prior work"))
 """Numbers in time that have key numbers, with their names in words."""

@@ -17,9 +17,9 @@ from meanfield.problems.base import Problem, Time
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import Variable
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
+from meanfield.results.text import plain
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""

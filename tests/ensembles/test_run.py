@@ -17,7 +17,7 @@ from scipy import stats
 import meanfield
 from meanfield.ensembles import ensemble
 from meanfield.ensembles.checkpoint import Checkpoint
-from meanfield.ensembles.memory import predicted_memory
+from meanfield.ensembles.simulation import predicted_memory
 from meanfield.ensembles.statistics import LEVELS
 from meanfield.errors import InputError
 from tests.ensembles.ornstein_uhlenbeck import (

@@ -15,8 +15,8 @@ from meanfield.report import report
 from meanfield.report.content import content_of
 from meanfield.report.figures import pictures_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
-from meanfield.results.numbers import with_error
 from meanfield.results.result import Result
+from meanfield.results.text import with_error
 from tests.example_problems import SMALL
 
 UNMADE = "data:image/png;base64,"

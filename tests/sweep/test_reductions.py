@@ -5,7 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.families.contrastive import FAMILY
-from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
+from meanfield.families.contrastive.dynamics import solve_fixed_points
 from meanfield.problems.family import resolve
 from meanfield.problems.file import parse_problem
 from meanfield.sweep.reductions import reduced

@@ -12,7 +12,7 @@ import xarray as xr
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.contrastive.dynamics.analysis import solve_fixed_points
+from meanfield.families.contrastive.dynamics import solve_fixed_points
 from meanfield.problems.problem_keys import with_values
 from meanfield.sweep import describe, parse_sweep, run, run_sweep, workers
 from meanfield.sweep.points import points_of
@@ -23,7 +23,7 @@ from tests.sweep.sweeps import M2, TAU, bits, make_sweep
 SGD = {"particles": ["final"]}
 SGD_AXES = [{"key": "particles.dimension", "values": [64, 128]}, TAU]
 
-FIXED_POINTS = "meanfield.families.contrastive.dynamics.analysis.solve_fixed_points"
+FIXED_POINTS = "meanfield.families.contrastive.dynamics.solve_fixed_points"
 """Dotted name of the function that the family declares for the method."""
 
 

@@ -21,11 +21,11 @@ import meanfield
 from meanfield.comparison import format_comparison
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
-from meanfield.families.contrastive.dynamics.analysis import describe as describe_dynamics
+from meanfield.families.contrastive.dynamics import describe as describe_dynamics
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
-from meanfield.results.description import describe
 from meanfield.results.files import brought_up_to_date
 from meanfield.results.result import Result
+from meanfield.results.text import describe
 from validation import ROOT
 from validation.fuzzing.judge_problems import BrokenError, run_script
 from validation.fuzzing.trap import TRAP

@@ -27,7 +27,7 @@ from scipy.stats import norm
 
 import meanfield
 from meanfield.cli import at_least, parser, run
-from meanfield.families.hidden_manifold.escape.solver import ESCAPED
+from meanfield.families.hidden_manifold.escape import ESCAPED
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.plotting import curve_style, marker_style
 from validation.hidden_manifold.publication import Publication, claim_of, verdicts

@@ -55,7 +55,7 @@ FAMILY = Family(
             threads=True,
         ),
     },
-    reductions={"critical_points": f"{HERE}.key_numbers:critical_points"},
+    reductions={"critical_points": f"{HERE}.numbers:critical_points"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
     key_words={

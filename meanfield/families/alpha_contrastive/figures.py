@@ -19,8 +19,8 @@ from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
+from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
 KINDS_OF_POINTS = (

@@ -195,9 +195,9 @@ VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY 
 
 SCORES = ("chi_plus", "chi_minus", "loss")
 
-CHECKS = "meanfield.families.alpha_contrastive.checks:faults"
+CHECKS = "meanfield.families.alpha_contrastive.numbers:faults"
 
-NUMBERS = "meanfield.families.alpha_contrastive.key_numbers"
+NUMBERS = "meanfield.families.alpha_contrastive.numbers"
 
 FIGURES = "meanfield.families.alpha_contrastive.figures"
 

@@ -22,7 +22,7 @@ FAMILY = Family(
             "density",
             f"{HERE}.density:solve_density",
             ("density", "limit_particles"),
-            check=f"{HERE}.density.solver:check_density",
+            check=f"{HERE}.density:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
         ),
@@ -36,7 +36,7 @@ FAMILY = Family(
         ),
         "dynamics": Method(
             "dynamics",
-            f"{HERE}.dynamics.analysis:analyse_dynamics",
+            f"{HERE}.dynamics:analyse_dynamics",
             ("dynamics",),
             check=f"{HERE}.order_parameters.field:check_linear",
             cost=f"{COSTS}:dynamics",
@@ -45,7 +45,7 @@ FAMILY = Family(
         ),
         "fixed_points": Method(
             "fixed points",
-            f"{HERE}.dynamics.analysis:solve_fixed_points",
+            f"{HERE}.dynamics:solve_fixed_points",
             ("dynamics",),
             check=f"{HERE}.order_parameters.field:check_linear",
             keep=("similarity", "states", "growth"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.families.contrastive.variables.channels import CHANNEL_STATES, CHANNELS
-from meanfield.families.contrastive.variables.states import (
+from meanfield.families.contrastive.variables import (
+    CHANNEL_STATES,
+    CHANNELS,
     ESCAPES,
     FIXED_POINTS,
     KEPT_BY_SWEEPS,
@@ -50,8 +51,8 @@ OF_A_FIXED_POINT = (
 
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
-DESCRIBED_BRANCHES = "meanfield.results.description:describe_branches"
-DESCRIBED_STATES = "meanfield.results.description:describe"
+DESCRIBED_BRANCHES = "meanfield.results.text:describe_branches"
+DESCRIBED_STATES = "meanfield.results.text:describe"
 
 
 def _extended(kind: Kind, *several: str) -> Kind:
@@ -167,7 +168,7 @@ KINDS = DENSITY_KINDS | {
         check=CHECKS,
         figure="meanfield.plotting.dynamics:plot_dynamics",
         numbers=OF_STATES,
-        notes="meanfield.families.contrastive.dynamics.analysis:describe_growth",
-        summary="meanfield.families.contrastive.dynamics.analysis:describe",
+        notes="meanfield.families.contrastive.dynamics:describe_growth",
+        summary="meanfield.families.contrastive.dynamics:describe",
     ),
 }

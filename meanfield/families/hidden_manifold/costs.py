@@ -14,7 +14,7 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
-from meanfield.families.hidden_manifold.density.solver import CELLS
+from meanfield.families.hidden_manifold.density import CELLS
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import (
     OUTPUT_AVERAGES,

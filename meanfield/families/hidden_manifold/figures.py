@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
+from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
 THEORIES = {"": "mixture", "_matched": "matched Gaussian", "_conventional": "conventional"}

@@ -10,14 +10,54 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, ValidationInfo, model_validator
 
+from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
-from meanfield.families.hidden_manifold.settings import OrderParameterSettings, ParticleSettings
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
+
+
+class OrderParameterSettings(Part):
+    """Accuracy of the order parameters."""
+
+    tolerance: float = Field(
+        default=1e-6,
+        ge=1e-12,
+        le=1e-2,
+        description="error allowed in Q, R and the generalisation error; nodes of the spectrum and time steps follow",
+    )
+    averaging_tolerance: float = Field(
+        default=2e-3,
+        ge=1e-5,
+        le=0.1,
+        description="three standard errors allowed in them where inputs have a mean, whose field is averaged over by "
+        "sampling",
+    )
+
+
+class StepSettings(Part):
+    """Kind of step, which precedes the keys that SGD of all families has."""
+
+    method: Literal["auto", "plain", "chain"] = Field(
+        default="auto",
+        description="'plain' is SGD line by line, 'chain' follows the Gram matrices alone, for spectra of few "
+        "eigenvalues; 'auto' takes the cheapest that gives what is asked for",
+    )
+
+
+class ParticleSettings(EnsembleSettings, StepSettings):
+    """Settings of SGD at finite N."""
+
+    dimension: int = Field(default=1000, ge=2, le=10**12, description="N, the number of inputs of the student")
+    column_lengths: Literal["equal", "random"] = Field(
+        default="equal",
+        description="'equal' columns of F have the length sqrt(D), as the limit assumes; 'random' lengths are those "
+        "that were drawn, with other results for an f that is not odd",
+    )
+
 
 MOST_UNITS = 64
 """Largest number of units of a network: the cost of the expectations grows like its fourth power."""

@@ -44,8 +44,8 @@ VARIABLES = (
     | FLUCTUATION_ERRORS
 )
 
-CHECKS = "meanfield.families.hidden_manifold.checks:faults"
-NUMBERS = "meanfield.families.hidden_manifold.key_numbers"
+CHECKS = "meanfield.families.hidden_manifold.numbers:faults"
+NUMBERS = "meanfield.families.hidden_manifold.numbers"
 FIGURE = "meanfield.families.hidden_manifold.figures:plot_order_parameters"
 ERRORS = ("Q_error", "R_error", "generalisation_error_error")
 

@@ -147,7 +147,7 @@ DISTANCES = {
     "KS": Variable(_PLACES, "Kolmogorov-Smirnov distance of residuals of weights", range=PROBABILITY, judged=True),
     "KS_expected": Variable(_PLACES, "mean of KS for independent samples of that size"),
 }
-"""Distances of densities and weights, by `meanfield.families.hidden_manifold.density.weights`."""
+"""Distances of densities and weights, by `meanfield.families.hidden_manifold.density`."""
 
 STATES = {
     "residual": Variable(

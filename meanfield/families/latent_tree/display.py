@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from meanfield.plotting.entries import say_shown
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
-from meanfield.results.numbers import plain
+from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
 TIME = "time $t$ of the flow"

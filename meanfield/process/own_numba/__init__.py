@@ -17,7 +17,7 @@ from meanfield.process.own_numba.versions import is_numba_known
 if is_numba_known():
     from meanfield.process.own_numba.functions import cfunc, njit
 else:
-    from meanfield.process.own_numba.plain import cfunc, njit, say_so
+    from meanfield.process.own_numba.versions import cfunc, njit, say_so
 
     say_so()
 

@@ -5,8 +5,8 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.escape import solver as solver_of_growth
-from meanfield.families.hidden_manifold.escape.solver import amplification, escape_times, linearised
+from meanfield.families.hidden_manifold import escape
+from meanfield.families.hidden_manifold.escape import amplification, escape_times, linearised
 from meanfield.families.hidden_manifold.figures import describe
 from meanfield.families.hidden_manifold.fixed_points import fixed_points_along, symmetrised
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
@@ -27,7 +27,7 @@ PATTERN = np.array([[0.5, -0.5], [-0.5, 0.5]])
 
 def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
     """Random profiles over two eigenvalues, of which the teacher prefers one, with both layers trained; no noise."""
-    monkeypatch.setattr(solver_of_growth, "_noise", lambda case, system, *rest: solver_of_growth._no_noise(2))
+    monkeypatch.setattr(escape, "_noise", lambda case, system, *rest: escape._no_noise(2))
     two = problem(
         inputs={"spectrum": {"law": "atoms", "eigenvalues": [0.4, 1.6], "teacher": [0.2, 1.8]}},
         training={"output_learning_rate": 0.2},
@@ -165,7 +165,7 @@ def test_noise_on_the_way_against_the_covariance_of_all_order_parameters(monkeyp
     allowed = 1000 * 2 * part * error + 0.5 * stated + 1e-3 * covariance  # N, and steps of the covariance
     assert np.all(np.abs(1000 * part**2 - covariance) <= allowed)
     assert np.all(allowed[1:] < 0.1 * covariance[1:])
-    monkeypatch.setattr(solver_of_growth, "_noise", lambda case, system, *rest: solver_of_growth._no_noise(2))
+    monkeypatch.setattr(escape, "_noise", lambda case, system, *rest: escape._no_noise(2))
     assert part[-1] > 1.2 * solved("escape", **case)["antisymmetric_part"].values[-1]
 
 

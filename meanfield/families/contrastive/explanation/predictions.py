@@ -7,8 +7,7 @@ import time
 from dataclasses import replace
 from itertools import count
 
-from meanfield.ensembles.memory import BYTES_PER_NUMBER
-from meanfield.ensembles.simulation import blocks_of
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER, blocks_of
 from meanfield.explanation.prediction import HEADER, Prediction, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas

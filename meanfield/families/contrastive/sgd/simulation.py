@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
-from meanfield.ensembles.memory import BYTES_PER_NUMBER
 from meanfield.ensembles.run import run_ensemble
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE

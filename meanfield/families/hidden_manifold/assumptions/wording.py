@@ -9,8 +9,8 @@ import xarray as xr
 
 from meanfield.families.hidden_manifold.assumptions.laws import COORDINATES, GAUSSIAN, MEANS, SAMPLES
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.results.numbers import plain
 from meanfield.results.result import Result
+from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
 THEORIES = {"conventional": "the conventional theory", "matched": "one Gaussian of the same mean and covariance"}

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.style import Panel, curve_style, draw_panels
-from meanfield.results.numbers import plain
+from meanfield.results.text import plain
 
 IN_TIME = {"sampled_loss": "sampled loss", "probe_accuracy": "accuracy of the linear probe"}
 """Labels of the axes of variables in time."""

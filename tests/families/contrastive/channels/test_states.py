@@ -16,12 +16,12 @@ from meanfield.families.contrastive.channels.states.field import SmoothField, st
 from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
-from meanfield.families.contrastive.dynamics.analysis import describe
+from meanfield.families.contrastive.dynamics import describe
 from meanfield.families.contrastive.reductions import growth, similarity, states
 from meanfield.numerics.continuation import follow
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.plotting import plot_result
-from meanfield.results.description import describe_branches
+from meanfield.results.text import describe_branches
 from meanfield.testing import methods
 from meanfield.testing.example import Example
 from tests.families.contrastive.channels.problems import standard

@@ -7,7 +7,7 @@ from scipy.stats import beta, ks_2samp, kstest
 
 import meanfield
 from meanfield.ensembles.checkpoint import Checkpoint
-from meanfield.ensembles.memory import predicted_memory
+from meanfield.ensembles.simulation import predicted_memory
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
 from meanfield.families.contrastive.reductions import arrangement

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield
 from meanfield.ensembles.checkpoint import Checkpoint
-from meanfield.ensembles.memory import predicted_memory
+from meanfield.ensembles.simulation import predicted_memory
 from meanfield.errors import InputError
 from meanfield.families.contrastive.sgd.simulation import simulation_of
 from tests.example_problems import feature, features, make_problem

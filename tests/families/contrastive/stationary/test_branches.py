@@ -8,8 +8,8 @@ from meanfield import find_stationary_states
 from meanfield.contrastive import continue_stationary_states
 from meanfield.errors import InputError
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.description import describe
 from meanfield.results.states import branches_of
+from meanfield.results.text import describe
 from tests.example_problems import feature, features, make_problem
 
 QUARTIC = make_problem(

@@ -5,7 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.key_numbers import of_an_ensemble, of_particles
+from meanfield.families.hidden_manifold.numbers import of_an_ensemble, of_particles
 from meanfield.families.hidden_manifold.particles.simulation import simulate_sgd
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.numerics.compiled.matrix_products import unpack

@@ -14,7 +14,7 @@ from meanfield.families.contrastive.channels.states.symmetry import ZERO
 from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
 from meanfield.families.contrastive.order_parameters.field import check_linear
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.variables.channels import ARRANGEMENTS
+from meanfield.families.contrastive.variables import ARRANGEMENTS
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray

@@ -23,8 +23,8 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start
 from meanfield.process.progress import progress_bar
-from meanfield.results.description import describe_states
 from meanfield.results.solved import Solved, solver
+from meanfield.results.text import describe_states
 from meanfield.typing import FloatArray
 
 DIMENSIONS = (1e2, 1e3, 1e4, 1e5, 1e6)

@@ -1,9 +1,10 @@
-"""States and branches as lines of text, from Datasets that are written by hand."""
+"""Numbers, and states and branches of Datasets that are written by hand, as text."""
 
 import numpy as np
+import pytest
 import xarray as xr
 
-from meanfield.results.description import describe, describe_branches
+from meanfield.results.text import describe, describe_branches, index_text
 
 
 def states(**more):
@@ -59,3 +60,11 @@ def test_branches_say_where_they_turn_and_change_their_stability():
 
 def test_a_result_without_states_says_why():
     assert describe(states().assign_attrs(status="failed: no state")) == "failed: no state"
+
+
+@pytest.mark.parametrize(
+    ("places", "sizes", "text"),
+    [((), (), ""), ((1, 0), (2, 3), "21"), ((0, 0), (3, 12), "1,1"), ((1, 12), (3, 40), "2,13"), ((10,), (11,), "11")],
+)
+def test_indices_of_entries_are_never_ambiguous(places, sizes, text):
+    assert index_text(places, sizes) == text

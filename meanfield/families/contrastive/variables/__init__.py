@@ -1,1 +1,0 @@
-"""Variables of contrastive results, by what they say."""
