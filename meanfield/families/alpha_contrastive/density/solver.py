@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.limit.networks import best_on_circle
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.numerics.refinement import change_of, doublings, missed, refine
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.results.solved import Solved, solver
@@ -147,35 +149,29 @@ def solve_density(problem: Problem) -> Solved:
             f"lower it to {problem.time.stop * MOST_STEPS / (4 * steps):.2g} or less, by when filters have gathered, "
             "or scale the data down"
         )
-    path = _noisy if problem.density.noise else carried_path
-    coarse = path(problem, cells)
-    while True:
-        cells *= 2
-        fine = path(problem, cells)
-        errors = {name: np.abs(fine.arrays[name] - coarse.arrays[name]) for name in COMPARED[d]}
-        error = max(float(each.max()) for each in errors.values())
-        more_steps = predicted_steps(problem, 2 * cells)
-        if error <= problem.density.tolerance or 2 * cells > MOST[d] or more_steps > MOST_STEPS:
-            break
-        coarse = fine
+    path, tolerance = _noisy if problem.density.noise else carried_path, problem.density.tolerance
+    found = refine(
+        takewhile(lambda cells: predicted_steps(problem, cells) <= MOST_STEPS, doublings(cells, MOST[d])),
+        lambda cells: path(problem, cells),
+        lambda coarse, fine: change_of(coarse.arrays, fine.arrays, COMPARED[d]),
+        tolerance,
+    )
+    coarse, fine = found.before, found.result
+    assert coarse is not None, "the coarsest cells take half of the steps that are allowed"
     arrays = {
         "time": problem.time.outputs_at,
         **fine.coordinates,
         **fine.arrays,
-        **{f"{name}_error": each for name, each in errors.items()},
+        **found.change.errors,
         "G": fine.objective,
         "G_error": np.abs(fine.objective - coarse.objective),
     }
     if fine.gap is not None:
         arrays["certificate_gap"] = fine.gap
-    warning = ""
-    if error > problem.density.tolerance:
-        warning = (
-            f"moments differ by {error:.2g} between {cells // 2} and {cells} cells, more than density.tolerance "
-            f"= {problem.density.tolerance:g}; raise the tolerance, or lower time.stop"
-        )
-    kind = "density" if d == 2 else "sphere_density"
-    return Solved(kind, arrays, warning=warning, effort={"cells": cells})
+    what = f"moments on {found.level} cells"
+    warning = missed(what, found.change.largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
+    kind, status = "density" if d == 2 else "sphere_density", "interrupted" if found.interrupted else "complete"
+    return Solved(kind, arrays, status, warning, {"cells": found.level})
 
 
 def courant_of(problem: Problem, cells: int) -> float:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-
-import numpy as np
+from collections.abc import Callable, Iterator
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
@@ -22,6 +20,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
+from meanfield.numerics.refinement import change_of, missed, refine
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
@@ -147,30 +146,37 @@ def to_tolerance(
     problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[System, FloatArray]]
 ) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to a tolerance, of equations and a start that `prepared` makes for numbers of nodes and of points."""
-    tolerance, before = problem.order_parameters.tolerance, None
-    digits = math.ceil(-math.log10(tolerance))
-    nodes = FEWEST_NODES + digits
-    order = LOWEST_ORDER + POINTS_PER_DIGIT * digits
-    step = STEP_SHARE * tolerance
-    while True:
+    tolerance = problem.order_parameters.tolerance
+
+    def solve(level: tuple[int, int, float]) -> tuple[System, Path, dict[str, FloatArray]]:
+        nodes, order, step = level
         system, start = prepared(nodes, order)
         path = follow(system, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
-        found = observables(system, path.state) | {"generalisation_error": path.errors}
-        if path.status != "complete":
-            return system, path, found, ""
-        if before is not None:
-            errors = {f"{name}_error": np.abs(found[name] - before[name]) for name in COMPARED}
-            largest = max(float(error.max()) for error in errors.values())
-            # More than 512 nodes would not help, and with more than 64 points of a quadrature four fields take minutes.
-            if largest <= tolerance or nodes > 512 or order > 64:
-                return system, path, found | errors, _warning(largest, tolerance)
-        before = found
-        nodes = math.ceil(MORE * nodes)
-        order = math.ceil(MORE_POINTS * order)
-        step = SMALLER_STEPS * step
+        return system, path, observables(system, path.state) | {"generalisation_error": path.errors}
+
+    found = refine(
+        _levels(tolerance),
+        solve,
+        lambda coarse, fine: change_of(coarse[2], fine[2], COMPARED),
+        tolerance,
+        lambda result: result[1].status,
+    )
+    system, path, seen = found.result
+    if found.interrupted:
+        path = path._replace(status="interrupted")
+    warning = ""
+    if path.status == "complete":
+        what = "Q, R and the generalisation error"
+        warning = missed(what, found.change.largest, "order_parameters.tolerance", tolerance)
+    return system, path, seen | found.change.errors, warning
 
 
-def _warning(error: float, tolerance: float) -> str:
-    if error <= tolerance:
-        return ""
-    return f"the error is estimated as {error:.1e}, above order_parameters.tolerance = {tolerance:g}; raise it"
+def _levels(tolerance: float) -> Iterator[tuple[int, int, float]]:
+    """Nodes of the spectrum, points of a quadrature and tolerances of a step, from coarse to fine."""
+    digits = math.ceil(-math.log10(tolerance))
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
+    yield nodes, order, step
+    # More than 512 nodes would not help, and with more than 64 points of a quadrature four fields take minutes.
+    while nodes <= 512 and order <= 64:
+        nodes, order, step = math.ceil(MORE * nodes), math.ceil(MORE_POINTS * order), SMALLER_STEPS * step
+        yield nodes, order, step

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.latents import BLOW_UP_GROWTH, SIGNS, grown_at
+from meanfield.numerics.refinement import Change
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -63,6 +64,12 @@ def _seen(nodes: Carried, T: float) -> dict[str, FloatArray]:
         "held": nodes.by_row(held.astype(float), nodes.weight) * by_sign,
         "idle": nodes.by_row(idle.astype(float), nodes.weight) * by_sign,
     }
+
+
+def change_by(error: FloatArray, Delta: FloatArray) -> Change:
+    """Change by an error of Delta, of which the tolerance is absolute below 1 and relative above."""
+    relative = error / np.maximum(np.abs(Delta), 1.0)
+    return Change({"Delta_error": error}, float(relative[np.isfinite(relative)].max()))
 
 
 def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatArray, str]:

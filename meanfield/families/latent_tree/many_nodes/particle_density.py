@@ -13,9 +13,10 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
-from meanfield.families.latent_tree.many_nodes.carried_density import follow
+from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.numerics.refinement import missed
 from meanfield.typing import FloatArray
 
 RUNS = 8
@@ -59,19 +60,14 @@ def by_particles(problem: Problem) -> Density:
         Delta = np.array([found["Delta"] for found, _ in runs])
         # Eight runs exceed 3.5 standard errors by chance once in 100 times (Student's t of 7 degrees).
         error = 3.5 * Delta.std(axis=0, ddof=1) / np.sqrt(RUNS)
-        reached = np.isfinite(error)
-        worst = float(np.max(error[reached] / np.maximum(np.abs(Delta.mean(axis=0)[reached]), 1.0)))
+        worst = change_by(error, Delta.mean(axis=0)).largest
         if worst <= tolerance or power == most or "interrupted" in statuses:
             break
         # Errors fall about with the power 1/1.5 of the number of nodes.
         power = min(power + int(np.clip(np.ceil(1.5 * np.log2(worst / tolerance)), 1, 3)), most)
     arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
-    warning = ""
-    if worst > tolerance:
-        warning = (
-            f"Delta has an error of {worst:.2g} with {2**power} nodes of each latent in each of {RUNS} runs, more than "
-            f"density.tolerance = {tolerance:g}; raise the tolerance, or lower time.stop"
-        )
+    what = f"Delta with {2**power} nodes of each latent in each of {RUNS} runs"
+    warning = missed(what, worst, "density.tolerance", tolerance, "raise it, or lower time.stop")
     sample = {"w_sample": runs[0][0]["w_sample"], "Delta_error": error}
     return Density("node_particles", arrays | sample, statuses[0] if statuses else "complete", warning)
 

@@ -136,5 +136,5 @@ def _solved(problem: Problem) -> Density:
     found = by_particles(problem)
     if scheme == "particles":
         return found
-    reason = f"The density was solved by particles, because nodes have {_in_words(problem)}, and cells are for 2 or 3."
-    return found._replace(warning=" ".join(text for text in (reason, found.warning) if text))
+    reason = f"the density was solved by particles, because nodes have {_in_words(problem)}, and cells are for 2 or 3"
+    return found._replace(warning="; ".join(text for text in (reason, found.warning) if text))

@@ -15,9 +15,10 @@ from itertools import product
 import numpy as np
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
-from meanfield.families.latent_tree.many_nodes.carried_density import follow
+from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.numerics.refinement import doublings, missed, refine
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import FloatArray, IntArray
 
@@ -49,25 +50,20 @@ def on_sphere(problem: Problem) -> Density:
     Errors are the differences of the two finest runs, of which that of the finer one is half or less: jumps of the
     paths, where nodes pass a corner of gates on one side or the other, leave an order between 1 and 2.
     """
-    tolerance, count = problem.density.tolerance, FEWEST
-    coarse, status = _run(problem, count)
-    while True:
-        count *= 2
-        fine, status = _run(problem, count)
-        error = np.abs(fine["Delta"] - coarse["Delta"])
-        reached = np.isfinite(fine["Delta"])
-        worst = float(np.max((error / np.maximum(np.abs(fine["Delta"]), 1.0))[reached & np.isfinite(error)]))
-        if worst <= tolerance or 2 * count > MOST or status == "interrupted":
-            break
-        coarse = fine
-    warning = ""
-    if worst > tolerance:
-        warning = (
-            f"Delta differs by {worst:.2g} between {count // 2} and {count} triangles along a meridian, more than "
-            f"density.tolerance = {tolerance:g}; raise the tolerance, or lower time.stop"
-        )
-    cells = _cells(count).coordinates()
-    return Density("sphere_density", fine | cells | {"Delta_error": error}, status, warning)
+    tolerance = problem.density.tolerance
+    found = refine(
+        doublings(FEWEST, MOST),
+        lambda count: _run(problem, count),
+        lambda coarse, fine: change_by(np.abs(fine[0]["Delta"] - coarse[0]["Delta"]), fine[0]["Delta"]),
+        tolerance,
+        lambda run: run[1] if run[1] == "interrupted" else "complete",  # weights become infinite on all levels alike
+    )
+    count, (fine, status) = found.level, found.result
+    what = f"Delta with {count} triangles along a meridian"
+    warning = missed(what, found.change.largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
+    unknown = {"Delta_error": np.full_like(fine["Delta"], np.nan)}
+    arrays = fine | _cells(count).coordinates() | (found.change.errors or unknown)
+    return Density("sphere_density", arrays, "interrupted" if found.interrupted else status, warning)
 
 
 def _cells(count: int) -> SphereCells:

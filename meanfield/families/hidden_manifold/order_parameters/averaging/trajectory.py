@@ -18,6 +18,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     unpacked,
 )
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.refinement import missed
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -117,21 +118,16 @@ def _largest(errors: dict[str, FloatArray]) -> float:
 
 
 def _warning(problem: Problem, error: float, relaxation: float) -> str:
-    tolerance = problem.order_parameters.averaging_tolerance
+    what, tolerance = "averages, three standard errors,", problem.order_parameters.averaging_tolerance
     N = problem.particles.dimension
-    found = []
-    if error > tolerance:
-        found.append(
-            f"three standard errors are {error:.1e}, above order_parameters.averaging_tolerance = {tolerance:g}; raise "
-            "it"
-        )
+    found = [missed(what, error, "order_parameters.averaging_tolerance", tolerance)]
     if relaxation * MANY_RELAXATIONS > N:
         found.append(
             f"the means of the fields relax within {relaxation:.0f} steps, and SGD with particles.dimension = {N:,} "
             f"follows the average over their law only if that is far fewer than N; take N above "
             f"{MANY_RELAXATIONS * relaxation:.2g}"
         )
-    return "; ".join(found)
+    return "; ".join(text for text in found if text)
 
 
 def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> _Batch:

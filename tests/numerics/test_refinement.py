@@ -1,0 +1,71 @@
+"""Refinement of a number with an error of order one, its budget and its interruption."""
+
+import math
+
+import numpy as np
+import pytest
+
+from meanfield.numerics.refinement import change_of, doublings, missed, refine
+
+
+def solve(level):
+    return {"x": np.array([1.0, 1.0 + 1.0 / level])}
+
+
+def compare(before, after):
+    return change_of(before, after, ["x"])
+
+
+def test_levels_are_solved_until_two_agree_and_the_change_bounds_the_error():
+    found = refine(doublings(1, 1000), solve, compare, 0.02)
+    assert found.level == 64  # the first with 1/n, what it changes, below the tolerance
+    assert found.before is not None
+    assert found.before["x"].tolist() == [1.0, 1.0 + 1 / 32]
+    assert found.change.errors["x_error"].tolist() == [0.0, 1 / 64]
+    assert abs(found.result["x"] - 1.0).max() <= found.change.largest == 1 / 64
+
+
+def test_no_level_is_asked_for_after_agreement_or_beyond_the_budget():
+    asked = []
+
+    def levels(most):
+        for level in doublings(1, most):
+            asked.append(level)
+            yield level
+
+    assert refine(levels(8), solve, compare, 1e-9).level == asked[-1] == 8
+    assert refine(levels(math.inf), solve, compare, 0.3).level == asked[-1] == 4
+
+
+@pytest.mark.parametrize("raised", [True, False])
+def test_an_interruption_leaves_the_level_before_if_its_error_is_known(raised):
+    def interrupted_at(last):
+        def stopped(level):
+            if level == last and raised:
+                raise KeyboardInterrupt
+            return solve(level) | {"status": "interrupted" if level == last else "complete"}
+
+        return refine(doublings(1, 64), stopped, compare, 1e-9, lambda result: result["status"])
+
+    third = interrupted_at(8)
+    assert third.interrupted
+    assert (third.level, third.change.largest) == (4, 0.25)
+    if raised:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted_at(2)
+    else:
+        second = interrupted_at(2)  # as far as it came
+        assert second.interrupted
+        assert (second.level, second.change.largest) == (2, 0.5)
+
+
+def test_a_failure_ends_the_search():
+    assert refine(doublings(1, 64), solve, compare, 1e-9, lambda _: "failed: at t = 1").level == 1
+
+
+def test_what_is_said_of_a_missed_tolerance():
+    assert missed("q", 1e-3, "density.tolerance", 1e-3) == ""
+    assert missed("q", 2e-3, "density.tolerance", 1e-3, "raise it, or go") == (
+        "the error of q is estimated at 0.002, above density.tolerance = 0.001; raise it, or go"
+    )
+    assert missed("q", math.inf, "a.b", 1e-3) == "the error of q is unknown, above a.b = 0.001; raise it"
