@@ -79,8 +79,8 @@ class Record:
         """Begin or resume the run with this identity, which holds everything that decides its numbers."""
         return nullcontext()
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
-        """New array, filled with NaN (or -1 for whole numbers) as long as nothing else is written."""
+    def open_array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
+        """Array of the run, filled with NaN (or -1 for whole numbers) as long as nothing else is written."""
         return np.full(shape, blank(dtype), dtype)
 
     def save_state(self, name: str, state: State) -> None:

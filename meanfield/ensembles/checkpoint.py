@@ -131,8 +131,8 @@ class Checkpoint(Record):
                 f"{'; '.join(found)}. Take the change back, name another output or folder, or {self._remedy}"
             )
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
-        """See `Record.array`.
+    def open_array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = float) -> Array:
+        """See `Record.open_array`.
 
         Raises
         ------

@@ -50,16 +50,18 @@ class Replicas:
     def __init__(self, simulation: Simulation, record: Record) -> None:
         settings, outputs = simulation.particles, simulation.time.outputs
         index, dtype, replicas = simulation.snapshot_index, settings.snapshot_dtype, settings.replicas
-        self._rows = {name: record.array(name, (replicas, outputs, *shape)) for name, shape in simulation.rows.items()}
+        self._rows = {
+            name: record.open_array(name, (replicas, outputs, *shape)) for name, shape in simulation.rows.items()
+        }
         self._snapshot_of = {output: position for position, output in enumerate(index)}
         self._time = {"snapshot_time": simulation.snapshot_time} if index else {}
         self._snapshots: dict[str, Array] = {}
         self._constants: dict[str, Array] = {}
         if index:
             for name, shape in simulation.snapshots.items():
-                self._snapshots[name] = record.array(name, (replicas, len(index), *shape), dtype)
+                self._snapshots[name] = record.open_array(name, (replicas, len(index), *shape), dtype)
             for name, shape in simulation.constants.items():
-                self._constants[name] = record.array(name, (replicas, *shape), dtype)
+                self._constants[name] = record.open_array(name, (replicas, *shape), dtype)
 
     def rows(self, replicas: range) -> Rows:
         """See `Collector.rows`."""

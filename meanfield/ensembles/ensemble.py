@@ -56,9 +56,9 @@ class Ensemble:
         self._collector, self._record = collector, record
         self._replicas, self._blocks = simulation.particles.replicas, simulation.blocks
         self._step_at = simulation.step_at
-        self._failed: IntArray = record.array("failed", (self._replicas,), np.int64)
+        self._failed: IntArray = record.open_array("failed", (self._replicas,), np.int64)
         """Step at which each replica blew up, or -1."""
-        self.marks = {name: record.array(name, (self._replicas,), np.int64) for name in simulation.marks}
+        self.marks = {name: record.open_array(name, (self._replicas,), np.int64) for name in simulation.marks}
         """Whole numbers that are kept of each replica, by name."""
         self._done = np.zeros(len(self._blocks), dtype=bool)
         self._digests = np.zeros((len(self._blocks), DIGEST), np.uint8)

@@ -27,15 +27,15 @@ def test_states_of_blocks_that_are_done_are_dropped(tmp_path):
 def test_arrays_begin_blank_and_stay(tmp_path):
     record = Checkpoint(tmp_path / "run")
     with record.open(THIS):
-        numbers, whole = record.array("numbers", (3, 4)), record.array("whole", (2,), np.int64)
+        numbers, whole = record.open_array("numbers", (3, 4)), record.open_array("whole", (2,), np.int64)
         assert np.isnan(numbers).all()
         assert (whole == -1).all()
         numbers[1], whole[0] = 2.0, 7
         record.save_state("state", {"x": np.arange(3)})
     other = Checkpoint(tmp_path / "run")
     with other.open(THIS):
-        assert np.array_equal(other.array("numbers", (3, 4))[1], np.full(4, 2.0))
-        assert other.array("whole", (2,), np.int64).tolist() == [7, -1]
+        assert np.array_equal(other.open_array("numbers", (3, 4))[1], np.full(4, 2.0))
+        assert other.open_array("whole", (2,), np.int64).tolist() == [7, -1]
         assert other.load_state("state")["x"].tolist() == [0, 1, 2]
         other.forget_state("state")
         assert other.load_state("state") is None
