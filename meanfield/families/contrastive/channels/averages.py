@@ -17,22 +17,14 @@ BLOCK = 2048
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def exact_averages(law, rule, activation, terms, centred, others, factors, q, M):  # type: ignore[no-untyped-def]
+def exact_averages(batch, terms, rule, q, M):  # type: ignore[no-untyped-def]
     """P, D and Lambda / tau^2 in one vector.
 
     Parameters
     ----------
-    law : OneSample
-    rule : Rule
-    activation : (int, int)
-        Addresses of sigma and sigma'.
+    batch : BatchLaw
     terms : Terms
-    centred : bool
-        Whether outputs are centred by their mean, which changes nothing under batch centring but rounding.
-    others : float
-        m - 1, the number of other samples.
-    factors : ndarray, shape (3,)
-        Factors of <alpha alpha>, <beta beta> and <alpha beta + beta alpha> in Lambda / tau^2.
+    rule : Rule
     q : ndarray, shape (d1, d2)
     M : ndarray, shape (d2, d2)
 
@@ -41,9 +33,9 @@ def exact_averages(law, rule, activation, terms, centred, others, factors, q, M)
     ndarray, shape (d1 d2 + 2 d2^2,)
     """
     d1, d2 = q.shape
-    weight, theta, x = call(fill_nodes, law, rule, q, M)
-    y, s = fill_outputs(activation, theta)
-    if centred:
+    weight, theta, x = call(fill_nodes, batch.sample, rule, q, M)
+    y, s = fill_outputs(batch.activation, theta)
+    if batch.centred:
         centre_outputs(weight, y)
     moments = np.zeros(terms.parent.size)
     block = np.empty((terms.parent.size, min(BLOCK, weight.size)))
@@ -54,7 +46,7 @@ def exact_averages(law, rule, activation, terms, centred, others, factors, q, M)
             for i in range(moments.size):
                 for n in range(size):
                     moments[i] += weight[start + n] * block[i, n]
-    polynomials = _given_one_sample(terms, _moments_of_sums(terms, moments, others))
+    polynomials = _given_one_sample(terms, _moments_of_sums(terms, moments, batch.size - 1.0))
     result = np.zeros(d1 * d2 + 2 * d2 * d2)
     values = np.empty((terms.polynomials, block.shape[1]))
     for start in range(0, weight.size, BLOCK):
@@ -62,7 +54,7 @@ def exact_averages(law, rule, activation, terms, centred, others, factors, q, M)
         if weight.size > BLOCK or not terms.pairs.size:
             _fill_monomials(terms, y, start, size, block)
         np.dot(polynomials, block, values)
-        add_averages(weight, theta, x, s, values, factors, start, size, d1, d2, result)
+        add_averages(weight, theta, x, s, values, batch.factors, start, size, d1, d2, result)
     return result
 
 

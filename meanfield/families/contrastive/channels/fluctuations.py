@@ -169,7 +169,7 @@ class StepCovariance:
 
     def numbers(self, q: FloatArray, M: FloatArray) -> int:
         """Number of values of h at the nodes of one sample."""
-        rule, shared = self._laid(q, M), isinstance(self._rule, Rule)
+        rule, shared = self._rule.at(self._law, q, M), isinstance(self._rule, Rule)
         return rule.weights.size * (len(self._law.probability) if shared else 1) * self.size * len(self._monomials.low)
 
     def __call__(self, q: FloatArray, M: FloatArray) -> FloatArray:
@@ -180,12 +180,9 @@ class StepCovariance:
         """Velocity <X> of the packed overlaps, and Cov(X)."""
         return self._covariance(self._nodes(q, M), q, M)
 
-    def _laid(self, q: FloatArray, M: FloatArray) -> Rule:
-        return self._rule.at(self._law, q, M) if isinstance(self._rule, PanelRule) else self._rule
-
     def _nodes(self, q: FloatArray, M: FloatArray) -> SampleNodes:
         law, d2 = self._law, self._d2
-        rule = self._laid(q, M)
+        rule = self._rule.at(law, q, M)
         weight, theta, x = fill_nodes(law, rule, q, M)
         y, s = (
             values.reshape(law.views, d2, -1)

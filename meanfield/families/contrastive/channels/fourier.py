@@ -22,7 +22,7 @@ from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def fourier_averages(law, rule, activation, strength, centred, others, factors, q, M):  # type: ignore[no-untyped-def]
+def fourier_averages(batch, strength, rule, q, M):  # type: ignore[no-untyped-def]
     """P, D and Lambda / tau^2 in one vector; see `exact_averages` for what is not described here.
 
     Parameters
@@ -31,11 +31,11 @@ def fourier_averages(law, rule, activation, strength, centred, others, factors, 
         lambda.
     """
     d1, d2 = q.shape
-    weight, theta, x = call(fill_nodes, law, rule, q, M)
-    y, s = fill_outputs(activation, theta)
-    if centred:
+    weight, theta, x = call(fill_nodes, batch.sample, rule, q, M)
+    y, s = fill_outputs(batch.activation, theta)
+    if batch.centred:
         centre_outputs(weight, y)
-    sign = _mean_signs(weight, y[0] * y[1], others)
+    sign = _mean_signs(weight, y[0] * y[1], batch.size - 1.0)
     values = np.empty((5, weight.size))
     for n in range(weight.size):
         a, b, c = y[0, n], y[1, n], strength * sign[n]
@@ -45,7 +45,7 @@ def fourier_averages(law, rule, activation, strength, centred, others, factors, 
         values[3, n] = a * b * (1.0 + strength * strength) - c * (a * a + b * b)
         values[4, n] = b * b - 2.0 * c * a * b + strength * strength * a * a
     result = np.zeros(d1 * d2 + 2 * d2 * d2)
-    add_averages(weight, theta, x, s, values, factors, np.int64(0), weight.size, d1, d2, result)
+    add_averages(weight, theta, x, s, values, batch.factors, np.int64(0), weight.size, d1, d2, result)
     return result
 
 

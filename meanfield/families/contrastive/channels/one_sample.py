@@ -44,6 +44,32 @@ class OneSample(NamedTuple):
     directions: int
 
 
+class BatchLaw(NamedTuple):
+    """Law of a batch besides the overlaps, and what a step makes of it besides the penalty.
+
+    Parameters
+    ----------
+    sample : OneSample
+    activation : (int, int)
+        Addresses of sigma and sigma'.
+    size : int
+        m.
+    centred : bool
+        Whether outputs are centred by their mean, which changes nothing under batch centring but rounding.
+    by_batch : bool
+        Whether outputs are centred by the mean of the batch.
+    factors : ndarray, shape (3,)
+        Factors of <alpha alpha>, <beta beta> and <alpha beta + beta alpha> in Lambda / tau^2.
+    """
+
+    sample: OneSample
+    activation: tuple[int, int]
+    size: int
+    centred: bool
+    by_batch: bool
+    factors: FloatArray
+
+
 class Rule(NamedTuple):
     """Nodes and weights for the independent standard normal variables of one sample.
 
@@ -58,6 +84,10 @@ class Rule(NamedTuple):
     nodes: FloatArray
     weights: FloatArray
     ends: IntArray
+
+    def at(self, law: OneSample, q: FloatArray, M: FloatArray) -> Rule:
+        """See `PanelRule.at`: this rule is the same at all overlaps."""
+        return self
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

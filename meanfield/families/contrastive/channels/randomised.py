@@ -8,12 +8,24 @@ Source: several_channels.md, section 3.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from meanfield.families.contrastive.channels.one_sample import OneSample, covariance_factor, means_of
+from meanfield.errors import InputError
+from meanfield.families.contrastive.channels.kinks import PanelRule
+from meanfield.families.contrastive.channels.one_sample import (
+    BatchLaw,
+    OneSample,
+    Rule,
+    covariance_factor,
+    fill_nodes,
+    fill_outputs,
+    means_of,
+)
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
@@ -21,6 +33,22 @@ from meanfield.typing import FloatArray, IntArray
 
 LEAST_UNIFORM = 2.0**-53
 """Least value of a uniform variable: Sobol points may lie at 0, whose normal number is infinite."""
+
+
+RANDOMISATIONS = 8
+"""Number of independent randomisations, from whose spread standard errors follow."""
+
+MOST_NORMALS = 2**22
+"""Largest number of normal numbers of a randomisation: 32 MB."""
+
+MOST_BATCHES = 2**13
+"""Number of batches of a randomisation where their normal numbers are not too many."""
+
+LEAST_BATCHES = 2**8
+"""Smallest number of batches of a randomisation."""
+
+MOST_DIMENSIONS = 21201
+"""Largest dimension of Sobol points."""
 
 
 class Batches(NamedTuple):
@@ -37,7 +65,28 @@ class Batches(NamedTuple):
     normals: FloatArray
 
 
-def draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:
+def randomisations_of(law: OneSample, batch_size: int) -> Iterator[Batches]:
+    """Independent random numbers of as many batches as the memory allows.
+
+    Raises
+    ------
+    InputError
+        If a batch takes too many numbers.
+    """
+    dimensions = batch_size * (1 + law.directions)
+    batches, numbers = MOST_BATCHES, batch_size * law.directions
+    while batches > LEAST_BATCHES and batches * numbers > MOST_NORMALS:
+        batches //= 2
+    if dimensions > MOST_DIMENSIONS or batches * numbers > MOST_NORMALS:
+        raise InputError(
+            f"model.batch_size = {batch_size}: averages of this penalty are taken over whole batches, and "
+            f"{LEAST_BATCHES} of them take {LEAST_BATCHES * numbers:,} normal numbers in {dimensions:,} dimensions, "
+            f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
+        )
+    return (_draw_batches(law, batch_size, batches, seed) for seed in range(RANDOMISATIONS))
+
+
+def _draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:
     """Scrambled Sobol points as random numbers of batches; a power of 2 of them."""
     from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
 
@@ -47,32 +96,58 @@ def draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Ba
     return Batches(component, np.ascontiguousarray(ndtri(np.clip(points[..., 1:], LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))))
 
 
+@dataclass(frozen=True)
+class PenaltyAverages:
+    """Contribution of a penalty to the averages by random batches: a function of q and M.
+
+    Parameters
+    ----------
+    batch_law : BatchLaw
+    batches : Batches
+    penalty_slope : int
+        Address of psi'.
+    strength : float
+        lambda.
+    rule : Rule or PanelRule
+        For the mean outputs.
+    """
+
+    batch_law: BatchLaw
+    batches: Batches
+    penalty_slope: int
+    strength: float
+    rule: Rule | PanelRule
+
+    def __call__(self, q: FloatArray, M: FloatArray) -> FloatArray:
+        """P, D and Lambda / tau^2 in one vector."""
+        law, means = self.batch_law.sample, np.zeros(self.batch_law.sample.views * q.shape[1])
+        if self.batch_law.centred:
+            weight, theta, _ = fill_nodes(law, self.rule.at(law, q, M), q, M)
+            means = fill_outputs(self.batch_law.activation, theta)[0] @ weight
+        return np.asarray(
+            randomised_averages(self.batch_law, self.batches, self.penalty_slope, self.strength, means, q, M)
+        )
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def randomised_averages(  # type: ignore[no-untyped-def]
-    law, batches, activation, slope_of_penalty, strength, means, by_batch, factors, q, M
-):
+def randomised_averages(batch_law, batches, penalty_slope, strength, means, q, M):  # type: ignore[no-untyped-def]
     """Contribution of the penalty to P, D and Lambda / tau^2, in one vector as in `exact_averages`.
 
     Parameters
     ----------
-    law : OneSample
+    batch_law : BatchLaw
     batches : Batches
-    activation : (int, int)
-        Addresses of sigma and sigma'.
-    slope_of_penalty : int
+    penalty_slope : int
         Address of psi'.
     strength : float
         lambda.
     means : ndarray, shape (views d2,)
         What is subtracted from outputs besides the mean of the batch.
-    by_batch : bool
-        Whether outputs are centred by the mean of the batch.
-    factors : ndarray, shape (3,)
-        See `exact_averages`.
     q, M : ndarray, shapes (d1, d2) and (d2, d2)
     """
     d1, d2 = q.shape
     count, m = batches.component.shape
+    law, activation = batch_law.sample, batch_law.activation
     views = law.views
     targets = views * d2
     factor = np.empty((law.probability.size, views * (d1 + d2), law.directions))
@@ -96,7 +171,7 @@ def randomised_averages(  # type: ignore[no-untyped-def]
             for v in range(targets):
                 y[b, v] = call_scalar(activation[0], scalars[b, v]) - means[v]
                 s[b, v] = call_scalar(activation[1], scalars[b, v])
-        if by_batch:
+        if batch_law.by_batch:
             for v in range(targets):
                 total = 0.0
                 for b in range(m):
@@ -108,7 +183,7 @@ def randomised_averages(  # type: ignore[no-untyped-def]
                 C = 0.0
                 for b in range(m):
                     C += y[b, k] * y[b, second * d2 + j]
-                coupling[k, j] = -strength * call_scalar(slope_of_penalty, C / m) if k != j else 0.0
+                coupling[k, j] = -strength * call_scalar(penalty_slope, C / m) if k != j else 0.0
         for b in range(m):
             for k in range(d2):
                 for view in range(views):
@@ -118,7 +193,7 @@ def randomised_averages(  # type: ignore[no-untyped-def]
                         extra += (coupling[k, j] if view == 0 else coupling[j, k]) * y[b, other + j]
                     free[view * d2 + k] = s[b, view * d2 + k] * y[b, other + k]
                     bound[view * d2 + k] = s[b, view * d2 + k] * extra
-            _add_sample(scalars[b], free, bound, factors, d1, d2, views, result)
+            _add_sample(scalars[b], free, bound, batch_law.factors, d1, d2, views, result)
     return result / (count * m)
 
 

@@ -1,18 +1,19 @@
-"""Law of one sample of a problem of several channels, and rules for its Gaussian directions of rising accuracy."""
+"""Law of a batch of a problem of several channels, and averages over it by a rule that is fine enough."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.kinks import PanelRule
-from meanfield.families.contrastive.channels.one_sample import OneSample, Rule
+from meanfield.families.contrastive.channels.one_sample import BatchLaw, OneSample, Rule
 from meanfield.families.contrastive.channels.randomised import LEAST_UNIFORM
 from meanfield.families.contrastive.closures.closure import noise_of
 from meanfield.families.contrastive.problem import Problem
@@ -27,6 +28,54 @@ SOBOL = (2**11, 2**13, 2**15)
 
 MOST_NODES = 400_000
 """Largest number of nodes of one sample: an average then takes some 50 ms."""
+
+
+ACCURATE = 1e-9
+"""Change of the averages by a finer rule, relative to their size, below which a rule is taken as it is."""
+
+LARGEST_CHANGE = 1e-2
+"""Largest change by a finer rule of averages that are taken at all."""
+
+Vector = Callable[[FloatArray, FloatArray], FloatArray]
+"""Function from q and M to P, D and Lambda / tau^2 in one vector."""
+
+Method = Callable[[Rule, FloatArray, FloatArray], FloatArray]
+"""Function from a rule for one sample, q and M to that vector."""
+
+
+class Quadrature(NamedTuple):
+    """Averages by the rule that was chosen for them.
+
+    Parameters
+    ----------
+    vector : callable
+        The averages.
+    rule : Rule or PanelRule
+    error : float
+        Change of the averages by a finer rule, relative to their size.
+    compared : callable, optional
+        The averages by another rule, coarser if there is one; None where the rule is accurate to rounding.
+    """
+
+    vector: Vector
+    rule: Rule | PanelRule
+    error: float
+    compared: Vector | None
+
+
+def batch_law_of(problem: Problem) -> BatchLaw:
+    """Law of a batch of a problem; see `one_sample_of` for what it refuses."""
+    model = problem.model
+    sample = one_sample_of(problem)
+    V = sample.noise
+    return BatchLaw(
+        sample,
+        model.activation_functions.addresses,
+        model.batch_size,
+        model.centering != "none",
+        model.centering == "batch",
+        np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / model.batch_size,
+    )
 
 
 def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
@@ -68,6 +117,62 @@ def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
     variance = np.array([np.concatenate(v) for v in product(*(part[2] for part in parts))])
     likely = probability > 0
     return OneSample(probability[likely], mean[likely], variance[likely], V, views, directions)
+
+
+def refined(
+    method: Method,
+    law: OneSample,
+    kinks: tuple[float, ...],
+    states: Sequence[tuple[FloatArray, FloatArray]],
+    accurate: float,
+    worst: float,
+) -> Quadrature:
+    """Averages by the first rule that a finer one does not change, or by the finest that there is.
+
+    Parameters
+    ----------
+    method : callable
+    law : OneSample
+    kinks : tuple of float
+        Pre-activations at which the averages have kinks.
+    states : sequence of (ndarray, ndarray)
+        Overlaps q and M at which rules are compared.
+    accurate : float
+        Change, relative to the size of the averages, below which a rule is taken.
+    worst : float
+        Change in one state above which a rule is not tried in the others.
+    """
+    vectors: list[Vector] = []
+
+    @cache
+    def values(k: int, state: int) -> FloatArray:
+        return vectors[k](*states[state])
+
+    def change(k: int) -> float:
+        largest = 0.0
+        for state in range(len(states)):
+            before = values(k - 1, state)
+            # A change that is no number stays the largest.
+            largest = float(np.maximum(largest, np.abs(values(k, state) - before).max() / np.abs(before).max()))
+            if largest > worst:
+                break
+        return largest
+
+    rules: list[Rule | PanelRule] = []
+    error = np.inf
+    for k, rule in enumerate(rules_for(law, kinks)):
+        rules.append(rule)
+        vectors.append(_by(rule, method, law))
+        if k:
+            error = change(k)
+        if error <= accurate:
+            compared = None if error <= ACCURATE else vectors[k - 2 if k > 1 else k]
+            return Quadrature(vectors[k - 1], rules[k - 1], error, compared)
+    return Quadrature(vectors[-1], rules[-1], error, vectors[-2] if len(rules) > 1 else None)
+
+
+def _by(rule: Rule | PanelRule, method: Method, law: OneSample) -> Vector:
+    return lambda q, M: method(rule.at(law, q, M), q, M)
 
 
 def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | PanelRule]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meanfield.families.contrastive.channels.averages import exact_averages
-from meanfield.families.contrastive.channels.one_sample import OneSample, Rule, fill_nodes
+from meanfield.families.contrastive.channels.one_sample import BatchLaw, OneSample, Rule, fill_nodes
 from meanfield.families.contrastive.channels.polynomials import batch_terms
 from meanfield.families.contrastive.channels.randomised import Batches, randomised_averages
 from meanfield.ingredients.activations import make_activation
@@ -71,9 +71,8 @@ def test_square_penalty_against_all_batches(activation, centering, m, channels, 
     addresses = make_activation(activation).addresses
     factors = np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / m
     terms = batch_terms(channels, law.views, m, centering == "batch", strength)
-    found = split(
-        exact_averages(law, rule, addresses, terms, centering != "none", m - 1.0, factors, q, overlaps), d1, channels
-    )
+    batch = BatchLaw(law, addresses, m, centering != "none", centering == "batch", factors)
+    found = split(exact_averages(batch, terms, rule, q, overlaps), d1, channels)
     weight, theta, x = fill_nodes(law, rule, q, overlaps)
     right = batch_averages(
         weight, both_views(theta, channels), both_views(x, d1), *SIGMA[activation], lambda C: 2 * C, strength,
@@ -94,13 +93,10 @@ def test_random_batches_that_are_all_batches(centering, V):
     batches = Batches(np.zeros(pairs.shape, dtype=np.int64), np.ascontiguousarray(rule.nodes.T[pairs]))
     factors = np.array([1 + V[0, 0], 1 + V[1, 1], 1 + V[0, 1]]) / m
     means = np.zeros(law.views * channels)
-    extra = randomised_averages(
-        law, batches, activation.addresses, penalty.address, strength, means, centering == "batch", factors, q, overlaps
-    )
-    free = exact_averages(
-        law, rule, activation.addresses, batch_terms(channels, law.views, m, centering == "batch", 0.0), False, m - 1.0,
-        factors, q, overlaps,
-    )  # fmt: skip
+    batch = BatchLaw(law, activation.addresses, m, False, centering == "batch", factors)
+    extra = randomised_averages(batch, batches, penalty.address, strength, means, q, overlaps)
+    terms = batch_terms(channels, law.views, m, centering == "batch", 0.0)
+    free = exact_averages(batch, terms, rule, q, overlaps)
     weight, theta, x = fill_nodes(law, rule, q, overlaps)
     right = batch_averages(
         weight, both_views(theta, channels), both_views(x, len(q)), *SIGMA["tanh"],

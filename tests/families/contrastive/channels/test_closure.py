@@ -6,6 +6,7 @@ from scipy.special import erf
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels import closure as module
+from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.fourier import _mean_signs
 from meanfield.families.contrastive.channels.trajectory import OverlapField, velocity
@@ -124,7 +125,7 @@ def test_fourier_integral_against_random_batches(monkeypatch):
     assert not exact.randomisations
     assert exact.compared is not None
     monkeypatch.setattr(module, "ACCURATE_FOURIER", 0.0)
-    monkeypatch.setattr(module, "MOST_BATCHES", 2**10)
+    monkeypatch.setattr(randomised, "MOST_BATCHES", 2**10)
     each = [closure(q, M) for closure in ChannelClosure(problem).randomisations]
     for right, *found in zip(exact(q, M), *each, strict=True):
         error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))

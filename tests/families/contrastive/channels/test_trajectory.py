@@ -5,7 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels import closure as module
+from meanfield.families.contrastive.channels import randomised as module
 from meanfield.plotting import plot_comparison, plot_result
 from meanfield.report.key_numbers import of_the_limit
 from meanfield.results.checks import check
