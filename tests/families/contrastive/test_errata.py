@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
@@ -382,7 +383,9 @@ def test_several_channels_learn_mixtures_under_a_strong_penalty(strength, mixed)
         ("strength = 0.05", f"strength = {strength}"),
         ("stop = 4.0", "stop = 1000.0"),
     )
-    q = np.abs(trajectory_of_channels(problem).arrays["q"][-1])  # without fluctuations, which take most of the time
+    q = np.abs(
+        trajectory_of_channels(ChannelClosure(problem)).arrays["q"][-1]
+    )  # without fluctuations, which take most of the time
     assert set(q.argmax(axis=0)) == {0, 1}
     assert q.max(axis=0).min() > 0.9
     assert np.all(q.min(axis=0) > 0.2 if mixed else q.min(axis=0) < 0.01)

@@ -17,7 +17,6 @@ import numpy as np
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import step_covariance_of
-from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.chebyshev import interpolant
 from meanfield.numerics.linear_noise import covariance_along
@@ -112,13 +111,13 @@ def velocity(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) 
     return tau * P - q * n, tau * (D + D.T) + noise - M * (n[:, None] + n)
 
 
-def trajectory_of_channels(problem: Problem, fluctuations: bool = False) -> Trajectory:
+def trajectory_of_channels(closure: ChannelClosure, fluctuations: bool = False) -> Trajectory:
     """Overlaps of several channels at the output times, with the averages that drive them.
 
     Parameters
     ----------
-    problem : Problem
-        With a linear prior and a start that is not random.
+    closure : ChannelClosure
+        Of a problem with a linear prior and a start that is not random.
     fluctuations : bool
         Whether N times the covariance of the overlaps is asked for, where it is known.
 
@@ -128,7 +127,7 @@ def trajectory_of_channels(problem: Problem, fluctuations: bool = False) -> Traj
     `q_error` and `M_error` are what chance exceeds once in 100 times. Where the quadrature over one sample is not exact
     they hold what another one changes. Without these variables the errors are those of a single channel.
     """
-    closure = ChannelClosure(problem)
+    problem = closure.problem
     closures = closure.randomisations or [closure]
     runs: list[FloatArray] = []
     status = "complete"

@@ -34,21 +34,21 @@ def solve_several(problem: Problem) -> Solved:
         particles, the attribute `warning` says why.
     """
     scheme = problem.density.scheme
+    closure = ChannelClosure(problem)
     if scheme == "particles":
-        return solve_particles(problem)
-    reason = why_no_cells(problem) if scheme == "automatic" else ""
+        return solve_particles(closure, problem.density.tolerance or PARTICLE_TOLERANCE)
+    reason = why_no_cells(problem, closure) if scheme == "automatic" else ""
     if not reason:
         try:
-            return solve_plane(problem)[0]
+            return solve_plane(closure)[0]
         except DegenerateError as error:
             reason = str(error).removesuffix(f"; {REMEDY}")
             if scheme != "automatic":
                 raise InputError(f"density.scheme = '{scheme}': {error}") from error
     tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
-    settings = DensitySettings(scheme="particles", tolerance=tolerance)
-    problem = with_value(problem, "density", settings)
+    solved = with_value(problem, "density", DensitySettings(scheme="particles", tolerance=tolerance))
     warning = f"The density was solved by interacting particles, because {reason}."
-    return replace(solve_particles(problem), warning=warning, problem=problem)
+    return replace(solve_particles(closure, tolerance), warning=warning, problem=solved)
 
 
 def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
@@ -60,10 +60,11 @@ def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
         If cells do not serve for the problem.
     """
     scheme = problem.density.scheme
+    closure = ChannelClosure(problem)
     try:
-        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem)
+        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure)
         if not reason:
-            return solve_plane(problem)
+            return solve_plane(closure)
     except DegenerateError as error:
         reason = str(error).removesuffix(f"; {REMEDY}")
     raise InputError(f"{reason}; without cells there is no joint density, take solve_density")
@@ -96,8 +97,15 @@ def check_several(problem: Problem, backend: str) -> None:
         raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")
 
 
-def why_no_cells(problem: Problem) -> str:
-    """Why finite volumes do not serve for a problem, known before a run; empty where they do."""
+def why_no_cells(problem: Problem, closure: ChannelClosure | None = None) -> str:
+    """Why finite volumes do not serve for a problem, known before a run; empty where they do.
+
+    Parameters
+    ----------
+    problem : Problem
+    closure : ChannelClosure, optional
+        That of the problem, if it is known already.
+    """
     channels, features = problem.model.channels, len(problem.features)
     if channels > 2:
         return f"model.channels = {channels}: cells are for two channels"
@@ -107,7 +115,7 @@ def why_no_cells(problem: Problem) -> str:
         return ""  # the law is Gaussian, even if it has no density in the plane
     q, M = problem.initial_overlap, problem.initial_channel_overlap
     try:
-        check_channels(0.0, M - q.T @ q, ChannelClosure(problem)(q, M).Lambda)
+        check_channels(0.0, M - q.T @ q, (closure or ChannelClosure(problem))(q, M).Lambda)
     except BlowUpError as error:
         return str(error).removesuffix(f"; {REMEDY}")
     return ""

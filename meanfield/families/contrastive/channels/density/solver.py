@@ -43,13 +43,13 @@ class Solution(NamedTuple):
     effort: dict[str, Any]
 
 
-def solve_plane(problem: Problem) -> tuple[Solved, Solved]:
+def solve_plane(closure: ChannelClosure) -> tuple[Solved, Solved]:
     """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
 
     Parameters
     ----------
-    problem : Problem
-        Problem of two channels with a start that is not random.
+    closure : ChannelClosure
+        Of a problem of two channels with a start that is not random.
 
     Returns
     -------
@@ -76,10 +76,11 @@ def solve_plane(problem: Problem) -> tuple[Solved, Solved]:
     independently of them. Fluxes are those of Scharfetter and Gummel along the lattice directions of the noise.
     Source: several_channels.md, section 5.
     """
+    problem = closure.problem
     settings = problem.density
     free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)
     solve = _gaussian if free and problem.prior.functions.linear else _by_finite_volumes
-    arrays, status, effort = solve(problem)
+    arrays, status, effort = solve(closure)
     alone = {name: array for name, array in arrays.items() if name not in OF_BOTH_WEIGHTS}
     together = {name: arrays[name] for name in KINDS["joint_density"].variables}
     return Solved("density", alone, status, effort=effort), Solved("joint_density", together, status, effort=effort)
@@ -92,9 +93,10 @@ def settings_of(problem: Problem) -> DensitySettings:
     return settings if fixed else with_value(problem, "density.tolerance", PLANE_TOLERANCE).density
 
 
-def _gaussian(problem: Problem) -> Solution:
+def _gaussian(closure: ChannelClosure) -> Solution:
     """Density by the overlaps alone."""
-    found, status = trajectory_of_channels(problem)
+    problem = closure.problem
+    found, status = trajectory_of_channels(closure)
     q, M = found["q"], found["M"]
     u, weight = nodes = _nodes(problem)
     half_width = _gaussian_reach(q, M, u)
@@ -123,8 +125,8 @@ def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
     return nodes.u, nodes.weight
 
 
-def _by_finite_volumes(problem: Problem) -> Solution:
-    closure = ChannelClosure(problem)
+def _by_finite_volumes(closure: ChannelClosure) -> Solution:
+    problem = closure.problem
     search = Search(closure, settings_of(problem))
     status = search.solve()
     level = search.shown

@@ -55,13 +55,15 @@ class Errors:
         )
 
 
-def solve_particles(problem: Problem) -> Solved:
+def solve_particles(closure: ChannelClosure, tolerance: float) -> Solved:
     """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
 
     Parameters
     ----------
-    problem : Problem
-        Problem of several channels and a start that is not random, with any prior.
+    closure : ChannelClosure
+        Of a problem of several channels and a start that is not random, with any prior.
+    tolerance : float
+        Error allowed in q and M at every output time; the numbers of particles and steps follow from it.
 
     Returns
     -------
@@ -74,13 +76,11 @@ def solve_particles(problem: Problem) -> Solved:
 
     Notes
     -----
-    `density.tolerance` is the error allowed in q and M at every output time; the numbers of particles and steps follow
-    from it. Errors are 3.5 standard errors of the mean over runs, which chance exceeds once in 100 times, plus what
-    steps of twice the length change: more than the error of the steps, which are of order 1.5 where the prior's force
-    jumps and else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
+    Errors are 3.5 standard errors of the mean over runs, which chance exceeds once in 100 times, plus what steps of
+    twice the length change: more than the error of the steps, which are of order 1.5 where the prior's force jumps and
+    else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
     """
-    tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
-    closure = ChannelClosure(problem)
+    problem = closure.problem
     size, runs, errors, status = _search(problem, closure, tolerance)
     effort = {"particles": RUNS * size.particles, "steps": size.steps * (problem.time.outputs - 1)}
     return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
