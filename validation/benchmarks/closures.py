@@ -16,9 +16,9 @@ import numpy as np
 
 from meanfield.contrastive import Problem
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.closures.brackets import bracket_table
+from meanfield.families.contrastive.closures.expectation import overlap_table
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.closures.overlap_table import overlap_table
+from meanfield.families.contrastive.closures.views import bracket_table
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.mckean_vlasov.closures import closure_values
 from validation.benchmarks.table import Row, Table, run_benchmark

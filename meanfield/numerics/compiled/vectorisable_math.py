@@ -15,8 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, exp_between, expm1_between
-from meanfield.numerics.compiled.logarithm import log_positive
+from meanfield.numerics.compiled.exponential import INTEGER_SHIFT, exp_between, expm1_between, log_positive
 from meanfield.numerics.compiled.vectors import CONTRACT
 from meanfield.process import own_numba as numba
 

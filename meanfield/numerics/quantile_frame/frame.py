@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.numerics.compiled.exponential import exp_between
-from meanfield.numerics.compiled.logarithm import arcsinh_and_slope
+from meanfield.numerics.compiled.exponential import arcsinh_and_slope, exp_between
 from meanfield.numerics.compiled.vectors import load, smaller, spread, square_root, store, where_less
 from meanfield.numerics.quantile_frame.forces import cubic_spline, evaluate_force
 from meanfield.process import own_numba as numba

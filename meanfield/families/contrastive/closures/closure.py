@@ -21,19 +21,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.closures.brackets import bracket_table
 from meanfield.families.contrastive.closures.expectation import (
     BATCH,
     DRIFT_AND_DIFFUSION,
     OUTPUTS,
     Expectation,
+    as_key,
     averages_at,
     averages_of,
+    bracket_table,
+    overlap_table,
     rows_at_many,
 )
 from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs_of, no_mean_outputs
-from meanfield.families.contrastive.closures.overlap_table import as_key, overlap_table
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
 from meanfield.families.contrastive.problem import check_one_channel

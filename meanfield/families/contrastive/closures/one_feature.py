@@ -1,7 +1,7 @@
 """Averages of functions of B for a single hidden variable c, in NumPy, at many overlaps q at once.
 
 With one feature averages are functions of q alone, and are tabulated. A few array operations for each octave of
-sqrt(1 - q^2) do that, and nothing has to be compiled for them; `averages` and `hidden_moments` are for several
+sqrt(1 - q^2) do that, and nothing has to be compiled for them; `averages` and `sensitivities` are for several
 features, of which there is no table.
 """
 
@@ -52,7 +52,7 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray
 
 
 def averages_with_hidden_variable(table: Table, law: Mixture, q: FloatArray) -> FloatArray:
-    """Averages of all rows f of a table, alone and with moments of X = c - q B, by the formulas of `hidden_moments`.
+    """Averages of all rows f of a table, alone and with moments of X = c - q B, by the formulas of `sensitivities`.
 
     Parameters
     ----------

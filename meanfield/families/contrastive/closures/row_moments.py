@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial as series
 
-from meanfield.families.contrastive.closures.brackets import DIFFUSION_ROWS, DRIFT_ROWS, WITHOUT_CENTRING
 from meanfield.families.contrastive.closures.mixture import Mixture
 from meanfield.families.contrastive.closures.polynomial_means import moments_of
-from meanfield.families.contrastive.closures.views import exponents
+from meanfield.families.contrastive.closures.views import DIFFUSION_ROWS, DRIFT_ROWS, WITHOUT_CENTRING, exponents
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 

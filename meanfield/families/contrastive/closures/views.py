@@ -2,6 +2,9 @@
 
 Theta_l = B + zeta_l with (zeta1, zeta2) ~ N(0, V). With s_l = sigma(Theta_l) and p_l = sigma'(Theta_l) the products are
 s1^a p1^b s2^c p2^d with whole exponents. The second view is averaged first, at given Theta1, then the first.
+
+Closures need the products of `DRIFT_ROWS` and `DIFFUSION_ROWS`, without centring those of `WITHOUT_CENTRING`. As
+functions of B they do not depend on the overlaps, and are tabulated once.
 """
 
 from __future__ import annotations
@@ -15,7 +18,19 @@ from meanfield.families.contrastive.closures.densities import PIECE, TAIL
 from meanfield.ingredients.activations import Activation
 from meanfield.numerics.compiled.array_operations import copy, sort
 from meanfield.numerics.compiled.scalar_functions import call_scalar
-from meanfield.numerics.piecewise import NODES, ORDER, WEIGHTS, Rows, interpolate, panel_of, tabulate
+from meanfield.numerics.piecewise import (
+    NAME_THE_KINK,
+    NODES,
+    ORDER,
+    WEIGHTS,
+    Rows,
+    Table,
+    interpolate,
+    panel_of,
+    tabulate,
+    with_derivatives,
+)
+from meanfield.numerics.remembering import remembered
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
@@ -227,3 +242,43 @@ def _cuts(first_edges, second_edges, slope, b, deviation):  # type: ignore[no-un
                 count += 1
     sort(cuts[:count])
     return cuts[:count]
+
+
+DRIFT_ROWS = ("p1 s2 + s1 p2", "p1", "p2")
+DIFFUSION_ROWS = (
+    "s1^2 p2^2", "s2^2 p1^2", "s1 s2 p1 p2",
+    "s1 p2^2", "s2 p1^2", "s1 p1 p2", "s2 p1 p2", "p2^2", "p1^2", "p1 p2",
+    "s1", "s2", "s1^2", "s2^2", "s1 s2",
+)  # fmt: skip
+WITHOUT_CENTRING = (*DRIFT_ROWS[:1], *DIFFUSION_ROWS[:3])
+
+
+@remembered(64)
+def bracket_table(activation: Activation, noise: tuple[float, float, float], centred: bool, reach: float) -> Table:
+    """All rows that a closure needs, as functions of B on [-reach, reach].
+
+    Parameters
+    ----------
+    activation : Activation
+    noise : tuple of float
+        v11, v12, v22.
+    centred : bool
+        Whether mean outputs are subtracted: else only the uncentred products are kept.
+    reach : float
+
+    Returns
+    -------
+    Table
+        Drift rows, their derivatives in B, then diffusion rows.
+    """
+    names = (*DRIFT_ROWS, *DIFFUSION_ROWS) if centred else WITHOUT_CENTRING
+    first, *others = names
+    products, breaks, layers = averages_over_noise(activation, noise, reach, exponents(*first.split(" + "), *others))
+
+    def rows(points: FloatArray) -> FloatArray:
+        values = products(points)
+        return np.concatenate([values[:1] + values[1:2], values[2:]])
+
+    remedy = STRONGER if any(noise) else NAME_THE_KINK
+    table = tabulate(rows, breaks, reach, "model.activation", remedy, layers)
+    return with_derivatives(table, len(DRIFT_ROWS) if centred else 1)

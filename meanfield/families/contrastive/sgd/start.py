@@ -1,4 +1,4 @@
-"""Features U and weights w at t = 0, or their overlaps alone, as the problem asks for exactly; the escape from them."""
+"""Features U and weights w at t = 0, or their overlaps alone, of one channel or several; the escape from them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import START, fill_normals, fill_uniforms
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.triangular import factorise
 from meanfield.one_vector.start import orthogonal_columns, weights_with_overlap
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
@@ -90,3 +91,84 @@ def winners(q: FloatArray, escape: IntArray) -> IntArray:
     """
     decided = (escape >= 0) & np.isfinite(q).all(axis=1)
     return np.asarray(np.where(decided, np.abs(q).argmax(axis=1), -1))
+
+
+def initial_coordinates(problem: Problem) -> FloatArray:
+    """Coordinates X = (q^T, L) of the channels with L L^T = M(0) - q^T q, shape (d2, d1 + d2)."""
+    q, M = problem.initial_overlap, problem.initial_channel_overlap
+    gram = np.block([[np.eye(len(q)), q], [q.T, M]])
+    factor = np.zeros_like(gram)
+    factorise(gram, factor)
+    return factor[len(q) :]
+
+
+def draw_channel_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
+    """Weights with the overlaps q(0) and M(0), shape (d2, N); independent and uniform for a random start.
+
+    Parameters
+    ----------
+    problem : Problem
+    U : ndarray, shape (N, d1)
+        Features with U^T U = N I.
+    rng : Generator
+    """
+    N, d2 = len(U), problem.model.channels
+    Z = rng.standard_normal((d2, N))
+    if problem.random_start:
+        return np.asarray(Z * np.sqrt(N / (Z * Z).sum(axis=1, keepdims=True)))
+    Z -= Z @ U @ U.T / N
+    p, R = np.linalg.qr(Z.T)
+    p *= np.sign(np.diag(R))  # orthogonal to the features and uniform in law, as Z is
+    axes = np.vstack([U.T, np.sqrt(N) * p.T])
+    W = np.zeros((d2, N))
+    for w, coordinates in zip(W, initial_coordinates(problem), strict=True):
+        for axis, coordinate in zip(axes, coordinates, strict=True):
+            w += coordinate * axis  # channels with equal coordinates are equal to the last bit
+    return W
+
+
+def products(W: FloatArray, U: FloatArray) -> FloatArray:
+    """Products of features and weights divided by N, shape (replicas, d1 + d2, d1 + d2).
+
+    Parameters
+    ----------
+    W : ndarray, shape (replicas, d2, N)
+    U : ndarray, shape (replicas, d1, N)
+    """
+    rows = np.concatenate([U, W], axis=1)
+    gram = rows @ rows.swapaxes(1, 2) / W.shape[2]
+    gram[:, : U.shape[1], : U.shape[1]] = np.eye(U.shape[1])  # to rounding
+    return np.asarray(gram)
+
+
+def draw_channel_coordinates(problem: Problem, key: FloatArray, replicas: range) -> FloatArray:
+    """Coordinates of the channels, shape (replicas, d2, d1 + d2), without any vector of N numbers."""
+    d1, d2 = len(problem.features), problem.model.channels
+    if not problem.random_start:
+        return np.tile(initial_coordinates(problem), (len(replicas), 1, 1))
+    X = np.zeros((len(replicas), d2, d1 + d2))
+    _random_coordinates(key, replicas.start, problem.particles.dimension, X)
+    return X
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _random_coordinates(key, first_replica, N, X):  # type: ignore[no-untyped-def]
+    """Coordinates of independent channels that are uniform on the sphere, from those of Gaussian vectors.
+
+    Beyond the features these are the triangular factor of a Wishart matrix, by Bartlett's decomposition.
+    """
+    replicas, channels, size = X.shape
+    d1, count = size - channels, channels * size
+    normals, uniforms = np.empty(count + count % 2), np.empty(channels + channels % 2)
+    for i in range(replicas):
+        call(fill_normals, key, first_replica + i, START, 0, normals)
+        call(fill_uniforms, key, first_replica + i, START, normals.size, uniforms)
+        for k in range(channels):
+            own = normals[k * size : (k + 1) * size]
+            rest = chi_squared(N - d1 - k, own[d1 + k], uniforms[k], key, first_replica + i, -1 - k)
+            own[d1 + k] = math.sqrt(rest)
+            length = rest
+            for j in range(d1 + k):
+                length += own[j] * own[j]
+            for j in range(d1 + k + 1):
+                X[i, k, j] = own[j] / math.sqrt(length)

@@ -21,17 +21,19 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.chain import chain_steps
 from meanfield.families.contrastive.sgd.channels import chain as chain_of_channels
 from meanfield.families.contrastive.sgd.channels import projected as projected_of_channels
-from meanfield.families.contrastive.sgd.channels import start as start_of_channels
 from meanfield.families.contrastive.sgd.channels.batch import room_for
 from meanfield.families.contrastive.sgd.channels.plain import plain_steps
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import (
+    draw_channel_coordinates,
+    draw_channel_weights,
     draw_features,
     draw_overlap,
     draw_weights,
     escape_level,
     initial_escape,
+    products,
     winners,
 )
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
@@ -125,7 +127,7 @@ class ChannelChain(SeveralChannels):
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
-        self._X = start_of_channels.draw_coordinates(problem, self._key, replicas)
+        self._X = draw_channel_coordinates(problem, self._key, replicas)
         self._room, self._work = room_for(training), chain_of_channels.work_for(training)
 
     def advance(self, first: int, steps: int) -> None:
@@ -195,7 +197,7 @@ class ChannelsWithWeights(SeveralChannels):
         (self._replica,) = replicas
         start = replica_generator(problem.particles.seed, self._replica, START)
         U = draw_features(problem, start)
-        self._W = start_of_channels.draw_weights(problem, U, start)[None]
+        self._W = draw_channel_weights(problem, U, start)[None]
         self._U = np.ascontiguousarray(U.T)[None]
 
     @property
@@ -261,7 +263,7 @@ class ProjectedChannels(ChannelsWithWeights):
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
         self._force = _force_loop(problem)
-        self._gram, self._scales = start_of_channels.products(self._W, self._U), np.ones((1, training.channels))
+        self._gram, self._scales = products(self._W, self._U), np.ones((1, training.channels))
         self._room, self._work = room_for(training), projected_of_channels.work_for(training)
 
     def advance(self, first: int, steps: int) -> None:

@@ -7,8 +7,7 @@ from scipy.stats import kstest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.limit.particles import coefficients
-from meanfield.families.contrastive.channels.limit.runs import Size, march
+from meanfield.families.contrastive.channels.limit.particles import Size, coefficients, march
 from meanfield.families.contrastive.channels.limit.solver import _errors
 from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
 from meanfield.problems.problem_keys import with_value

@@ -9,9 +9,9 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from meanfield.families.contrastive.closures import averages as module
-from meanfield.families.contrastive.closures.hidden_moments import averages_with_hidden
 from meanfield.families.contrastive.closures.mixture import Mixture, components_of_b
 from meanfield.families.contrastive.closures.one_feature import averages_at_many, averages_with_hidden_variable
+from meanfield.families.contrastive.closures.sensitivities import averages_with_hidden
 from meanfield.numerics.piecewise import tabulate, with_derivatives
 
 

@@ -11,9 +11,8 @@ from meanfield.ensembles.simulation import predicted_memory
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
 from meanfield.families.contrastive.reductions import arrangement
-from meanfield.families.contrastive.sgd.channels.start import draw_coordinates, draw_weights
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd, simulation_of
-from meanfield.families.contrastive.sgd.start import draw_features
+from meanfield.families.contrastive.sgd.start import draw_channel_coordinates, draw_channel_weights, draw_features
 from meanfield.families.contrastive.sgd.steppers import CHANNEL_STEPPERS
 from meanfield.results.checks import check
 from meanfield.results.result import Result
@@ -64,12 +63,12 @@ def test_random_channels_are_independent_and_uniform(method):
     Fixed seeds; false-alarm rate 1e-3 of the three cases together (Bonferroni).
     """
     if method == "chain":
-        X = draw_coordinates(small(*RANDOM), stream_key(3), range(20_000))
+        X = draw_channel_coordinates(small(*RANDOM), stream_key(3), range(20_000))
         q, M = X[:, :, :2], X @ X.swapaxes(1, 2)
     else:
         problem, rng = small(*RANDOM, particles=f'method = "{method}"'), np.random.default_rng(METHODS.index(method))
         U = draw_features(problem, rng)
-        W = np.array([draw_weights(problem, U, rng) for _ in range(4000)])
+        W = np.array([draw_channel_weights(problem, U, rng) for _ in range(4000)])
         q, M = W @ U / 30, W @ W.swapaxes(1, 2) / 30
     squares = np.concatenate([q.reshape(-1, 4).T ** 2, M[None, :, 0, 1] ** 2])
     p = [kstest(beta.cdf(x, 0.5, 14.5), "uniform").pvalue for x in squares]  # N = 30

@@ -21,8 +21,12 @@ import pytest
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.sgd.channels import chain, plain, projected
 from meanfield.families.contrastive.sgd.channels.batch import room_for
-from meanfield.families.contrastive.sgd.channels.start import draw_coordinates, draw_weights, products
-from meanfield.families.contrastive.sgd.start import draw_features
+from meanfield.families.contrastive.sgd.start import (
+    draw_channel_coordinates,
+    draw_channel_weights,
+    draw_features,
+    products,
+)
 from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull, prepare_steppers
 from meanfield.families.contrastive.sgd.training import outputs_of, training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
@@ -136,10 +140,10 @@ def crowd(problem, method, change=lambda training: training):
     key, reached, start = stream_key(settings.seed), np.zeros(CROWD, np.int64), np.random.default_rng(20)
     pull, room, rng = linear_pull(problem) if linear else 0.0, room_for(training), np.random.default_rng(settings.seed)
     if method == "chain":
-        X, work = draw_coordinates(problem, key, range(CROWD)), chain.work_for(training)
+        X, work = draw_channel_coordinates(problem, key, range(CROWD)), chain.work_for(training)
     else:
         rows = draw_features(problem, start)
-        starts = [draw_weights(problem, rows, start) for _ in range(CROWD if problem.random_start else 1)]
+        starts = [draw_channel_weights(problem, rows, start) for _ in range(CROWD if problem.random_start else 1)]
         W, U = np.resize(np.array(starts), (CROWD, d2, N)), np.tile(rows.T, (CROWD, 1, 1))
         gram, scales = products(W, U), np.ones((CROWD, d2))
     q, M, r, weights, pairs = [], [], [], [], np.triu_indices(d2, 1)

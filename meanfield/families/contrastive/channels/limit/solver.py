@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.limit.runs import Runs, Size, march
+from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE

@@ -7,9 +7,17 @@ import pytest
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.closure import _from_brackets, brackets, noise_of
-from meanfield.families.contrastive.closures.expectation import OUTPUTS, _rows_at, at_many, averages_at
+from meanfield.families.contrastive.closures.expectation import (
+    CENTRED_GROUPS,
+    GROUPS,
+    OUTPUTS,
+    _rows_at,
+    as_key,
+    at_many,
+    averages_at,
+    overlap_table,
+)
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.closures.overlap_table import CENTRED_GROUPS, GROUPS, as_key, overlap_table
 from meanfield.numerics.piecewise import interpolate, panel_of
 from tests.oracles.plain_steps import HIDDEN, Reference, make_closure, make_problem
 
@@ -92,7 +100,7 @@ def test_what_cannot_be_tabulated_is_evaluated(monkeypatch):
     expected = make_closure("hard_tanh", [MANY])([0.7])
     for most, least in ((20, 0.5), (2, 0.0)):
         overlap_table.cache_clear()
-        monkeypatch.setattr("meanfield.families.contrastive.closures.overlap_table.MOST_PANELS", most)
+        monkeypatch.setattr("meanfield.families.contrastive.closures.expectation.MOST_PANELS", most)
         closure = make_closure("hard_tanh", [MANY])
         _, reach = closure.compiled
         assert (reach > 0) == (least > 0)
