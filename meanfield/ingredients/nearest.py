@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-SAME = (
+SYNONYMS = (
     # methods and commands
     "particles sgd simulate_sgd simulate simulation train training train_on_images",
     "order_parameters ode odes macroscopic",
@@ -43,14 +43,14 @@ SAME = (
 )
 """Groups of names of one thing, here and elsewhere; where several are known, the first one of a group is suggested."""
 
-GROUPS = tuple(tuple(group.split()) for group in SAME)
+GROUPS_OF_SYNONYMS = tuple(tuple(group.split()) for group in SYNONYMS)
 
 
 def meant_word(word: str, known: Iterable[str]) -> str | None:
     """The known word that differs from `word` in its case and hyphens alone, or is another name of the same thing."""
     ours = {_plain(other): other for other in known}
     given = _plain(word)
-    same = [given, *(other for group in GROUPS if given in group for other in group)]
+    same = [given, *(other for group in GROUPS_OF_SYNONYMS if given in group for other in group)]
     return next((ours[other] for other in same if other in ours), None)
 
 

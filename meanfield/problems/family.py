@@ -21,7 +21,7 @@ from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
 from meanfield.process.floating_point import own_errstate
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_INDICES: Mapping[str, Any] = MappingProxyType({})
 
 
 def resolve(address: str) -> Any:
@@ -73,7 +73,7 @@ class Kind:
         return (*self.variables, *self.optional)
 
     def dims(
-        self, variable: Variable, indices: Mapping[str, str] = NOTHING, held: Container[Any] = ()
+        self, variable: Variable, indices: Mapping[str, str] = NO_INDICES, held: Container[Any] = ()
     ) -> tuple[str, ...]:
         """Dims of a variable in results of this kind, without optional ones.
 

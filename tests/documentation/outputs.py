@@ -21,7 +21,7 @@ OVERHEAD = 2.0
 LAST_DIGIT = 1.01
 """Largest difference in units of the last digit shown, which rounding may turn over; 0.01 is for binary fractions."""
 
-ROUNDING = 1e-11
+ZERO_TO_ROUNDING = 1e-11
 """Numbers below this in size are rounding errors of numbers of order one, and differ between machines."""
 
 
@@ -59,7 +59,7 @@ def _close(quantity: re.Match[str], here: str) -> bool:
     if "." not in on_page and "e" not in on_page.lower():
         return first == second
     last_digit = 10.0 ** int(Decimal(on_page).as_tuple().exponent)
-    return abs(first - second) <= LAST_DIGIT * last_digit or max(abs(first), abs(second)) < ROUNDING
+    return abs(first - second) <= LAST_DIGIT * last_digit or max(abs(first), abs(second)) < ZERO_TO_ROUNDING
 
 
 def _in_units(quantity: str) -> float:

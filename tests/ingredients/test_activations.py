@@ -196,9 +196,9 @@ def test_polynomials_are_recognised():
     """Among ours, as symbols say; others to rounding, and up to the degree that is asked for."""
     for name, symbol in SYMBOLIC.items():
         polynomial = tuple(map(float, reversed(sp.Poly(symbol).all_coeffs()))) if symbol.is_polynomial(X) else ()
-        assert ours(name).polynomial == pytest.approx(polynomial, rel=1e-13)  # ROUNDING
+        assert ours(name).polynomial == pytest.approx(polynomial, rel=1e-13)  # rounding
     quartic = Activation(lambda x: 0.3 * x**4 - x + 2.0, lambda x: 1.2 * x**3 - 1.0).polynomial
-    np.testing.assert_allclose(quartic, [2.0, -1.0, 0.0, 0.0, 0.3], rtol=1e-13)  # ROUNDING
+    np.testing.assert_allclose(quartic, [2.0, -1.0, 0.0, 0.0, 0.3], rtol=1e-13)  # rounding
     assert quartic[2] == quartic[3] == 0
     others = (lambda x: x**5), (lambda x: x * x + 1e-9 * math.sin(x)), (lambda x: math.exp(x * x)), (lambda x: 1 / x)
     assert all(Activation(value, value).polynomial == () for value in others)

@@ -17,7 +17,7 @@ from meanfield import Activation
 from meanfield.ingredients.fingerprints import fingerprint, fingerprint_of, fingerprint_of_file
 from tests import ROOT
 
-ELSEWHERE = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+OTHER_HASH_SEED = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
 """Environment of a process whose hashes have a seed that is not ours, which Python draws at random."""
 
 SOURCE = """
@@ -82,7 +82,7 @@ def test_every_process_finds_the_same():
     source = SOURCE.replace("{1, 2}", "set('abcdefghijklmnopqrst')")
     code = "import sys; from tests.ingredients.test_fingerprints import found_in; print(*found_in(sys.stdin.read()))"
     elsewhere = subprocess.run(
-        [sys.executable, "-c", code], input=source, env=ELSEWHERE, capture_output=True, check=True, text=True
+        [sys.executable, "-c", code], input=source, env=OTHER_HASH_SEED, capture_output=True, check=True, text=True
     )
     words = found_in(source)
     assert elsewhere.stdout.split() == words

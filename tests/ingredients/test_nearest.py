@@ -6,7 +6,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.commands.table import COMMANDS
 from meanfield.ingredients.activations import ACTIVATIONS
-from meanfield.ingredients.nearest import GROUPS, nearest
+from meanfield.ingredients.nearest import GROUPS_OF_SYNONYMS, nearest
 from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from meanfield.problems.known_families import families
@@ -49,7 +49,7 @@ def test_every_group_has_a_name_that_something_here_has():
     ours = {*ACTIVATIONS, *PRIORS, *PENALTIES, *COMMANDS, "gaussian", "gaussian_mixture", "laplace", "rademacher"}
     ours |= {"student_t", "empirical", "points", "step", "sign", "infonce"}
     ours |= {method for family in families() for method in family.methods}
-    assert [group[0] for group in GROUPS if group[0] not in ours] == []
+    assert [group[0] for group in GROUPS_OF_SYNONYMS if group[0] not in ours] == []
 
 
 @pytest.mark.parametrize("word", ["sgd", "simulate_sgd", "SGD"])

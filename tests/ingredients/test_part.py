@@ -15,11 +15,11 @@ from meanfield.problems.known_families import families, find_family
 from meanfield.problems.problem_keys import number_keys, value_of
 from tests.example_problems import make_problem
 
-FULL = make_problem('prior = { name = "smooth_l1", strength = 1.5, parameters = { width = 0.5 } }')
+WITH_PRIOR = make_problem('prior = { name = "smooth_l1", strength = 1.5, parameters = { width = 0.5 } }')
 REMEDY = r"meanfield\.with_value\(problem, 'prior\.strength', 2\.0\)"
 
 
-@pytest.mark.parametrize("part", [FULL, FULL.particles, FULL.prior, FULL.features[0].hidden])
+@pytest.mark.parametrize("part", [WITH_PRIOR, WITH_PRIOR.particles, WITH_PRIOR.prior, WITH_PRIOR.features[0].hidden])
 @pytest.mark.parametrize(
     "change",
     [
@@ -35,21 +35,21 @@ def test_a_part_does_not_change_and_says_what_to_call(part, change):
     with pytest.raises(InputError, match=REMEDY):
         change(part)
     assert part.model_dump() == before
-    assert meanfield.with_value(FULL, "prior.strength", 2.0).prior.strength == 2.0  # the remedy
+    assert meanfield.with_value(WITH_PRIOR, "prior.strength", 2.0).prior.strength == 2.0  # the remedy
 
 
 def test_what_nobody_checks_is_not_made():
     with pytest.raises(InputError, match=r"a Problem that nobody checks; call meanfield\.load_problem"):
         meanfield.Problem.model_construct(title="x")
     with pytest.raises(InputError, match="a ParticleSettings that nobody checks; give its keys by name"):
-        type(FULL.particles).model_construct(dimension=2)
+        type(WITH_PRIOR.particles).model_construct(dimension=2)
 
 
 def test_copies_as_they_are_stay():
-    for twin in (FULL.model_copy(), FULL.model_copy(deep=True), copy.deepcopy(FULL)):
-        assert twin == FULL
+    for twin in (WITH_PRIOR.model_copy(), WITH_PRIOR.model_copy(deep=True), copy.deepcopy(WITH_PRIOR)):
+        assert twin == WITH_PRIOR
         assert type(twin.prior.parameters) is NamedNumbers
-    numbers = FULL.prior.parameters
+    numbers = WITH_PRIOR.prior.parameters
     assert pickle.loads(pickle.dumps(numbers)) == numbers
 
 
@@ -66,8 +66,8 @@ def test_copies_as_they_are_stay():
 )
 def test_parameters_do_not_change_either(change):
     with pytest.raises(InputError, match=REMEDY):
-        change(FULL.prior.parameters)
-    assert FULL.prior.parameters == {"width": 0.5}
+        change(WITH_PRIOR.prior.parameters)
+    assert WITH_PRIOR.prior.parameters == {"width": 0.5}
 
 
 @pytest.mark.parametrize("given", [True, "1"])

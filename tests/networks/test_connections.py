@@ -14,7 +14,7 @@ from tests.networks.test_losses import DIGITS, REFERENCE, W1, W2, X0, X
 CASE_A, PLAIN = Population(X, X0), Normalisation(False)
 REFERENCE_NET = DenseWeights([W1, W2], [])
 
-ROUNDING = 1e-12
+SUM_ERROR = 1e-12
 """Relative rounding of sums of some thousand terms."""
 
 
@@ -34,7 +34,7 @@ def test_variances_of_connections_have_the_reference_values():
     assert np.allclose(found["between_trace"], [0.516549967239, 1.290975405251], rtol=0, atol=DIGITS)
     assert np.allclose(found["layer_operator_top"], [0.495183623769, 0.638661051031], rtol=0, atol=DIGITS)
     assert np.allclose(found["within_trace"], [0.067233507719, 0.030498081702], rtol=0, atol=DIGITS)
-    assert np.allclose(found["residue"], 0.0, atol=ROUNDING)
+    assert np.allclose(found["residue"], 0.0, atol=SUM_ERROR)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_operators_follow_their_definition_and_give_the_gradient(kind, parameter
     for layer, W in enumerate(weights.W):
         OP = dense_operator(made, layer, M)
         largest = np.abs(by_weights[layer]).max()
-        assert np.allclose(-2.0 * OP @ W.ravel(), by_weights[layer].ravel(), rtol=0, atol=ROUNDING * largest)
+        assert np.allclose(-2.0 * OP @ W.ravel(), by_weights[layer].ravel(), rtol=0, atol=SUM_ERROR * largest)
         operator = made.operator(layer, M)
         values = np.linalg.eigvalsh(OP)
         assert operator.norm == pytest.approx(np.linalg.norm(OP), rel=1e-9)  # M loses eigenvalues below 1e-13
@@ -138,8 +138,8 @@ def test_normalised_outputs_have_an_operator_that_is_not_symmetric():
     for layer, W in enumerate(REFERENCE_NET.W):
         operator = made.operator(layer, M)
         OP = (operator.left.T * operator.sign) @ operator.right
-        assert np.allclose(-2.0 * OP @ W.ravel(), by_weights[layer].ravel(), rtol=0, atol=ROUNDING)
-        assert abs(np.vdot(W, by_weights[layer])) < ROUNDING  # the norm of W is conserved
+        assert np.allclose(-2.0 * OP @ W.ravel(), by_weights[layer].ravel(), rtol=0, atol=SUM_ERROR)
+        assert abs(np.vdot(W, by_weights[layer])) < SUM_ERROR  # the norm of W is conserved
         assert operator.norm == pytest.approx(np.linalg.norm(OP), rel=1e-10)  # rounding
         wanted = np.linalg.eigvals(OP).real.max()
         assert operator.top == pytest.approx(wanted, rel=1e-9)  # rounding of eigenvalues that are not symmetric

@@ -6,7 +6,7 @@ import pytest
 from meanfield.numerics.continuation import CachedEquations, all_branches, diagram, find_roots, follow, newton
 from meanfield.process.progress import interrupted_after
 
-ROUNDING = 1e-11
+ROOT_ERROR = 1e-11
 """Roots are found to 1e-12 in F, and the slopes of these toys are of order one."""
 
 
@@ -42,8 +42,8 @@ def test_branch_passes_both_turning_points_and_hits_the_limits():
     assert branch.ends == ("limit", "limit")
     assert branch.p[[0, -1]].tolist() == [-1.0, 1.0]
     fold = 2 / 3**1.5
-    assert branch.p[branch.turning] == pytest.approx([fold, -fold], abs=ROUNDING)  # stated there
-    assert np.abs(branch.x[:, 0] ** 3 - branch.x[:, 0] - branch.p).max() < ROUNDING  # stated there
+    assert branch.p[branch.turning] == pytest.approx([fold, -fold], abs=ROOT_ERROR)  # stated there
+    assert np.abs(branch.x[:, 0] ** 3 - branch.x[:, 0] - branch.p).max() < ROOT_ERROR  # stated there
     assert np.linalg.norm(np.diff(branch.x, axis=0), axis=1).max() < 0.0251  # the longest step
 
 
@@ -61,13 +61,13 @@ def test_turning_points_are_found_from_a_start_anywhere():
 def test_closed_branch_ends_where_it_began():
     branch = follow(CIRCLE, np.array([0.3]), 0.5, (0.0, 1.0))
     assert branch.ends == ("closed", "closed")
-    assert branch.p[branch.turning] == pytest.approx([0.8, 0.2], abs=ROUNDING)  # stated there
+    assert branch.p[branch.turning] == pytest.approx([0.8, 0.2], abs=ROOT_ERROR)  # stated there
     assert branch.x[0] == branch.x[-1]
 
 
 def test_branch_passes_a_pitchfork_along_itself():
     branch = follow(PITCHFORK, np.array([np.sqrt(0.7)]), 1.0, (0.0, 1.0))
-    assert sorted(branch.x[[0, -1], 0]) == pytest.approx([-np.sqrt(0.7), np.sqrt(0.7)], abs=ROUNDING)  # stated there
+    assert sorted(branch.x[[0, -1], 0]) == pytest.approx([-np.sqrt(0.7), np.sqrt(0.7)], abs=ROOT_ERROR)  # stated there
     assert branch.p[branch.turning] == pytest.approx([0.3], abs=1e-8)  # flat there: the square of the error of x
     straight = follow(PITCHFORK, np.zeros(1), 1.0, (0.0, 1.0))
     assert np.all(straight.x == 0)
@@ -100,7 +100,7 @@ def test_long_steps_do_not_jump_to_another_branch(longest):
     (pair,) = (branch for branch in branches if branch.turning.any())
     assert pair.p[pair.turning] == pytest.approx([0.4], abs=1e-5)  # flat there: the square of the error of x
     end = (0.4 * Subcritical.SLOPE) ** 0.5
-    assert sorted(pair.x[[0, -1], 0]) == pytest.approx([-end, end], abs=1e-9)  # ROUNDING over the slope
+    assert sorted(pair.x[[0, -1], 0]) == pytest.approx([-end, end], abs=1e-9)  # ROOT_ERROR over the slope
 
 
 def test_branch_ends_where_equations_end():
@@ -117,7 +117,7 @@ def test_crossings_interpolate():
 
 
 def test_newton_needs_no_good_start_and_says_where_there_is_no_root():
-    assert newton(two_cubics, np.array([3.0, -9.0])) == pytest.approx([1, -1], abs=ROUNDING)  # stated there
+    assert newton(two_cubics, np.array([3.0, -9.0])) == pytest.approx([1, -1], abs=ROOT_ERROR)  # stated there
     assert newton(lambda x: (x**2 + 1, np.diag(2 * x)), np.array([0.3])) is None
     assert newton(lambda x: (np.full(1, np.nan), np.eye(1)), np.zeros(1)) is None
 
@@ -150,7 +150,7 @@ def test_no_image_is_looked_at_twice():
         return two_cubics(x)
 
     def images(x):
-        return [-x, x[::-1], -x[::-1], x * [1, -1 + ROUNDING], x * [-1, 1]]
+        return [-x, x[::-1], -x[::-1], x * [1, -1 + ROOT_ERROR], x * [-1, 1]]
 
     start = np.array([0.9, 0.1])
     newton(counted, start)
@@ -201,4 +201,4 @@ def test_cached_equations_are_followed_without_a_derivative_by_the_parameter():
     branches = all_branches(parabola, (1.0, 0.25), 0.1)
     assert sorted(float(x[0]) for branch in branches for x in branch.crossings(1.0)) == pytest.approx([-1, 1])
     for branch in branches:
-        assert np.abs(branch.x[:, 0] ** 2 - branch.p).max() < ROUNDING  # stated there
+        assert np.abs(branch.x[:, 0] ** 2 - branch.p).max() < ROOT_ERROR  # stated there

@@ -10,17 +10,17 @@ from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.problem_keys import held_by, number_keys, value_of, with_value, with_values
 from tests.example_problems import make_problem
 
-FULL = make_problem(
+EVERY_TABLE = make_problem(
     'prior = { name = "smooth_l1", strength = 1.5, parameters = { width = 0.5 } }',
     "augmentation = { variance = [0.3, 0.4], correlation = 0.1 }",
 )
 
 
 def test_every_number_can_be_read_and_set():
-    keys = number_keys(FULL)
+    keys = number_keys(EVERY_TABLE)
     assert {"prior.strength", "features[0].hidden.second_moment", "augmentation.variance[1]"} <= set(keys)
     for key in keys:
-        assert with_value(FULL, key, value_of(FULL, key)) == FULL
+        assert with_value(EVERY_TABLE, key, value_of(EVERY_TABLE, key)) == EVERY_TABLE
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_every_number_can_be_read_and_set():
     ],
 )
 def test_only_that_number_changes(key, value):
-    changed = with_value(FULL, key, value)
+    changed = with_value(EVERY_TABLE, key, value)
     assert isinstance(changed, Problem)
     assert value_of(changed, key) == value
-    different = [k for k in number_keys(FULL) if value_of(changed, k) != value_of(FULL, k)]
+    different = [k for k in number_keys(EVERY_TABLE) if value_of(changed, k) != value_of(EVERY_TABLE, k)]
     assert different == [key]
 
 
@@ -58,21 +58,21 @@ def test_only_that_number_changes(key, value):
 )
 def test_words_tables_lists_and_what_was_left_out_can_be_set(key, value):
     plain = value.model_dump() if isinstance(value, HiddenGaussian) else value
-    changed = with_value(FULL, key, plain)
-    assert held_by(FULL, key) != held_by(changed, key) == value
-    assert with_value(changed, key, held_by(FULL, key)) == FULL
+    changed = with_value(EVERY_TABLE, key, plain)
+    assert held_by(EVERY_TABLE, key) != held_by(changed, key) == value
+    assert with_value(changed, key, held_by(EVERY_TABLE, key)) == EVERY_TABLE
 
 
 @pytest.mark.parametrize("size", [np.int64(3), np.uint8(3)])
 def test_whole_numbers_of_numpy_are_whole_numbers(size):
-    assert with_value(FULL, "model.batch_size", size).model.batch_size == 3
+    assert with_value(EVERY_TABLE, "model.batch_size", size).model.batch_size == 3
 
 
 def test_all_values_are_in_place_before_any_is_checked():
     both = {"features[0].hidden.second_moment": 3.0, "features[0].hidden.fourth_moment": 20.0}
-    changed = with_values(FULL, both)
+    changed = with_values(EVERY_TABLE, both)
     assert {key: value_of(changed, key) for key in both} == both
-    assert with_values(FULL, dict(reversed(both.items()))) == changed
+    assert with_values(EVERY_TABLE, dict(reversed(both.items()))) == changed
     bare = make_problem()
     noise = {"augmentation.variance": [0.1, 0.2], "augmentation.correlation": 1}
     assert with_values(bare, noise).augmentation == Augmentation(variance=(0.1, 0.2), correlation=1.0)
@@ -94,7 +94,7 @@ def test_all_values_are_in_place_before_any_is_checked():
 )
 def test_what_is_no_number_is_not_read_as_one(key, message):
     with pytest.raises(InputError, match=message):
-        value_of(FULL, key)
+        value_of(EVERY_TABLE, key)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_is_no_number_is_not_read_as_one(key, message):
 )
 def test_bad_keys_and_values_are_refused(key, value, message):
     with pytest.raises(InputError, match=message):
-        with_value(FULL, key, value)
+        with_value(EVERY_TABLE, key, value)
 
 
 def test_functions_of_a_user_stay(tmp_path):
@@ -135,8 +135,8 @@ def test_functions_of_a_user_stay(tmp_path):
 def test_functions_are_found_beside_the_file_that_names_them_in_a_value(tmp_path):
     (tmp_path / "valued_prior.py").write_text("def pull(w):\n    return w * w * w\n")
     with pytest.raises(InputError, match="'valued_prior' cannot be imported"):
-        with_values(FULL, {"prior.name": "valued_prior:pull", "prior.parameters": {}}).prior.functions  # noqa: B018
-    changed = with_values(FULL, {"prior.name": "valued_prior:pull", "prior.parameters": {}}, tmp_path)
+        with_values(EVERY_TABLE, {"prior.name": "valued_prior:pull", "prior.parameters": {}}).prior.functions  # noqa: B018
+    changed = with_values(EVERY_TABLE, {"prior.name": "valued_prior:pull", "prior.parameters": {}}, tmp_path)
     assert changed.prior.functions.forces(np.array([2.0])) == 8.0
     assert with_value(changed, "prior.name", "l2").prior.functions.linear
 

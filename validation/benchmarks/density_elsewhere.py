@@ -255,7 +255,7 @@ OURS = [
     Contender("ours, order 4", our_order_four, (22, 3), 4),
     Contender("ours, order 2", our_order_two, (130, 10), 10),
 ]
-ELSEWHERE = [
+OTHER_SOLVERS = [
     Contender("ours, order 2 stepped from Python", our_stepper, (130, 10), 10),
     Contender("SciPy solve_banded, same scheme", scipy_banded, (130, 10), 10),
     Contender("SciPy LSODA, banded", scipy_lsoda, (138, 4), 5),
@@ -270,4 +270,4 @@ PY_PDE = [
 
 def contenders() -> list[Contender]:
     """Those that are installed."""
-    return [*OURS, *ELSEWHERE, *(PY_PDE if find_spec("pde") else [])]
+    return [*OURS, *OTHER_SOLVERS, *(PY_PDE if find_spec("pde") else [])]

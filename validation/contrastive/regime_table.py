@@ -32,7 +32,7 @@ LONG_NAMES = {
     "marginal_claimed": "claimed error of densities in L1",
 }
 
-ROUNDING = 1e-9
+LEAST_TOLERANCE = 1e-9
 """Error of the quadrature over w that stationary states are held against."""
 
 ODE_ERROR = 1e-10
@@ -87,7 +87,7 @@ def truth_of(seed: int, method: str, runs: Runs) -> tuple[Truth, float]:
         return Truth(), math.nan
     if method == "stationary" and run.residual is not None:
         found, claimed, own = run.residual
-        return Truth(found, claimed, found / (claimed + own + ROUNDING), own + ROUNDING), math.nan
+        return Truth(found, claimed, found / (claimed + own + LEAST_TOLERANCE), own + LEAST_TOLERANCE), math.nan
     if method not in IN_TIME:
         return Truth(), math.nan
     names = [name for name in REFERENCES if (seed, name) in runs and is_known(runs[seed, name])]

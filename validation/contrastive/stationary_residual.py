@@ -40,7 +40,7 @@ LAWS = {
 LONGEST_PANEL = 1.0
 """Longest panel in u: twelve nodes leave 2e-16 of a product of two Gaussians over it, wherever it lies."""
 
-NEGLIGIBLE = -60.0
+LOWEST_LOG_WEIGHT = -60.0
 """Logarithm of a density, relative to its largest value, below which it is left out."""
 
 SCAN = np.sinh(np.linspace(-25.0, 25.0, 501))
@@ -173,7 +173,7 @@ def _panels(exponent: Callable[[FloatArray], FloatArray], kinks: tuple[float, ..
         values = exponent(np.array([low, 0.5 * (low + high), high]))
         most, variation = values.max(axis=0), np.ptp(values, axis=0)
         top = max(top, float(most.max()))
-        held = most + variation > top + NEGLIGIBLE
+        held = most + variation > top + LOWEST_LOG_WEIGHT
         narrow = (variation <= VARIATION) | (high - low < 1e-14 * (1.0 + np.abs(low)))
         done.append(np.array([low, high])[:, held & narrow])
         low, high = low[held & ~narrow], high[held & ~narrow]

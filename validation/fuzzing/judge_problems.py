@@ -42,7 +42,7 @@ NAMES = re.compile(rf"\b({'|'.join([*KEYS, *PLACES])})\b")
 
 LONGEST_MESSAGE = (MOST_LINES + 1) * (MOST_CHARACTERS + 10)
 
-TINY: dict[str, dict[str, Any]] = {
+QUICK_SETTINGS: dict[str, dict[str, Any]] = {
     "eulerian": {"cells": 48, "steps": 8, "feature_nodes": 5},
     "lagrangian": {"tolerance": 1e-2, "feature_nodes": 5},
 }
@@ -123,7 +123,7 @@ def tiny(problem: Problem) -> Problem:
     given_width = problem.density.half_width is not None
     # Half of the files each, and a file is always judged in the same way.
     scheme = "eulerian" if given_width or len(format_problem(problem)) % 2 else "lagrangian"
-    data["density"] = {"scheme": scheme} | TINY[scheme]
+    data["density"] = {"scheme": scheme} | QUICK_SETTINGS[scheme]
     if given_width:
         data["density"]["half_width"] = problem.density.half_width
     kept = ("method", "seed", "record", "escape_overlap", "snapshot_precision")

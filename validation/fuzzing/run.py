@@ -39,7 +39,7 @@ KEPT = OUTPUT / "fuzzing"
 SECONDS = 120
 """Processor time in seconds that one file may take: other work on the machine does not count."""
 
-TOGETHER = 100
+FILES_OF_A_PROCESS = 100
 """Number of files that one child process judges, unless one of them ends it."""
 
 Case = tuple[str, bytes]
@@ -150,8 +150,8 @@ def fuzz(pool: ProcessPoolExecutor, cases: list[Case], judge_case: Judge, name: 
     """What becomes of all files; what breaks something is shown when it is found."""
     findings = Findings()
     batches: dict[Future[Findings], int] = {}
-    for first in range(0, len(cases), TOGETHER):
-        some = cases[first : first + TOGETHER]
+    for first in range(0, len(cases), FILES_OF_A_PROCESS):
+        some = cases[first : first + FILES_OF_A_PROCESS]
         batches[pool.submit(fuzz_batch, some, first, judge_case, name.replace(" ", "-"))] = len(some)
     with progress_bar(len(cases), name, unit="file") as bar:
         for batch in as_completed(batches):

@@ -26,7 +26,7 @@ Array = np.ndarray
 MORE_POINTS = 8
 """Number of points of the Gauss rules beyond degree + 1: they integrate functions that are no polynomials."""
 
-TOGETHER = 16
+LANES = 16
 """Number of densities that are advanced together, one per lane of the innermost loops."""
 
 
@@ -160,12 +160,12 @@ def solve_elements(common, tilt, tilts, loads):  # type: ignore[no-untyped-def]
     elements, points = common.shape[:2]
     degree, columns = points - 1, loads.shape[1]
     x = np.empty_like(loads)
-    K = np.empty((elements, points, points, TOGETHER))
-    rest = np.empty((elements, points, TOGETHER))
-    factor = np.empty(TOGETHER)
-    scale = np.zeros(TOGETHER)
-    for first in range(0, columns, TOGETHER):
-        here = min(TOGETHER, columns - first)
+    K = np.empty((elements, points, points, LANES))
+    rest = np.empty((elements, points, LANES))
+    factor = np.empty(LANES)
+    scale = np.zeros(LANES)
+    for first in range(0, columns, LANES):
+        here = min(LANES, columns - first)
         scale[:here] = tilts[first : first + here]
         for e in range(elements):
             rest[e] = 0.0
@@ -175,7 +175,7 @@ def solve_elements(common, tilt, tilts, loads):  # type: ignore[no-untyped-def]
             for i in range(points):
                 for k in range(points):
                     a, b, row = common[e, i, k], tilt[i, k], K[e, i, k]
-                    for j in range(TOGETHER):
+                    for j in range(LANES):
                         row[j] = a + b * scale[j]
             if e > 0:
                 K[e, 0, 0] += K[e - 1, degree, degree]
@@ -198,16 +198,16 @@ def eliminate(K, rest, factor, pivots):  # type: ignore[no-untyped-def]
     points = K.shape[0]
     for k in range(pivots):
         pivot, load = K[k, k], rest[k]
-        for j in range(TOGETHER):
+        for j in range(LANES):
             pivot[j] = 1.0 / pivot[j]
         for i in range(k + 1, points):
             under, below = K[i, k], rest[i]
-            for j in range(TOGETHER):
+            for j in range(LANES):
                 factor[j] = under[j] * pivot[j]
                 below[j] -= factor[j] * load[j]
             for column in range(k + 1, points):
                 target, source = K[i, column], K[k, column]
-                for j in range(TOGETHER):
+                for j in range(LANES):
                     target[j] -= factor[j] * source[j]
 
 
@@ -219,9 +219,9 @@ def substitute(K, rest, pivots):  # type: ignore[no-untyped-def]
         value, pivot = rest[k], K[k, k]
         for column in range(k + 1, points):
             row, known = K[k, column], rest[column]
-            for j in range(TOGETHER):
+            for j in range(LANES):
                 value[j] -= row[j] * known[j]
-        for j in range(TOGETHER):
+        for j in range(LANES):
             value[j] *= pivot[j]
 
 

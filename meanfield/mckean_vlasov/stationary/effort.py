@@ -28,8 +28,8 @@ class Accuracy(NamedTuple):
     fineness: float = 1.0
 
 
-FULL = Accuracy()
-"""That of states."""
+REPORTED_ACCURACY = Accuracy()
+"""Accuracy of the states that are reported."""
 
 
 @dataclass

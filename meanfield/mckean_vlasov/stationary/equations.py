@@ -28,7 +28,7 @@ from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, Tilts, farthest_tilt
-from meanfield.mckean_vlasov.stationary.effort import FULL, Accuracy, Effort
+from meanfield.mckean_vlasov.stationary.effort import REPORTED_ACCURACY, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.panels import CROWDED, DECAY_DISTANCE, ODD_MOMENTS, tilted_moments
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
@@ -153,7 +153,7 @@ class StationaryEquations:
         self,
         limit: Limit,
         coordinates: Coordinates | None = None,
-        accuracy: Accuracy = FULL,
+        accuracy: Accuracy = REPORTED_ACCURACY,
         effort: Effort | None = None,
     ) -> None:
         self.limit = limit
@@ -174,7 +174,9 @@ class StationaryEquations:
         self._even = _is_even(prior)
         self.hint: tuple[FloatArray, float, FloatArray] | None = None
 
-    def like(self, coordinates: Coordinates | None = None, accuracy: Accuracy = FULL) -> StationaryEquations:
+    def like(
+        self, coordinates: Coordinates | None = None, accuracy: Accuracy = REPORTED_ACCURACY
+    ) -> StationaryEquations:
         """The same equations with other nodes or another accuracy, with the same hint and a common effort."""
         other = StationaryEquations(self.limit, coordinates or self.coordinates, accuracy, self.effort)
         other.hint = self.hint
@@ -315,7 +317,7 @@ class StationaryEquations:
         The error of q is that of one Newton step from there, at best a bound.
         """
         tilt, weight, mean = self._finest(state)
-        finer = self.like(accuracy=FULL._replace(fineness=2.0))
+        finer = self.like(accuracy=REPORTED_ACCURACY._replace(fineness=2.0))
         moments, status = finer._moments(state.G, state.coefficients.diffusion, tilt)
         if status != 0:
             return Check(math.inf, math.inf)

@@ -16,7 +16,7 @@ from numpy.polynomial import chebyshev
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.typing import FloatArray
 
-WIDEST = 4.0
+WIDEST_PANEL = 4.0
 """Largest width of panels, in standard deviations of the coordinate that is added."""
 
 NODES = 16
@@ -82,7 +82,7 @@ def tilt_rule(
         return np.zeros(1), np.ones(1), np.zeros((1, len(gains)))
     ends, found = np.zeros(1), None
     for k in order:
-        corners = gains[k] * panel_ends(laws[k], WIDEST)
+        corners = gains[k] * panel_ends(laws[k], WIDEST_PANEL)
         ends = _distinct(np.concatenate([ends, (ends[:, None] + corners).ravel()]))
         if k == order[-1]:
             ends = _distinct(np.concatenate([ends, places[np.abs(places) < ends[-1]]]))
@@ -127,7 +127,7 @@ def _added(before: _Sum, law: ContinuousLaw, gain: float, s: FloatArray) -> Floa
     """Values of a sum with one coordinate more."""
     values = np.empty((len(s), before.series.shape[2] + 1))
     for i, each in enumerate(s):
-        ends = panel_ends(law, WIDEST, (each - before.ends) / gain)
+        ends = panel_ends(law, WIDEST_PANEL, (each - before.ends) / gain)
         x = _nodes(ends)
         weight = (0.5 * np.diff(ends)[:, None] * _WEIGHTS).ravel() * law.density(x)
         there = before(each - gain * x)

@@ -136,23 +136,23 @@ def test_the_limit_is_what_methods_do_not_decide():
         assert other.limit() != problem.limit()
 
 
-FULL = make_problem(
+EVERY_TABLE = make_problem(
     hidden=["three_point", "gaussian", "asymmetric"],
     noise="opposite",
     prior={"name": "l1", "strength": 2.0},
     particles={"snapshots": [0.0]},
 )
 PARTS = [
-    FULL,
-    FULL.model,
-    FULL.features[0],
-    *(feature.hidden for feature in FULL.features),
-    FULL.features[0].coordinate,
-    FULL.augmentation,
-    FULL.prior,
-    FULL.time,
-    FULL.density,
-    FULL.particles,
+    EVERY_TABLE,
+    EVERY_TABLE.model,
+    EVERY_TABLE.features[0],
+    *(feature.hidden for feature in EVERY_TABLE.features),
+    EVERY_TABLE.features[0].coordinate,
+    EVERY_TABLE.augmentation,
+    EVERY_TABLE.prior,
+    EVERY_TABLE.time,
+    EVERY_TABLE.density,
+    EVERY_TABLE.particles,
 ]
 
 
@@ -168,10 +168,10 @@ def test_frozen(part):
 
 
 def test_sequences_are_frozen():
-    assert isinstance(FULL.features, tuple)
-    assert isinstance(FULL.features[2].hidden.values, tuple)
-    assert isinstance(FULL.augmentation.variance, tuple)
-    assert isinstance(FULL.particles.snapshots, tuple)
+    assert isinstance(EVERY_TABLE.features, tuple)
+    assert isinstance(EVERY_TABLE.features[2].hidden.values, tuple)
+    assert isinstance(EVERY_TABLE.augmentation.variance, tuple)
+    assert isinstance(EVERY_TABLE.particles.snapshots, tuple)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_bad_parts_are_refused_from_python_as_well():
     with pytest.raises(ValidationError, match="did you mean 'initial_overlap'"):
         Feature(hidden={"law": "gaussian"}, initial_overlaps=0.1)
     with pytest.raises(InputError, match="features is empty"):
-        Problem(model=FULL.model, features=(), time=FULL.time)
+        Problem(model=EVERY_TABLE.model, features=(), time=EVERY_TABLE.time)

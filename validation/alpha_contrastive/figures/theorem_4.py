@@ -32,8 +32,8 @@ from validation.study import Statement, Study, run_study
 ACTIVATIONS, AUGMENTED = ("linear", "relu"), (True, False)
 SEED = 1
 
-STEPS, FARTHEST, OUTPUTS = 3000, 0.05, 60
-"""Steps of the flow, in each of which the fastest filter moves so far, and times at which it is looked at."""
+STEPS, LONGEST_MOVE, OUTPUTS = 3000, 0.05, 60
+"""Steps of the flow, distance by which the fastest filter moves in each, and times at which it is looked at."""
 
 ONE_DIRECTION = 1.01
 """Effective rank of filters that are co-linear."""
@@ -90,7 +90,7 @@ def flow(activation: str, augmented: bool) -> Iterator[Array]:
             s /= np.linalg.norm(s)
         move = gradient(pi, h, slope, s.reshape(h.shape[0], -1), augmented)
         move -= np.sum(move * w, axis=1, keepdims=True) * w
-        w = w + FARTHEST * move / np.linalg.norm(move, axis=1).max()
+        w = w + LONGEST_MOVE * move / np.linalg.norm(move, axis=1).max()
         w /= np.linalg.norm(w, axis=1, keepdims=True)
     yield w
 

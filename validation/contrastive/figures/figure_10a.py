@@ -27,7 +27,7 @@ from validation.study import Statement, Study, run_study
 PAPER = "paper, section S-III-C"
 VANISHES = 0.2
 
-SAME = 0.005
+TOLERANCE = 0.005
 """Largest difference of numbers that count as the same: the paper gives one digit."""
 
 STEPS = (0.0079, 0.0099)
@@ -62,12 +62,12 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     statements = [
         Statement("h falls with eta at every Q", PAPER, rise < 0, f"largest change from eta to eta + 0.1: {rise:.4f}"),
         Statement(
-            "the fixed point near Q = 1 vanishes when eta > 0.2", PAPER, abs(end - VANISHES) < SAME,
+            "the fixed point near Q = 1 vanishes when eta > 0.2", PAPER, abs(end - VANISHES) < TOLERANCE,
             f"at eta = {end:.4f}",
         ),
         Statement(
             "(S-55) verifies this, at a tau/m at which figures 2 and 6 hold", PAPER,
-            by_claim.min() - SAME < VANISHES < by_claim.max() + SAME,
+            by_claim.min() - TOLERANCE < VANISHES < by_claim.max() + TOLERANCE,
             f"by (S-55) at eta = {by_claim[0]:.2f} to {by_claim[1]:.2f}, for tau/m = {STEPS[0]} to {STEPS[1]}",
         ),
         Statement(

@@ -27,7 +27,7 @@ PAPER = "paper, section S-III-C"
 SMALL = 1e-4
 """An eta so small that the gain per eta is that at first order, to 1e-4."""
 
-SAME = 1e-3
+TOLERANCE = 1e-3
 """Largest relative difference of gains that count as the same: ten times the error at first order."""
 
 WEAK = 0.1
@@ -88,7 +88,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             f"for c = +-1, m4 = 1, by {float((inside['gain_coin'] / inside['Q']).min()):.3f} eta Q at least",
         ),
         Statement(
-            "the gain at first order is that of (S-56)", "paper, Claim 4", bool(np.all(np.abs(ratio - 1) < SAME)),
+            "the gain at first order is that of (S-56)", "paper, Claim 4", bool(np.all(np.abs(ratio - 1) < TOLERANCE)),
             f"{ratio.min():.4f} to {ratio.max():.4f} of it",
         ),
     ]  # fmt: skip

@@ -28,7 +28,7 @@ RANGE = 0.85, 1.2
 
 PAPER = "paper, section S-III-A"
 
-SAME = 1e-12
+TOLERANCE = 1e-12
 """Largest difference of numbers that are equal up to rounding."""
 
 LAWS = (0.1, 0.2, 0.5, 1.0)
@@ -77,7 +77,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         Statement(
             "m_u is that of Proposition 3",
             "paper, section IV.A",
-            abs(m_u - proposition) < SAME,
+            abs(m_u - proposition) < TOLERANCE,
             f"1 + 10 tau/m = {proposition:.4f}",
         ),
         Statement(

@@ -30,7 +30,7 @@ ALPHA, COMPONENTS, MIXTURES = 9.0, (2, 3, 5), 1000
 SAMPLE, REPEATS = 100, 20000
 """Size of a sample, and number of samples whose means are drawn."""
 
-SAME = 0.01
+TOLERANCE = 0.01
 """Difference of means below which they are the same; that of ReLU under -1, 1 is ten times as large."""
 
 FUNCTIONS = {
@@ -110,7 +110,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             number = f"root mean square difference {float(away):.2g}"
             if m == 2 and name != "ReLU":
                 number += ", by symmetry"
-            found.append(Statement(text, "paper, lemma V.3, figure S1", float(away) < SAME, number))
+            found.append(Statement(text, "paper, lemma V.3, figure S1", float(away) < TOLERANCE, number))
     if "sgd_U" in numbers:
         U = numbers.sgd_U.rename(block="start")
         each = {name: U.sel(function=name).mean("m") for name in FUNCTIONS}
@@ -119,7 +119,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             Statement(
                 "functions of U_i have the means that N(0, 1) has, for every m, if each latent draws its own component",
                 "theory, section 4",
-                max(bounds) < SAME,
+                max(bounds) < TOLERANCE,
                 ", ".join(f"{name}: {with_error(values)}" for name, values in each.items()),
             )
         )

@@ -25,7 +25,7 @@ from validation.study import Statement, Study, run_study
 
 ALPHAS, COMPONENTS, MIXTURES = np.arange(10.0), (2, 3, 5, 10), 200
 
-ROUNDING = 1e-9
+TOLERANCE = 1e-9
 """Error of the integrals."""
 
 
@@ -71,7 +71,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
         Statement(
             "KL grows with alpha, for every mixture whose means are multiplied", "ours, mutual information",
-            float(steps.min()) > -ROUNDING, f"by {float(steps.min()):.1e} at least from one alpha to the next",
+            float(steps.min()) > -TOLERANCE, f"by {float(steps.min()):.1e} at least from one alpha to the next",
         ),
         Statement(
             "KL grows with alpha, for every mixture whose means are drawn anew", "paper, section III.1",

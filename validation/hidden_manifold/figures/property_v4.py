@@ -30,7 +30,7 @@ STARTS, ALPHA, COMPONENTS = 10, 9.0, (3, 5)
 TRAINED, SAMPLES, BLOCK = 10 * N, 16384, 1024
 """Steps of training, samples of each law, and samples at once."""
 
-SAME = 0.1
+SMALL_DISCREPANCY = 0.1
 """Relative distance below which cumulants and averages are called the same: samples and finite N leave about 0.03."""
 
 QUANTITIES = {
@@ -110,7 +110,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     for law, said in READINGS.items():
         each = numbers.sgd_distance.sel(law=STANDARDISED[law])
         for text, (quantities, source) in claims.items():
-            verdicts = {name: above(each.sel(quantity=name), SAME) for name in quantities}
+            verdicts = {name: above(each.sel(quantity=name), SMALL_DISCREPANCY) for name in quantities}
             if quantities != ("kurtosis",):
                 verdicts = {name: None if large is None else not large for name, large in verdicts.items()}
             shown = {QUANTITIES[name]: with_error(each.sel(quantity=name)) for name in quantities}
@@ -128,7 +128,7 @@ def draw(numbers: xr.Dataset) -> Figure:
             x = np.broadcast_to(place, values.shape)
             style = {"color": COLOURS[i], "marker": "os"[j], "ms": 4, "ls": "none", "fillstyle": ("none", "full")[i]}
             axis.plot(x.ravel(), values.values.ravel(), label=f"{said}, m = {m}", **style)
-    axis.axhline(SAME, color="0.4", lw=0.8, ls=":")
+    axis.axhline(SMALL_DISCREPANCY, color="0.4", lw=0.8, ls=":")
     axis.set_yscale("log")
     axis.set_xticks(range(len(QUANTITIES)), [r"means", r"covariance", r"$E[g(\lambda) g(\nu)]$", r"|excess kurtosis|"])
     axis.set_ylabel(r"distance from $\mathcal{N}(0, 1)$")

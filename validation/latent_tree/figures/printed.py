@@ -8,7 +8,7 @@ LOWS = (0.7, 0.8, 0.9)
 NODES = (2, 10)
 COLUMNS = ("initial", "after epoch 1", "converged")
 
-ROUNDING = 0.01 / np.sqrt(12.0)
+ROUNDING_ERROR = 0.01 / np.sqrt(12.0)
 """Standard error of a number with two digits after the point."""
 
 TRIALS = 10
@@ -40,5 +40,5 @@ def printed() -> xr.Dataset:
     mean, deviation = (np.array(text.split(), dtype=float).reshape(shape) / 100.0 for text in (MEANS, DEVIATIONS))
     coordinates = {"latent": list(LATENTS), "low": list(LOWS), "nodes": list(NODES), "column": list(COLUMNS)}
     return xr.Dataset(
-        {"mean": (over, mean), "error": (over, np.hypot(deviation / np.sqrt(TRIALS), ROUNDING))}, coordinates
+        {"mean": (over, mean), "error": (over, np.hypot(deviation / np.sqrt(TRIALS), ROUNDING_ERROR))}, coordinates
     )

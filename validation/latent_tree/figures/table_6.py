@@ -11,7 +11,7 @@ from functools import partial
 import xarray as xr
 
 from validation.latent_tree.figures import FOLDER, tables
-from validation.latent_tree.figures.printed import COLUMNS, LATENTS, ROUNDING
+from validation.latent_tree.figures.printed import COLUMNS, LATENTS, ROUNDING_ERROR
 from validation.latent_tree.figures.tables import WAYS
 from validation.study import Statement, Study, run_study
 
@@ -59,7 +59,7 @@ def loss(numbers: xr.Dataset) -> Statement:
         "ours",
         code < printed,
         f"{code:.4f} in the root mean square of 15 differences, {printed:.4f} as printed, where rounding leaves "
-        f"{ROUNDING:.4f}",
+        f"{ROUNDING_ERROR:.4f}",
     )
 
 

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from meanfield.plotting import COLOURS, MARKERS
 from validation.hidden_manifold.figures.discrepancy import written
-from validation.latent_tree.figures.printed import COLUMNS, LOWS, NODES, ROUNDING, TRIALS, printed
+from validation.latent_tree.figures.printed import COLUMNS, LOWS, NODES, ROUNDING_ERROR, TRIALS, printed
 from validation.latent_tree.figures.runs import NUMBERS
 from validation.latent_tree.figures.trees import CROSSED, READINGS
 from validation.pages import markdown_table
@@ -77,7 +77,7 @@ def simulate() -> xr.Dataset:
         between = (found.var("repeat", ddof=1) * (1.0 + 1.0 / runs)).mean("trial") / TRIALS
         combined = np.hypot(error, wanted["error"])
         if way.repeats:
-            combined = xr.where(runs.min("trial") > 1, np.hypot(np.sqrt(between), ROUNDING), combined)
+            combined = xr.where(runs.min("trial") > 1, np.hypot(np.sqrt(between), ROUNDING_ERROR), combined)
         parts.append(
             xr.Dataset(
                 {"sgd_score": each, "sgd_mean": each.mean("trial"), "sgd_error": error, "sgd_combined": combined}

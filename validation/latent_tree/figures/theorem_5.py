@@ -33,7 +33,7 @@ SQUARES = (0.25, 1.0, 2.0)
 TREES, DRAWN = 30, 20_000
 LOW = 0.8
 
-ROUNDING = 1e-12
+TOLERANCE = 1e-12
 """Distance from 1 of a correlation that is 1: only one input of the latent is ever active."""
 
 
@@ -86,7 +86,7 @@ def of_tree(width: int, seed: int) -> dict[str, np.ndarray]:
     means = x.P @ x.f
     u0, u1 = (np.linalg.norm(mean) for mean in means)
     gamma = float(means[0] @ means[1] / (u0 * u1))
-    gamma = 1.0 if 1.0 - gamma < ROUNDING else gamma
+    gamma = 1.0 if 1.0 - gamma < TOLERANCE else gamma
     active = np.maximum(before, 0.0)
     s0, s1 = (active @ row for row in x.P)
     within = before**2 @ x.P[1] - v1**2

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS
 from validation.latent_tree.figures import FOLDER
-from validation.latent_tree.figures.printed import DEVIATIONS, LATENTS, LOWS, NODES, ROUNDING, TRIALS, printed
+from validation.latent_tree.figures.printed import DEVIATIONS, LATENTS, LOWS, NODES, ROUNDING_ERROR, TRIALS, printed
 from validation.latent_tree.figures.runs import LATENTS as PLACES
 from validation.latent_tree.figures.seeds import TRIALS as SEEDS
 from validation.latent_tree.figures.trees import READINGS, problem_of, scores, unnormalised
@@ -64,7 +64,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "ours",
             bool((off.sel(nodes=10) < LARGEST).all()) and bool((wide < 2 * LARGEST).all()),
             f"means off by {float(off.sel(nodes=10).max()):.4f} at most, deviations by {float(wide.max()):.4f}; "
-            f"{own:.4f} in the root mean square of means, where rounding leaves {ROUNDING:.4f}",
+            f"{own:.4f} in the root mean square of means, where rounding leaves {ROUNDING_ERROR:.4f}",
         ),
         Statement(
             "no other ten successive seeds do",
@@ -95,7 +95,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     for place, (sign, one) in enumerate(windows(numbers).groupby("sign")):
         style = {"color": COLOURS[place], "marker": MARKERS[place], "ls": LINES[place], "ms": 5}
         left.plot(one.first, one.squeeze(), label=str(sign), **style)
-    left.axhline(ROUNDING, color="0.3", ls=":")
+    left.axhline(ROUNDING_ERROR, color="0.3", ls=":")
     left.set(yscale="log", xlabel="first of ten seeds", ylabel="root mean square of differences")
     left.legend(frameon=False)
     mine = numbers.score.sel(sign="random signs", seed=list(SEEDS)).mean("seed")

@@ -17,9 +17,6 @@ GAUSSIAN, COORDINATES, SAMPLES, MEANS = REGIMES = ("Gaussian", "I", "II", "III")
 """One standard Gaussian, and the regimes of hidden_manifold.md: components drawn per coordinate, components drawn per
 sample with means of length O(1), and inputs with means of length sqrt(N)."""
 
-POINTS, FARTHEST = 64, 8.5
-"""Trapezoidal rule over the means of inputs: they vary from input to input like a normal variable."""
-
 
 def regime_of(problem: Problem) -> str:
     """Regime of a problem, one of `REGIMES`."""
@@ -58,7 +55,7 @@ def _input_means(problem: Problem) -> FloatArray:
     inputs = problem.inputs
     if inputs.latent_mean == 0.0:
         return np.array([abs(moments.mean) for moments in inputs.moments])
-    x, weight = gaussian_trapezoid(POINTS, FARTHEST)
+    x, weight = gaussian_trapezoid(64)  # the means vary from input to input like a normal variable
     ((_, scale),) = inputs.gaussians
     means = input_moments(inputs.function, inputs.latent_mean * x, scale).mean - inputs.shift
     return np.sqrt([weight @ means**2])

@@ -184,17 +184,17 @@ def test_densities_under_linear_priors_have_the_moments_of_the_overlaps():
     assert mass == pytest.approx(1.0, abs=1e-6)  # the same
 
 
-SAME = {"model.initial_channel_overlap": 1.0, "features[0].initial_overlap": [0.5, 0.5]}
+EQUAL_CHANNELS = {"model.initial_channel_overlap": 1.0, "features[0].initial_overlap": [0.5, 0.5]}
 
 
 def test_channels_without_a_plane_are_handed_over():
     run = meanfield.solve(
-        with_values(L1, SAME | {"time.stop": 0.2, "time.outputs": 2, "density.tolerance": 1e-2}), "density"
+        with_values(L1, EQUAL_CHANNELS | {"time.stop": 0.2, "time.outputs": 2, "density.tolerance": 1e-2}), "density"
     )
     assert run.attrs["method"] == "limit_particles"
     assert "one channel is a function of the other" in run.attrs["warning"]
     with pytest.raises(InputError, match=r"finite_volumes': at t = 0: K .*particles"):
-        meanfield.solve(with_values(L1, SAME | {"density": {"scheme": "finite_volumes"}}), "density")
+        meanfield.solve(with_values(L1, EQUAL_CHANNELS | {"density": {"scheme": "finite_volumes"}}), "density")
 
 
 def test_channels_that_lose_their_plane_on_the_way_are_handed_over(monkeypatch):
@@ -226,7 +226,7 @@ def test_what_cells_are_not_for_is_refused(changes, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (SAME, "at t = 0: K .* no density in the plane; without cells there is no joint density, take solve_density"),
+        (EQUAL_CHANNELS, "at t = 0: K .* no density in the plane; without cells there is no joint density"),
         ({"density": {"scheme": "particles"}}, "density.scheme = 'particles'; without cells .*, take solve_density"),
         ({"density": {"scheme": "eulerian"}}, "leave the key out"),
     ],

@@ -21,7 +21,7 @@ THREE = (
     ("0.3]", "0.3, 0.1]"),
     ("0.4]", "0.4, -0.3]"),
 )
-SAME = ("[0.5, 0.3]", "[0.5, 0.5]"), ("[0.2, 0.4]", "[0.2, 0.2]"), ("= 0.25", "= 1.0")
+EQUAL_CHANNELS = ("[0.5, 0.3]", "[0.5, 0.5]"), ("[0.2, 0.4]", "[0.2, 0.2]"), ("= 0.25", "= 1.0")
 
 
 def overlaps(moments):
@@ -97,7 +97,7 @@ def test_weights_given_features_are_gaussian_for_a_linear_prior():
 
 
 def test_equal_channels_stay_equal():
-    problem = standard(L1, *SAME, ("stop = 4.0", "stop = 2.0"))
+    problem = standard(L1, *EQUAL_CHANNELS, ("stop = 4.0", "stop = 2.0"))
     runs = march(problem, [ChannelClosure(problem)], Size(2000, 16))
     assert runs.status == "complete"
     np.testing.assert_allclose(runs.weights[..., 0], runs.weights[..., 1], atol=1e-7)  # root of rounding in Lambda
@@ -105,7 +105,7 @@ def test_equal_channels_stay_equal():
 
 def test_coefficients_give_the_velocity_of_the_overlaps():
     """dq/dt = E[u drift^T], dM/dt = E[w drift^T] + transpose + Lambda, where K is regular and where it is singular."""
-    for changes in ((), SAME, THREE):
+    for changes in ((), EQUAL_CHANNELS, THREE):
         problem = standard(*changes)
         q, M, tau = problem.initial_overlap, problem.initial_channel_overlap, problem.model.learning_rate
         averages = ChannelClosure(problem)(q, M)

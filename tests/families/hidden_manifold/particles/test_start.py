@@ -10,14 +10,14 @@ from meanfield.families.hidden_manifold.particles.steppers import Chain, Plain
 from meanfield.numerics.compiled.matrix_products import unpack
 from tests.families.hidden_manifold.particles.problems import LINEAR, MEANS, RANDOM, TWO_BLOCKS, make_problem
 
-ROUNDING = 1e-12  # some hundred sums of a hundred numbers of order 1
+SUM_ERROR = 1e-12  # some hundred sums of a hundred numbers of order 1
 SINGULAR = "teacher.overlap = [[1.0, 1.0], [1.0, 1.0]]"
 UPPER = 'inputs.spectrum = { law = "atoms", eigenvalues = [0.4, 1.6], teacher = [0.0, 2.0] }'
-WIDE = (
+WIDE_MIXTURE = (
     'inputs.spectrum = { law = "atoms", eigenvalues = [0.0, 1.5], weights = [0.33333333333, 0.66666666667] }\n'
     "inputs.aspect_ratio = 1.5"
 )
-WIDER = WIDE.replace("1.5], weights = [0.33333333333, 0.66666666667]", "0.75, 2.25]")
+WIDER_MIXTURE = WIDE_MIXTURE.replace("1.5], weights = [0.33333333333, 0.66666666667]", "0.75, 2.25]")
 
 
 def features_of(plain):
@@ -33,7 +33,7 @@ def test_prescribed_eigenvalues_are_those_of_the_features():
     assert blocks.rho.tolist() == [0.25, 1.0, 1.75]
     assert blocks.size.tolist() == [40, 20, 40]
     F = draw_features(problem, blocks, np.random.default_rng(0))
-    assert np.linalg.eigvalsh(F @ F.T / 200) == pytest.approx(np.repeat(blocks.rho, blocks.size), abs=ROUNDING)
+    assert np.linalg.eigvalsh(F @ F.T / 200) == pytest.approx(np.repeat(blocks.rho, blocks.size), abs=SUM_ERROR)
 
 
 def test_directions_of_prescribed_features_are_uniform():
@@ -48,16 +48,18 @@ def test_directions_of_prescribed_features_are_uniform():
     assert min(p) > 0.01 / 2  # 1 % of false alarms, had the seed not been fixed
 
 
-@pytest.mark.parametrize("lines", [(), (TWO_BLOCKS,), (UPPER,), (WIDER,), ("inputs.aspect_ratio = 1.5",)], ids=str)
+@pytest.mark.parametrize(
+    "lines", [(), (TWO_BLOCKS,), (UPPER,), (WIDER_MIXTURE,), ("inputs.aspect_ratio = 1.5",)], ids=str
+)
 def test_columns_are_of_one_length_unless_asked_otherwise(lines):
     equal, drawn = (
         draw_features(problem, blocks_of(problem), np.random.default_rng(0))
         for problem in (make_problem(*lines, f'particles.column_lengths = "{kind}"') for kind in ("equal", "random"))
     )
-    assert np.sum(equal**2, axis=0) == pytest.approx(len(equal), rel=ROUNDING * 100)  # 1e-12 is what rotations leave
+    assert np.sum(equal**2, axis=0) == pytest.approx(len(equal), rel=SUM_ERROR * 100)  # 1e-12 is what rotations leave
     assert np.sum(drawn**2, axis=0).std() / len(drawn) > 0.05
     if lines and "spectrum" in lines[0]:
-        assert equal @ equal.T == pytest.approx(drawn @ drawn.T, abs=ROUNDING * 1000)  # products of up to 300
+        assert equal @ equal.T == pytest.approx(drawn @ drawn.T, abs=SUM_ERROR * 1000)  # products of up to 300
     assert np.abs(equal).max() < 1.3 * np.abs(drawn).max()  # as spread out as before
 
 
@@ -69,7 +71,7 @@ def test_independent_entries_have_the_moments_of_the_marchenko_pastur_law():
     assert np.sum(gram**2) / 200 == pytest.approx(1.5, abs=4 * 0.017)  # standard deviation of 200 runs: .0166
 
 
-@pytest.mark.parametrize("lines", [(), (TWO_BLOCKS,), (UPPER,), (SINGULAR,), (WIDE,)], ids=str)
+@pytest.mark.parametrize("lines", [(), (TWO_BLOCKS,), (UPPER,), (SINGULAR,), (WIDE_MIXTURE,)], ids=str)
 def test_an_informed_start_has_its_overlaps_exactly(lines):
     problem = make_problem(*lines)
     plain = Plain(problem, range(3, 4))
@@ -78,18 +80,18 @@ def test_an_informed_start_has_its_overlaps_exactly(lines):
     T, X, G = problem.teacher_overlap, problem.initial_on_teacher, problem.student.rest
     features = F.T @ Wt / np.sqrt(N)
     rest = W.T - features @ X.T
-    assert Wt.T @ Wt / D == pytest.approx(T, abs=ROUNDING)
-    assert rest.T @ rest / N == pytest.approx(G, abs=ROUNDING)
-    assert rest.T @ features == pytest.approx(0, abs=100 * ROUNDING)  # products of vectors of length sqrt(N)
+    assert Wt.T @ Wt / D == pytest.approx(T, abs=SUM_ERROR)
+    assert rest.T @ rest / N == pytest.approx(G, abs=SUM_ERROR)
+    assert rest.T @ features == pytest.approx(0, abs=100 * SUM_ERROR)  # products of vectors of length sqrt(N)
     rows = plain.rows
     S = W @ F.T / np.sqrt(N)
-    assert rows["Omega"][0] == pytest.approx(W @ W.T / N, abs=ROUNDING)
-    assert rows["Sigma"][0] == pytest.approx(S @ S.T / D, abs=ROUNDING)
+    assert rows["Omega"][0] == pytest.approx(W @ W.T / N, abs=SUM_ERROR)
+    assert rows["Sigma"][0] == pytest.approx(S @ S.T / D, abs=SUM_ERROR)
     slope = problem.inputs.moments[0].slope
-    assert rows["R"][0] == pytest.approx(slope * S @ Wt / D, abs=ROUNDING)
+    assert rows["R"][0] == pytest.approx(slope * S @ Wt / D, abs=SUM_ERROR)
 
 
-@pytest.mark.parametrize("lines", [(TWO_BLOCKS,), (UPPER,), (WIDE,)], ids=str)
+@pytest.mark.parametrize("lines", [(TWO_BLOCKS,), (UPPER,), (WIDE_MIXTURE,)], ids=str)
 def test_the_chain_starts_with_the_same_overlaps(lines):
     problem = make_problem(LINEAR, *lines, 'particles.method = "chain"')
     T, X, G = problem.teacher_overlap, problem.initial_on_teacher, problem.student.rest
@@ -100,12 +102,12 @@ def test_the_chain_starts_with_the_same_overlaps(lines):
     gram = chain._gram
     assert gram[:, : len(rho), 2:, 2:] == pytest.approx(
         np.tile(size[:, None, None] * T, (3, 1, 1, 1)),
-        abs=100 * ROUNDING,  # sums of many products
+        abs=100 * SUM_ERROR,  # sums of many products
     )
     rows = chain.rows
     average = X @ T @ X.T * (rho @ size) / D
-    assert rows["Omega"] == pytest.approx(np.tile(0.5 * average * D / 100 + G, (3, 1, 1)), abs=ROUNDING)
-    assert rows["R"] == pytest.approx(np.tile(X @ T * (rho @ size) / D, (3, 1, 1)), abs=ROUNDING)
+    assert rows["Omega"] == pytest.approx(np.tile(0.5 * average * D / 100 + G, (3, 1, 1)), abs=SUM_ERROR)
+    assert rows["R"] == pytest.approx(np.tile(X @ T * (rho @ size) / D, (3, 1, 1)), abs=SUM_ERROR)
 
 
 @pytest.mark.parametrize("lines", [(TWO_BLOCKS, MEANS), (TWO_BLOCKS, *RANDOM)], ids=["informed", "random"])

@@ -22,8 +22,7 @@ from meanfield.typing import FloatArray
 COINCIDING = 1.0 - 1e-6
 """Least overlap |M_kl| of channels that coincide."""
 
-NOTHING, SOME, COLLAPSED, PARTLY, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
-
+NONE_LEARNT, SOME_LEARNT, COLLAPSED, PARTLY_COLLAPSED, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
 
 STARTS = 24
 """Number of random starts: a share has a standard error of 0.1 or less."""
@@ -145,12 +144,12 @@ def arrangement_of(q: FloatArray, M: FloatArray) -> str:
     present = size >= 0.01  # smaller overlaps are no part of what a channel has learnt
     learnt = present[0]
     if not learnt.any():
-        return NOTHING
+        return NONE_LEARNT
     if not learnt.all():
-        return SOME
+        return SOME_LEARNT
     pairs = np.abs(M[np.triu_indices(len(M), 1)]) >= COINCIDING
     if pairs.any():
-        return COLLAPSED if pairs.all() else PARTLY
+        return COLLAPSED if pairs.all() else PARTLY_COLLAPSED
     if len(size) > 1 and np.any(size[0] - size[1] < 1e-6):  # no feature of the channel is its main one
         return MIXTURE
     main = np.abs(q).argmax(axis=0)
