@@ -29,7 +29,6 @@ from meanfield.families.contrastive.closures.expectation import (
     as_key,
     averages_at,
     averages_of,
-    bracket_table,
     overlap_table,
     rows_at_many,
 )
@@ -37,6 +36,7 @@ from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_outputs_of, no_mean_outputs
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
+from meanfield.families.contrastive.closures.views import bracket_table
 from meanfield.families.contrastive.problem import check_one_channel
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import with_values
