@@ -52,7 +52,6 @@ def parser(description: str, prog: str | None = None) -> ArgumentParser:
 
     Parameters
     ----------
-    description : str
     prog : str, optional
         The command in the line of usage; the name of the script if nothing is said.
     """

@@ -40,7 +40,6 @@ def run_command(name: str, arguments: Sequence[str], prog: str) -> int:
 
     Parameters
     ----------
-    name : str
     arguments : sequence of str
         Arguments of the command.
     prog : str

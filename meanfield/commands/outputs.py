@@ -31,7 +31,6 @@ def check_outputs(
     ----------
     read : sequence of Path
         Files that the command reads.
-    results : sequence of Path
     figure, animation, page : Path, optional
         What it writes.
 
@@ -96,10 +95,6 @@ def write_figures(saved: Path, drawings: Mapping[Path | None, Callable[[Path], o
 
 def labelled(paths: Sequence[Path]) -> dict[str, Path]:
     """Files by the shortest end of their path that tells them apart: `sgd`, or `a/out` where several are called `out`.
-
-    Parameters
-    ----------
-    paths : sequence of Path
 
     Raises
     ------

@@ -103,8 +103,6 @@ def save_and_draw(arguments: Namespace, dataset: xr.Dataset, plot: Callable[[xr.
     ----------
     arguments : Namespace
         With the arguments of `add_problem_and_output`, and `figure`.
-    dataset : xarray.Dataset
-    plot : callable
     """
     from meanfield import save
     from meanfield.commands.outputs import write_figures

@@ -42,7 +42,6 @@ class Ensemble:
 
     Parameters
     ----------
-    simulation : Simulation
     make_stepper : callable
         From a range of replicas to their stepper.
     collector : Collector

@@ -52,7 +52,6 @@ class ReplicaSettings(Part):
 
         Parameters
         ----------
-        time : Time
         steps_per_time : float
             Steps per unit of time.
         cause, remedy : str

@@ -208,7 +208,6 @@ def predicted_memory(simulation: Simulation, workers: int, in_memory: bool) -> i
 
     Parameters
     ----------
-    simulation : Simulation
     workers : int
         Threads.
     in_memory : bool

@@ -34,7 +34,6 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), leas
 
     Parameters
     ----------
-    function : object
     what : str
         How messages call it.
     kinks : tuple of float

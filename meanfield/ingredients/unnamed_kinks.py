@@ -48,10 +48,6 @@ class Kink(NamedTuple):
 def unnamed_kinks(prior: Prior) -> tuple[list[Kink], list[Kink]]:
     """Jumps of the force of a prior and of its slope, that are not among its kinks.
 
-    Parameters
-    ----------
-    prior : Prior
-
     Returns
     -------
     jumps, corners : list of Kink
@@ -101,7 +97,6 @@ def kinks_to_name(name: str, prior: Prior) -> str:
     ----------
     name : str
         Address of the prior in the problem file.
-    prior : Prior
     """
     jumps, corners = unnamed_kinks(prior)
     said = [f"jumps from {each.before:.4g} to {each.after:.4g} at w = {_number(each.place)}" for each in jumps]

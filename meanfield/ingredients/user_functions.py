@@ -201,7 +201,6 @@ def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
 
     Parameters
     ----------
-    made : WithSlope
     name : str
         How messages call it.
     least : float

@@ -25,7 +25,6 @@ def faults(dataset: xr.Dataset, problem: Any) -> Iterator[str]:
     ----------
     dataset : xarray.Dataset
         Result, each of whose variables obeys the schema.
-    problem : Problem
     """
     yield from _faults_of_sizes(dataset)
     yield from _faults_of_cells(dataset)

@@ -65,7 +65,6 @@ class TiledClosure(NamedTuple):
     ----------
     closure : NamedTuple
         Closure of a type that is known to `closure_values`.
-    tiles : Tiles
     """
 
     closure: Any

@@ -121,7 +121,6 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 
     Parameters
     ----------
-    closure : callable
     features : int
         d1.
 

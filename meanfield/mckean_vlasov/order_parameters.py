@@ -22,7 +22,6 @@ def check_linear(prior: PriorSettings, others: str) -> None:
 
     Parameters
     ----------
-    prior : PriorSettings
     others : str
         Methods that take such priors, for the message.
 

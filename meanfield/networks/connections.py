@@ -24,7 +24,6 @@ def pair_matrix(evaluation: Evaluation, views: Views) -> FloatArray:
 
     Parameters
     ----------
-    evaluation : Evaluation
     views : Views
         Of one part.
     """
@@ -94,7 +93,6 @@ class Connections:
     weights : DenseWeights
         Of one network.
     x : ndarray, shape (views, inputs)
-    normalisation : Normalisation
     """
 
     def __init__(self, weights: DenseWeights, x: FloatArray, normalisation: Normalisation) -> None:

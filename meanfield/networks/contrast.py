@@ -40,7 +40,6 @@ class Contrast:
 
     Parameters
     ----------
-    kind : str
     temperature : float
         tau.
     margin : float
@@ -158,7 +157,6 @@ def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
     Parameters
     ----------
     views : ndarray, shape (samples, 2, outputs)
-    temperature : float
 
     Returns
     -------
@@ -184,7 +182,6 @@ def cross_entropy(unit: FloatArray, temperature: float) -> tuple[float, FloatArr
     ----------
     unit : ndarray, shape (views, outputs)
         Directions; views of one sample stand side by side.
-    temperature : float
     """
     count = len(unit)
     similarity = unit @ unit.T / temperature

@@ -77,7 +77,6 @@ def forward(weights: DenseWeights, x: Array) -> Activity:
 
     Parameters
     ----------
-    weights : DenseWeights
     x : ndarray, shape (..., samples, inputs)
     """
     inputs, u = [], x
@@ -94,8 +93,6 @@ def signals(weights: DenseWeights, found: Activity, by_last: Array) -> list[Arra
 
     Parameters
     ----------
-    weights : DenseWeights
-    found : Activity
     by_last : ndarray, shape (..., samples, nodes)
     """
     kept = [by_last]

@@ -17,7 +17,6 @@ class Normalisation:
     ----------
     active : bool
         Without it y = f.
-    epsilon : float
     """
 
     active: bool

@@ -51,7 +51,6 @@ class Evaluation:
 
     Parameters
     ----------
-    value : float
     slope : ndarray, shape (parts, views, outputs)
         Derivative by the outputs.
     between : ndarray, shape (samples, samples), or None
@@ -87,7 +86,6 @@ def evaluate(
     ----------
     contrast : Contrast
         `nt_xent` is that of batches of independent samples, and `batch_ratio` that of large ones.
-    views : Views
     outputs : ndarray, shape (parts, views, outputs)
         For `nt_xent` directions, of length 1 or 0.
     unaugmented : ndarray, shape (samples, outputs), optional
@@ -159,7 +157,6 @@ def evaluate_batches(outputs: FloatArray, temperature: float) -> Evaluation:
     ----------
     outputs : ndarray, shape (samples, views, outputs)
         Directions, of length 1 or 0.
-    temperature : float
 
     Returns
     -------
@@ -189,7 +186,6 @@ def batch_weights(outputs: FloatArray, temperature: float) -> FloatArray:
     ----------
     outputs : ndarray, shape (samples, outputs)
         Directions of the samples.
-    temperature : float
     """
     shares = np.exp(-distances(outputs, outputs) / temperature)
     np.fill_diagonal(shares, 0.0)

@@ -51,7 +51,6 @@ class Profile(NamedTuple):
 
     Parameters
     ----------
-    value : callable
     terms : ndarray, shape (TERMS,)
         Its Taylor coefficients.
     above : float
@@ -74,7 +73,6 @@ class Lattice:
 
     Parameters
     ----------
-    intervals : int
     origin : int
         Group of scales that starts at the distance 0, at least `BELOW` + 1.
     groups : int

@@ -124,7 +124,6 @@ class Scales:
 
     Parameters
     ----------
-    contrast : Contrast
     p : ndarray, shape (samples,)
     chance : ndarray, shape (samples, views)
         Probabilities of views given the sample.

@@ -44,7 +44,6 @@ class Rule(NamedTuple):
 
     Parameters
     ----------
-    law : ContinuousLaw
     values, spacing : bytes
         Increasing values, and the largest distance of nodes in the gap to the next value, one less of them.
     halved : bool

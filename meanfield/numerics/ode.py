@@ -78,7 +78,6 @@ class Solution:
         Output times, or ends of the steps.
     values : ndarray, shape (times, n)
         y at these times; NaN at output times that were not reached.
-    end_time : float
     end : ndarray, shape (n,)
         Time and y at which the integration ended.
     status : str

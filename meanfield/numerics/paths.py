@@ -86,7 +86,6 @@ def follow_paths(
         Function whose first change of sign, from below, is the event of a path.
     stop : float
         Time at which paths end that have not arrived.
-    longest_step : float
     most_steps : int
         Number of steps, rejected ones included, after which paths are given up.
 

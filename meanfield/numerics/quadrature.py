@@ -92,7 +92,6 @@ def gauss_rules(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArr
     Parameters
     ----------
     x, weight : ndarray, shape (measures, points)
-    nodes : int
 
     Returns
     -------

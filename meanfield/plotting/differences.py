@@ -26,7 +26,6 @@ def plot_standard_errors(comparison: xr.Dataset, axes: Axes, quantity: str = "q"
     ----------
     comparison : xarray.Dataset
         From `meanfield.compare`.
-    axes : Axes
     quantity : {"q", "r"}
     """
     axes.axhline(0.0, color="0.6", lw=0.8)
@@ -80,7 +79,6 @@ def plot_distances_given_u(comparison: xr.Dataset, axes: Axes, feature: int = 0)
     ----------
     comparison : xarray.Dataset
         From `meanfield.compare`; the first pair of weights and density is drawn.
-    axes : Axes
     feature : int
         Whose coordinate makes the groups.
     """

@@ -126,8 +126,6 @@ def plot_escape_times(
     ----------
     ensemble : xarray.Dataset
         From `meanfield.simulate_sgd` with `particles.escape_overlap`.
-    axes : Axes
-    label, colour : str
     **style
         Of the bars.
     """
@@ -157,10 +155,8 @@ def plot_chance(
     Parameters
     ----------
     N, chance : ndarray, shape (n,)
-    axes : Axes
     replicas : ndarray, shape (n,), optional
         How many the shares are of.
-    label, colour, line, marker : str
     """
     wanted = "give an array of numbers, one for each N"
     N, chance = as_array(N, "N", wanted), as_array(chance, "chance", wanted)

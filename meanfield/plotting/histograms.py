@@ -75,7 +75,6 @@ def draw_histogram(
     Parameters
     ----------
     sample : ndarray, shape (n,)
-    axes : Axes
     weights : ndarray, shape (n,), optional
     law : pair of ndarray, optional
         Points and the distribution function there of a law that the bins follow in place of the sample.

@@ -53,7 +53,6 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
 
     Parameters
     ----------
-    axes : Axes
     **style
         Of the legend, such as `ncols`.
 

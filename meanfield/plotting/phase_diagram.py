@@ -36,14 +36,9 @@ def plot_phase_diagram(sweep: xr.Dataset, axes: Axes, variable: str = "similarit
     ----------
     sweep : xarray.Dataset
         From `meanfield.run_sweep`, over two axes.
-    axes : Axes
     variable : str
         What to show; it must have no dims but those of the axes. Where the sweep has several methods, and one of them
         keeps it, the name of that method may be left out.
-
-    Returns
-    -------
-    Axes
 
     Raises
     ------
@@ -80,7 +75,6 @@ def plot_along(sweep: xr.Dataset, axes: Axes, variable: str) -> Axes:
     ----------
     sweep : xarray.Dataset
         From `meanfield.run_sweep`, over one axis, or with all others selected.
-    axes : Axes
     variable : str
         What to show; it must have no dims but that of the axis.
     """

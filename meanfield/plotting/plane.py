@@ -93,11 +93,9 @@ def draw_on_sphere(axes: Axes, dataset: xr.Dataset, rho: FloatArray, time: float
 
     Parameters
     ----------
-    axes : Axes
     dataset : xarray.Dataset
         With `polar_bnds` and `azimuth_bnds`.
     rho : ndarray, shape (polar, azimuth)
-    time : float
     of : str
         What has the angles, as "a filter".
     """

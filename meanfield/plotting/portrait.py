@@ -45,7 +45,6 @@ def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
     ----------
     portrait : xarray.Dataset
         From `phase_portrait`; its attribute `plane` says whether overlaps q or their squares Q are on the axes.
-    axes : Axes
 
     Returns
     -------
@@ -97,7 +96,6 @@ def plot_trajectories(q: FloatArray, axes: Axes, plane: str = "Q", **style: Any)
     ----------
     q : ndarray, shape (trajectories, times, 2)
         Overlaps.
-    axes : Axes
     plane : {"q", "Q"}
     **style
         Of the lines.

@@ -53,7 +53,6 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     ----------
     stationary : xarray.Dataset
         From `meanfield.find_stationary_states`.
-    axes : Axes
     """
     P = marginal_of(Result.of(stationary)).values
     edges, styles = edges_of(stationary), {stability: cycle(of_it) for stability, of_it in STATE_CURVES.items()}

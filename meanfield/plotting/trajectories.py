@@ -69,7 +69,6 @@ def plot_replicas(particles: xr.Dataset, axes: Axes, quantity: str = "q") -> Axe
     ----------
     particles : xarray.Dataset
         From `meanfield.simulate_sgd`, with records of replicas.
-    axes : Axes
     quantity : {"q", "r"}
     """
     values = particles[quantity]
@@ -94,7 +93,6 @@ def plot_quantiles(ensemble: xr.Dataset, axes: Axes) -> Axes:
     ----------
     ensemble : xarray.Dataset
         From `meanfield.simulate_sgd` with `particles.record = 'statistics'`.
-    axes : Axes
     """
     quantile = ensemble["quantile"].values
     several = "channel" in ensemble.dims or ensemble.sizes["feature"] > 1
@@ -199,7 +197,6 @@ def plot_fluctuations(
     ----------
     prediction : xarray.Dataset
         From `meanfield.solve_order_parameters`, with `q_covariance`.
-    axes : Axes
     ensemble : xarray.Dataset, optional
         From `meanfield.simulate_sgd` with `particles.record = 'statistics'`.
     dimension : int, optional

@@ -50,7 +50,6 @@ def same_times(known: FloatArray, times: FloatArray, allowed: float = 0.0) -> In
 
     Parameters
     ----------
-    known, times : ndarray
     allowed : float
         Largest difference besides rounding; none is larger than a quarter of the least spacing of known times.
     """

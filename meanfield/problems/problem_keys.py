@@ -96,7 +96,6 @@ def check_range(
 
     Parameters
     ----------
-    problem : Problem
     key : str
         What is varied.
     start, stop : float

@@ -82,7 +82,6 @@ def write_atomically(path: Path, write: Callable[[str], object], flush: bool = T
 
     Parameters
     ----------
-    path : Path
     write : callable
         Writes to the path that it is given.
     flush : bool

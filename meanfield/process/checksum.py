@@ -31,7 +31,6 @@ def verify_checksum(path: str | Path, remedy: str = "take another copy of the fi
 
     Parameters
     ----------
-    path : str or Path
     remedy : str
         What to do if it does not fit.
 

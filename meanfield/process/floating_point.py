@@ -28,7 +28,6 @@ def with_own_errstate(function: Callable[P, R], module: str) -> Callable[P, R]:
 
     Parameters
     ----------
-    function : callable
     module : str
         The module that offers it, by which it is pickled.
     """

@@ -54,8 +54,6 @@ def progress_bar(total: float, label: str, unit: str = "output", done: int = 0) 
 
     Parameters
     ----------
-    total : float
-    label, unit : str
     done : int
         Where it begins.
     """

@@ -47,7 +47,6 @@ def importer(module: str, homes: dict[str, str]) -> Callable[[str], object]:
 
     Parameters
     ----------
-    module : str
     homes : dict
         From `homes_in_stub`.
     """

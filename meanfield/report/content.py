@@ -48,10 +48,7 @@ class Content:
         Names and values, with errors where they are known.
     conserved : list of (str, str)
         Deviations of what the equations conserve.
-    tables : list of Table
-    notes : list of str
     provenance : list of (str, str)
-    variables : Table
     warning : str
         What to know before the numbers are used, if anything.
     """

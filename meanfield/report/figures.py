@@ -46,7 +46,6 @@ def pictures_of(result: Result, share: int = 1) -> list[Picture]:
 
     Parameters
     ----------
-    result : Result
     share : int
         Number of results that share the page.
     """

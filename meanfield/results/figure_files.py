@@ -63,7 +63,6 @@ def laid_out(figure: Figure, kind: str, dpi: float) -> Iterator[None]:
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
     kind : str
         The format, which decides how large texts are.
     dpi : float

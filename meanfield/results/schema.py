@@ -113,7 +113,6 @@ def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
     ----------
     dataset : xarray.Dataset
         Result whose variables have the dims that they are declared with.
-    problem : Problem
     """
     family = family_of(problem)
     names = family.all_kinds[str(dataset.attrs["method"])].names

@@ -51,7 +51,6 @@ def continue_states(
 
     Parameters
     ----------
-    problem : Problem
     key : str
         Key of the number that is varied.
     start, stop : float

@@ -25,7 +25,6 @@ def with_error(value: float, error: float) -> str:
 
     Parameters
     ----------
-    value : float
     error : float
         NaN where it is not known.
     """

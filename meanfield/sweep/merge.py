@@ -27,7 +27,6 @@ def merged(
 
     Parameters
     ----------
-    sweep : Sweep
     points : sequence of Point
         All of them, in order.
     outcomes : mapping

@@ -164,12 +164,10 @@ class _Dispatch:
 
     Parameters
     ----------
-    sweep : Sweep
     points : list of Point
         Each a problem.
     by_value : bytes
         See `meanfield.sweep.solve.Work`.
-    workers : Workers
     """
 
     def __init__(self, sweep: Sweep, points: list[Point], by_value: bytes, workers: Workers) -> None:

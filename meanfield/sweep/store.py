@@ -37,12 +37,7 @@ again."""
 
 
 class Store:
-    """Files of one sweep in a folder.
-
-    Parameters
-    ----------
-    folder : str or Path
-    """
+    """Files of one sweep in a folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

@@ -194,7 +194,6 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
 
     Parameters
     ----------
-    pairs : Pairs
     squares : ndarray, shape (filters, atoms, atoms)
         Half squared differences of the outputs of each filter.
     weight : ndarray, shape (filters,)

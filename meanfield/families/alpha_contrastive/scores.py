@@ -28,8 +28,6 @@ def matches(filters: FloatArray, data: Tokens, h: Filter) -> dict[str, FloatArra
     Parameters
     ----------
     filters : ndarray, shape (..., places, filters, tokens)
-    data : Tokens
-    h : Filter
 
     Returns
     -------

@@ -29,7 +29,6 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 
     Parameters
     ----------
-    problem : Problem
     look_up : bool
         Whether modules that the problem names may be imported; none is needed here.
 
@@ -129,7 +128,6 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
 
     Parameters
     ----------
-    problem : Problem
     predicted : list of Prediction
         From `meanfield.explanation.prediction`.
     """

@@ -25,7 +25,6 @@ def overlaps_of_features(given: list[Any], channels: int) -> FloatArray:
     ----------
     given : list
         `initial_overlap` of each feature: a number for one channel, a number per channel for several, or 'random'.
-    channels : int
 
     Returns
     -------

@@ -300,7 +300,6 @@ def check_one_channel(problem: Problem, what: str) -> None:
 
     Parameters
     ----------
-    problem : Problem
     what : str
         The method in the plural, for the message.
 

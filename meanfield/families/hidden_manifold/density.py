@@ -143,7 +143,6 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
 
     Parameters
     ----------
-    prediction : Result
     runs : Result
         SGD; without weights, or without a density, there are no deviations.
     comparison : Result

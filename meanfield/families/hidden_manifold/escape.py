@@ -188,7 +188,6 @@ class Amplification(NamedTuple):
         Standard error of `part`: the noise of steps is sampled.
     rate : ndarray, shape (times,)
         Logarithmic derivative of that in time.
-    status : str
     """
 
     states: FloatArray
@@ -208,7 +207,6 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     ----------
     problem : Problem
         With units that can be permuted.
-    system : System
     times : ndarray, shape (times,)
     step : float
         Tolerance of a step.

@@ -21,7 +21,6 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 
     Parameters
     ----------
-    problem : Problem
     look_up : bool
         Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
 
@@ -124,7 +123,6 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
 
     Parameters
     ----------
-    problem : Problem
     predicted : list of Prediction
         From `meanfield.explanation.prediction`.
     """

@@ -39,7 +39,6 @@ def forward(weights: Weights, leaves: FloatArray) -> Activity:
 
     Parameters
     ----------
-    weights : Weights
     leaves : ndarray, shape (..., samples, leaves)
     """
     shape = weights.shape
@@ -61,8 +60,6 @@ def signals(weights: Weights, found: Activity, by_last: FloatArray) -> list[Floa
 
     Parameters
     ----------
-    weights : Weights
-    found : Activity
     by_last : ndarray, shape (..., samples, nodes)
     """
     shape, by_before = weights.shape, by_last[..., None, :, :]

@@ -47,8 +47,6 @@ class Pieces:
 
     Parameters
     ----------
-    tables : Tables
-    start : Weights
     times : ndarray, shape (times,)
         Output times.
     tolerance : float

@@ -28,7 +28,6 @@ class Pass(NamedTuple):
 
     Parameters
     ----------
-    weights : Weights
     parts : list of ndarray, shape (latents, children, configurations of a child, nodes)
         What each child adds to the pre-activations at levels 1, 2, ..., L; biases are with the first child.
     before : list of ndarray, shape (latents, configurations, nodes)
@@ -177,7 +176,6 @@ class Tables:
 
         Parameters
         ----------
-        found : Pass
         by_last : ndarray, shape (..., parts, views, outputs)
             Several at once where there are more dims, which then precede those of the weights.
         """

@@ -21,7 +21,6 @@ class Weights:
 
     Parameters
     ----------
-    shape : Shape
     W : list of ndarray, shape (..., latents, nodes, children, nodes below)
         By level, from 1 to L.
     b : list of ndarray, shape (..., latents, nodes)
@@ -72,10 +71,8 @@ def sphere_weights(shape: Shape, bias: bool, positive: float, rng: Generator) ->
     ----------
     shape : Shape
         With two levels and one output.
-    bias : bool
     positive : float
         Share of nodes with the outgoing weight 1/nodes; the others have -1/nodes.
-    rng : Generator
     """
     latents, nodes = shape.latents[1], shape.nodes
     drawn = rng.standard_normal((latents, nodes, shape.inputs[0] + bias))

@@ -28,7 +28,6 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 
     Parameters
     ----------
-    problem : Problem
     look_up : bool
         Not used: the problem names no modules or files.
 
@@ -116,7 +115,6 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
 
     Parameters
     ----------
-    problem : Problem
     predicted : list of Prediction
         From `meanfield.explanation.prediction`.
     """

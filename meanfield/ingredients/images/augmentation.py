@@ -42,7 +42,6 @@ class Augmentation(Part):
         Parameters
         ----------
         images : ndarray, shape (images, height, width, channels)
-        rng : numpy.random.Generator
 
         Returns
         -------

@@ -44,7 +44,6 @@ def read_idx(path: Path, dims: int) -> NDArray[np.uint8]:
 
     Parameters
     ----------
-    path : Path
     dims : int
         Number of dims that it shall have: 3 for images, 1 for labels.
 

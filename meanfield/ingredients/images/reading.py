@@ -120,7 +120,6 @@ def read_stl10(path: Path, labels: Path | None = None) -> Images:
 
     Parameters
     ----------
-    path : Path
     labels : Path, optional
         `train_y.bin`, with classes from 1 on; images without labels have no such file.
 

@@ -125,7 +125,6 @@ def read_samples(path: Path, variable: str | None, columns: tuple[Column, ...] |
 
     Parameters
     ----------
-    path : Path
     variable : str or None
         Name of the variable in a *.nc file.
     columns : tuple of int or str, optional

@@ -156,7 +156,6 @@ def following_time(times: FloatArray, found: Condensate, dimension: int) -> floa
     Parameters
     ----------
     times : ndarray, shape (outputs,)
-    found : Condensate
     dimension : int
         N.
 

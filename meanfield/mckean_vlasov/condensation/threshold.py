@@ -44,7 +44,6 @@ def held_norm(prior: PriorSettings, learning_rate: float, diffusion: float) -> f
 
     Parameters
     ----------
-    prior : PriorSettings
     learning_rate : float
         tau.
     diffusion : float
@@ -70,7 +69,6 @@ def critical_diffusion(prior: PriorSettings, learning_rate: float) -> float:
 
     Parameters
     ----------
-    prior : PriorSettings
     learning_rate : float
         tau.
 

@@ -71,7 +71,6 @@ class Evolution:
 
     Parameters
     ----------
-    limit : Limit
     grid : Grid
         Cells and nodes.
     worst_norm : float

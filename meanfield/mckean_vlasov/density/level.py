@@ -48,14 +48,12 @@ class Level:
 
     Parameters
     ----------
-    limit : Limit
     grid : Grid
         The grid of the coarsest level.
     schedule : Schedule
         The steps of the coarsest level.
     factor : int
         Cells in place of each cell, and steps in place of each step.
-    thresholds : Thresholds
     make_step : MakeStep, optional
         Other software for the steps, in place of our kernel.
 

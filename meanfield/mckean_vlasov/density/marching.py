@@ -45,8 +45,6 @@ class Field(NamedTuple):
         h times w, w phi(w), w^2 and 1.
     square_steps, potential_steps : ndarray, shape (cells - 1,)
         Differences of w^2/2 and Phi between neighbours.
-    h : float
-    learning_rate : float
     worst_norm : float
         Error of E[w^2] = 1 at which to stop.
     lanes : int
@@ -121,7 +119,6 @@ class Meeting(NamedTuple):
         Moments of the nodes. Marches fill the two in turn, so that a thread never writes what a slower one still reads.
     arrived : ndarray of int
         Counters of the barrier, from `meanfield.numerics.compiled.thread_barrier.counters`.
-    give_way : int
     """
 
     sums: FloatArray

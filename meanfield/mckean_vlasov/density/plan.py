@@ -65,8 +65,6 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
 
     Parameters
     ----------
-    limit : Limit
-    settings : DensitySettings
     widening : float
         Factor on the default half-width, for densities with wide tails.
     refinement : float
@@ -89,8 +87,6 @@ def coarse_plan(
 
     Parameters
     ----------
-    limit : Limit
-    settings : DensitySettings
     tolerance : float
         Largest error of q and r.
     widening, refinement : float

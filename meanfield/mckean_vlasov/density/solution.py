@@ -57,10 +57,8 @@ class Solution:
     moments : ndarray, shape (outputs, d1 + 3)
         q, r, E[w^2] and the mass.
     density : ndarray, shape (outputs, nodes, cells)
-    status : str
     effort : dict
         The cells, nodes and steps that were chosen.
-    errors : Errors, optional
     """
 
     grid: Grid

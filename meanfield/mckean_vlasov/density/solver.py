@@ -118,8 +118,6 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
 
     Parameters
     ----------
-    limit : Limit
-    solution : Solution
     more : callable
         Solution with a factor on the number of nodes of this one, or None.
     """

@@ -30,8 +30,6 @@ def density_arrays(
 
     Parameters
     ----------
-    equations : StationaryEquations
-    states : sequence of StationaryState
     u : ndarray, shape (nodes, d1)
         Nodes in u at which the densities are kept.
     u_weight : ndarray, shape (nodes,)

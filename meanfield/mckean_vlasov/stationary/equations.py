@@ -59,7 +59,6 @@ class State(NamedTuple):
     q : ndarray, shape (d1,)
     G : float
         The multiplier of the norm, less `StationaryEquations.shift`.
-    coefficients : Coefficients
     tilts : Tilts
         Nodes in u.
     moments : ndarray, shape (nodes, MOMENTS)
@@ -137,7 +136,6 @@ class StationaryEquations:
         Its start and its times do not matter.
     coordinates : Coordinates, optional
         Nodes in u; without them the fewest of the ladder.
-    accuracy : Accuracy
     effort : Effort, optional
         Shared with other equations.
 

@@ -47,8 +47,6 @@ class Line:
 
     Parameters
     ----------
-    equations : StationaryEquations
-    state : State
     tilts : ndarray, shape (tilts,), optional
         In the place of those of the nodes in u, for `means` alone.
     """

@@ -37,8 +37,6 @@ class StationaryState(NamedTuple):
     Parameters
     ----------
     q : ndarray, shape (d1,)
-    G : float
-    coefficients : Coefficients
     topological_index : float
         Sign of det(-dF/dq).
     variables : dict
@@ -163,7 +161,6 @@ def missing_states(
 
     Parameters
     ----------
-    equations : StationaryEquations
     overlaps : sequence of ndarray, shape (d1,)
         Those of all states, in order.
     indices : sequence of float

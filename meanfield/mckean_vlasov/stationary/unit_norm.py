@@ -80,8 +80,6 @@ def multiplier(
     ----------
     norm_at : callable
         G -> averages of the density.
-    guess : float
-    scale : Scale
     accuracy : float
         Largest deviation of E[w^2] from 1.
 

@@ -43,7 +43,6 @@ def difference(function: ScalarFunction, kinks: tuple[float, ...] = (), least: f
 
     Parameters
     ----------
-    function : callable
     kinks : tuple of float
         Where the function or a derivative of it jumps.
     least : float

@@ -136,7 +136,6 @@ def compilable(function: Any, instead: Mapping[Any, Any] | None = None) -> Any:
 
     Parameters
     ----------
-    function : object
     instead : mapping, optional
         What it takes in place of modules and builtin functions.
     """

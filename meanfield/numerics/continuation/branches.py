@@ -82,7 +82,6 @@ def follow(
         F(x, p) and its derivatives.
     x : ndarray, shape (n,)
         A root at p.
-    p : float
     limits : tuple of float
         The range of p, increasing.
     longest : float

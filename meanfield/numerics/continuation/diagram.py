@@ -47,7 +47,6 @@ def all_branches(
 
     Parameters
     ----------
-    equations : SearchableEquations
     ends : tuple of float
         Limits of the range, in the order in which branches begin.
     longest : float

@@ -144,7 +144,6 @@ def is_among(root: FloatArray, roots: Sequence[FloatArray]) -> bool:
     Parameters
     ----------
     root : ndarray, shape (unknowns,)
-    roots : sequence of ndarray
     """
     return any(np.linalg.norm(root - other) < 1e-6 for other in roots)  # roots are far more accurate
 

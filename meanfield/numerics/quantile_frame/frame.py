@@ -67,8 +67,6 @@ class Mesh(NamedTuple):
         Where the force has a kink, and the jumps there of the force and of its slope.
     force : int
         Address of the force of unit strength, a function of w.
-    strength : float
-    points : int
     loop : int
         Address of the same force in a loop; 0 if it would have to be compiled, which takes longer than most runs.
     """

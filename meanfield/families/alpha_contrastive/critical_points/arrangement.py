@@ -60,7 +60,6 @@ def flats(normal: FloatArray, d: int) -> list[Flat]:
     ----------
     normal : ndarray, shape (planes, d)
         Unit normals, no two of them parallel.
-    d : int
     """
     found: dict[tuple[int, ...], Flat] = {}
     for count in range(d):

@@ -18,7 +18,6 @@ def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: 
 
     Parameters
     ----------
-    field : MixtureField or KernelMixtureField
     starts : int
         Number of random filters.
     seed : int

@@ -45,7 +45,6 @@ def polished(field: DiscreteField, w: FloatArray, reach: float) -> SpherePoint |
 
     Parameters
     ----------
-    field : DiscreteField
     w : ndarray, shape (coordinates,)
     reach : float
         Largest w.x, relative to |x|, of an atom whose wall may hold it; negative if none may.

@@ -30,7 +30,6 @@ class TokenLayer:
 
     Parameters
     ----------
-    h : Filter
     lengths : ndarray, shape (tokens,)
         Length of the vector of each token.
     """

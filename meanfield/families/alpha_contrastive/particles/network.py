@@ -62,7 +62,6 @@ class Activity:
         What it returns.
     outputs : ndarray
         The same, divided by its length where the model says so.
-    weighed : Weighed
     """
 
     kept: Any

@@ -58,7 +58,6 @@ class BatchPairs:
 
     Parameters
     ----------
-    importance : Importance
     N : int
         Samples of a batch.
     """

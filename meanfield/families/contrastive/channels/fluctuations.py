@@ -148,8 +148,6 @@ class StepCovariance:
     ----------
     problem : Problem
         Without batch centring.
-    law : OneSample
-    rule : Rule or PanelRule
     linear : bool
         Whether the penalty is C itself, as |C| is where outputs are never negative, and not its square.
     """
@@ -283,10 +281,6 @@ class StepCovariance:
 
 def step_covariance_of(closure: ChannelClosure) -> StepCovariance:
     """Covariance of a step of a problem, by the first rule for one sample that a finer one does not change.
-
-    Parameters
-    ----------
-    closure : ChannelClosure
 
     Raises
     ------

@@ -49,7 +49,6 @@ class BatchLaw(NamedTuple):
 
     Parameters
     ----------
-    sample : OneSample
     activation : (int, int)
         Addresses of sigma and sigma'.
     size : int

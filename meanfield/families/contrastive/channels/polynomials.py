@@ -111,7 +111,6 @@ def sensitivities(
     ----------
     channels, views : int
         d2, and 1 if both views are the sample itself, else 2.
-    batch_size : int
     by_batch : bool
         Whether outputs are centred by the mean of the batch.
     strength : float

@@ -102,8 +102,6 @@ class PenaltyAverages:
 
     Parameters
     ----------
-    batch_law : BatchLaw
-    batches : Batches
     penalty_slope : int
         Address of psi'.
     strength : float

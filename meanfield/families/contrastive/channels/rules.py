@@ -50,7 +50,6 @@ class Quadrature(NamedTuple):
     ----------
     vector : callable
         The averages.
-    rule : Rule or PanelRule
     error : float
         Change of the averages by a finer rule, relative to their size.
     compared : callable, optional
@@ -83,7 +82,6 @@ def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
 
     Parameters
     ----------
-    problem : Problem
     moments : float
         Factor on the order of the moments that P, D and Lambda take, for averages of higher powers.
 
@@ -131,8 +129,6 @@ def refined(
 
     Parameters
     ----------
-    method : callable
-    law : OneSample
     kinks : tuple of float
         Pre-activations at which the averages have kinks.
     states : sequence of (ndarray, ndarray)

@@ -44,10 +44,6 @@ class Trajectory(NamedTuple):
 class OverlapField:
     """Velocity of the overlaps as a vector field of q and the pairs of M in one vector.
 
-    Parameters
-    ----------
-    closure : ChannelClosure
-
     Attributes
     ----------
     unknowns : int
@@ -230,7 +226,6 @@ def averages_along(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dic
 
     Parameters
     ----------
-    closure : ChannelClosure
     q, M : ndarray, shapes (times, d1, d2) and (times, d2, d2)
         NaN at times that were not reached.
     """

@@ -71,7 +71,6 @@ class Rates(NamedTuple):
     ----------
     centering : int
         A value of `CENTERINGS`.
-    batch_size, learning_rate : float
     diffusion_factors : ndarray, shape (3,)
         Of <s1^2 p2^2>, <s2^2 p1^2> and <s1 s2 p1 p2> in Lambda.
     """
@@ -297,7 +296,6 @@ def hidden_mixture(problem: Problem, power: float) -> Mixture:
 
     Parameters
     ----------
-    problem : Problem
     power : float
         Highest power of a hidden variable that is averaged. Where the activation is a polynomial nothing else is, and
         of a variable with many values few will do.

@@ -113,7 +113,6 @@ def over_boxes(table: Table, centre: FloatArray, deviation: FloatArray, half_wid
 
     Parameters
     ----------
-    table : Table
     centre, deviation, half_width : ndarray, shape (n,)
         No box may be much narrower than its Gaussian, where the differences cancel.
 
@@ -175,11 +174,8 @@ def _rule(
 
     Parameters
     ----------
-    table : Table
     origin : float
         All places are told from there, since narrow Gaussians lose digits in places told from 0.
-    zones : list of tuple of float
-    deviation : ndarray
 
     Returns
     -------

@@ -25,7 +25,6 @@ def averages_at_many(table: Table, law: Mixture, q: FloatArray, root: FloatArray
 
     Parameters
     ----------
-    table : Table
     law : Mixture
         Of one feature.
     q : ndarray, shape (n,)
@@ -56,7 +55,6 @@ def averages_with_hidden_variable(table: Table, law: Mixture, q: FloatArray) -> 
 
     Parameters
     ----------
-    table : Table
     law : Mixture
         Of one feature.
     q : ndarray, shape (n,)

@@ -59,7 +59,6 @@ def averages_over_noise(
 
     Parameters
     ----------
-    activation : Activation
     noise : tuple of float
         v11, v12, v22.
     reach : float
@@ -259,12 +258,10 @@ def bracket_table(activation: Activation, noise: tuple[float, float, float], cen
 
     Parameters
     ----------
-    activation : Activation
     noise : tuple of float
         v11, v12, v22.
     centred : bool
         Whether mean outputs are subtracted: else only the uncentred products are kept.
-    reach : float
 
     Returns
     -------

@@ -86,7 +86,6 @@ def trapping_points(velocity: Velocity, starts: FloatArray, sinks: list[Trap], s
     velocity : callable
         dq/dt at many points, shape (n, d1); NaN outside its domain.
     starts : ndarray, shape (n, d1)
-    sinks : list of Trap
     size : float
         Size of the velocity, which its smallness is relative to.
 
@@ -117,7 +116,6 @@ def attractor_of(points: FixedPoints, starts: FloatArray) -> Labels:
 
     Parameters
     ----------
-    points : FixedPoints
     starts : ndarray, shape (..., d1)
         Overlaps in the closed unit ball.
 
@@ -148,12 +146,10 @@ def attraction_shares(
 
     Parameters
     ----------
-    points : FixedPoints
     radius : float
         Radius of the sphere, in (0, 1].
     count : int
         Number of starts.
-    seed : int
 
     Returns
     -------

@@ -26,7 +26,6 @@ class FixedPoints:
 
     Parameters
     ----------
-    field : VectorField
     points : tuple of FixedPoint
         Fixed points in the order of their overlaps.
     flips : ndarray, shape (flips, d1)
@@ -122,7 +121,6 @@ def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None)
 
     Parameters
     ----------
-    points : FixedPoints
     chosen : sequence of int, optional
         Indices of the fixed points to describe; all by default.
     """

@@ -84,7 +84,6 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
 
     Parameters
     ----------
-    fixed_points : FixedPoints
     plane : {"q", "Q"}, optional
         `Q` unless the features are not symmetric.
     cells : int
@@ -261,7 +260,6 @@ def nullclines(table: BallTable, quadrant: bool) -> list[FloatArray]:
 
     Parameters
     ----------
-    table : BallTable
     quadrant : bool
         Whether only points with q_1, q_2 >= 0 are kept, without the axes, on which one component vanishes by symmetry.
 

@@ -56,7 +56,6 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
 
     Parameters
     ----------
-    field : VectorField
     flips : ndarray, shape (flips, d1)
         Sign symmetries of the field.
     size : float
@@ -279,10 +278,6 @@ def _touching(function: Callable[[FloatArray], FloatArray], low: float, high: fl
 
 def sign_symmetries(field: VectorField) -> FloatArray:
     """All sign flips S with b(S q) = S b(q).
-
-    Parameters
-    ----------
-    field : VectorField
 
     Returns
     -------

@@ -181,7 +181,6 @@ def vanishing_strength(problem: Problem, correlation: float, strongest: float = 
     ----------
     problem : Problem
         With a prior that closes the ODEs. Its own augmentation does not matter.
-    correlation : float
     strongest : float
         Largest variance that is tried.
 

@@ -133,8 +133,6 @@ def stationary_covariance(field: VectorField, noise: StepNoise, q: FloatArray) -
 
     Parameters
     ----------
-    field : VectorField
-    noise : StepNoise
     q : ndarray, shape (d1,)
         The fixed point.
 

@@ -107,10 +107,8 @@ def draw_channel_weights(problem: Problem, U: FloatArray, rng: Generator) -> Flo
 
     Parameters
     ----------
-    problem : Problem
     U : ndarray, shape (N, d1)
         Features with U^T U = N I.
-    rng : Generator
     """
     N, d2 = len(U), problem.model.channels
     Z = rng.standard_normal((d2, N))

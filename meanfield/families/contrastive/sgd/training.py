@@ -31,7 +31,6 @@ class Training(NamedTuple):
     ----------
     dimension, batch_size, channels : int
         N, m and d2.
-    learning_rate : float
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
     centering : int
@@ -40,7 +39,6 @@ class Training(NamedTuple):
         lambda.
     penalty : int
         Address of psi'; not called where lambda = 0.
-    hidden : HiddenDraws
     noisy : bool
         Whether the views differ from the sample.
     noise, noise_factor, view_factor : ndarray, shape (2, 2)

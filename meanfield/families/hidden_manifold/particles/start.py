@@ -42,7 +42,6 @@ def draw_teacher(problem: Problem, parts: Sequence[FloatArray], sizes: Sequence[
 
     Parameters
     ----------
-    problem : Problem
     parts : sequence of ndarray, shape (..., teachers)
         Components of the Gaussian vectors in subspaces.
     sizes : sequence of float, or ndarray
@@ -62,7 +61,6 @@ def draw_student(problem: Problem, features: FloatArray, normals: FloatArray) ->
 
     Parameters
     ----------
-    problem : Problem
     features : ndarray, shape (..., teachers)
         F^T Wt/sqrt(N).
     normals : ndarray, shape (..., students)

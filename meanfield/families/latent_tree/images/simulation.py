@@ -32,7 +32,6 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 
     Parameters
     ----------
-    problem : ImageProblem
     workers : int, optional
         Threads; by default one per core that this process may use. The numbers do not depend on it.
     record : Record, optional

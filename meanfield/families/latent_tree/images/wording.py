@@ -18,7 +18,6 @@ def in_words(problem: ImageProblem, look_up: bool = True) -> list[Statement]:
 
     Parameters
     ----------
-    problem : ImageProblem
     look_up : bool
         Whether images may be read, for their number and size.
 
@@ -86,7 +85,6 @@ def warnings_of(problem: ImageProblem, predicted: list[Prediction]) -> list[str]
 
     Parameters
     ----------
-    problem : ImageProblem
     predicted : list of Prediction
         From `meanfield.explanation.prediction`.
     """

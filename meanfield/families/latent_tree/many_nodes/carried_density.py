@@ -34,11 +34,9 @@ def follow(nodes: Carried, times: FloatArray, label: str, see: See) -> tuple[dic
 
     Parameters
     ----------
-    nodes : Carried
     times : ndarray, shape (times,)
     label : str
         Of the progress bar.
-    see : callable
     """
     at, status = marched_times(nodes, times, label)
     rows: dict[int, dict[str, FloatArray]] = {}
@@ -77,7 +75,6 @@ def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatA
 
     Parameters
     ----------
-    nodes : Carried
     times : ndarray, shape (times,)
     label : str
         Of the progress bar.

@@ -95,7 +95,6 @@ class Flows:
 
     Parameters
     ----------
-    circle : Circle
     size, phase : ndarray, shape (latents, arcs)
         |g|, and phi within a turn of the arc.
     """

@@ -115,7 +115,6 @@ class Gates:
 
         Parameters
         ----------
-        row : int
         side : ndarray of int, shape (gates,)
             From where it comes: +1 or -1, and 0 where it stays.
         meets : ndarray of bool, shape (gates,)

@@ -38,8 +38,6 @@ class Density(NamedTuple):
         Of the result.
     arrays : dict of ndarray
         Variables of the kind by name, `Delta` among them.
-    status : str
-    warning : str
     """
 
     kind: str
@@ -126,7 +124,6 @@ def inner_times(nodes: Latents, times: FloatArray, tolerance: float, label: str)
 
     Parameters
     ----------
-    nodes : Latents
     times : ndarray, shape (times,)
     tolerance : float
         Error of a step, relative to the time and to the last one.

@@ -143,7 +143,6 @@ def triangles_between(normal: FloatArray, longest: float) -> Triangles:
     Parameters
     ----------
     normal : ndarray, shape (planes, 3)
-    longest : float
     """
     w = []
     corners = []

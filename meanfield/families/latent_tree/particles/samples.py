@@ -124,7 +124,6 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
 
     Parameters
     ----------
-    contrast : Contrast
     outputs : ndarray, shape (views of a sample, anchors, outputs)
         In the order of `draw_batch`.
     """

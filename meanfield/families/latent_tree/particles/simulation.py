@@ -90,8 +90,6 @@ class Replicas(PythonStepper):
 
     Parameters
     ----------
-    problem : Problem
-    replicas : range
     exact : bool
         Whether rows have exact averages, where tables fit.
     """

@@ -47,7 +47,6 @@ class Grading:
     ----------
     terms : ndarray, shape (4, terms)
         Amplitudes, centres, inverse widths and kinds.
-    reach : float
     """
 
     terms: FloatArray
@@ -63,8 +62,6 @@ def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
 
     Parameters
     ----------
-    limit : Limit
-    noise : float
     deficit : float
         Quantiles by which the last points have moved inwards in a trial run, because their weights grew.
     """

@@ -52,8 +52,6 @@ class Level:
 
     Parameters
     ----------
-    limit : Limit
-    frames : Frames
     points : int
         Number of points of each node.
     tolerance : float

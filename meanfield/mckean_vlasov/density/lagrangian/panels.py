@@ -97,7 +97,6 @@ def lines_across(coordinates: Sequence[CoordinateLaw], pull: FloatArray) -> tupl
 
     Parameters
     ----------
-    coordinates : sequence of CoordinateLaw
     pull : ndarray, shape (d1,)
         The direction.
     """
@@ -212,7 +211,6 @@ class Panels:
 
         Parameters
         ----------
-        level : Level
         better : Panels
             The same panels with more nodes.
         more : Level

@@ -70,8 +70,6 @@ class Frames:
 
     Parameters
     ----------
-    nodes : Nodes
-    grading : Grading
     jumps : tuple of ndarray, each of shape (4, jumps)
         For every node: amplitudes, centres, inverse widths and kinds of further terms that gather points where X jumps.
     spacing : float

@@ -45,9 +45,6 @@ def prepare(
 
     Parameters
     ----------
-    limit : Limit
-    nodes : Nodes
-    budget : Budget
     tolerance : float
         Error of a step where there is no jump.
     known : Frames, optional

@@ -102,7 +102,6 @@ def why_no_cells(problem: Problem, closure: ChannelClosure | None = None) -> str
 
     Parameters
     ----------
-    problem : Problem
     closure : ChannelClosure, optional
         That of the problem, if it is known already.
     """

@@ -40,8 +40,6 @@ def singles_given_u(P: FloatArray, axis: FloatArray, frame: Frame, half_width: f
     P : ndarray, shape (nodes, n, n)
         Density in the frame.
     axis : ndarray, shape (n,)
-    frame : Frame
-    half_width : float
 
     Returns
     -------

@@ -34,7 +34,6 @@ class Averages:
     q : ndarray, shape (d1, 2)
     M : ndarray, shape (2, 2)
     r : ndarray, shape (2,)
-    mass : float
     force : ndarray, shape (nodes, 2)
         E[phi | u].
     slope : ndarray, shape (2, 2)
@@ -68,7 +67,6 @@ class Evolution:
 
     Parameters
     ----------
-    closure : ChannelClosure
     u, u_weight : ndarray, shapes (nodes, d1) and (nodes,)
     cells : int
         Cells n of each axis.

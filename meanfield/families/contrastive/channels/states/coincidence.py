@@ -21,7 +21,6 @@ class Coincidence:
 
     Parameters
     ----------
-    field : SmoothField
     group : ndarray of int, shape (d2,)
         Number of the group of each channel.
     sign : ndarray, shape (d2,)

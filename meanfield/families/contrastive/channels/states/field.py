@@ -127,12 +127,10 @@ def state_from_nothing(field: SmoothField, rates: FloatArray, M: FloatArray, rng
 
     Parameters
     ----------
-    field : SmoothField
     rates : ndarray, shape (d1,)
         Growth rates of overlaps with each feature where nothing is learnt.
     M : ndarray, shape (d2, d2)
         Overlaps of channels where nothing is learnt.
-    rng : Generator
     """
     q = rng.normal(size=(field.features, field.channels))
     # Rates that agree to 1e-6 are equal, by a symmetry.

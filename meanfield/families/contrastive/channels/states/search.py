@@ -184,7 +184,6 @@ def find_channel_states(
 
     Parameters
     ----------
-    velocity : SmoothField
     starts : int
         Number of random starts of order 1, uniform on the unit sphere in d1 + d2 dimensions, and of those from nothing;
         see `random_state` and `state_from_nothing`.

@@ -24,12 +24,7 @@ SAME_STATE = 1e-6
 
 
 class Symmetries:
-    """Signed permutations of the overlaps that commute with the velocity, and rotations of features.
-
-    Parameters
-    ----------
-    field : SmoothField
-    """
+    """Signed permutations of the overlaps that commute with the velocity, and rotations of features."""
 
     def __init__(self, field: SmoothField) -> None:
         self._field, self._d1, self._d2 = field, field.features, field.channels
