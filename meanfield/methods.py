@@ -48,8 +48,6 @@ def solve(problem: Problem, method: str, **options: Any) -> xr.Dataset:
     (41, 1)
     """
     chosen = family_of(problem).method(method)
-    if chosen.check:
-        resolve(chosen.check)(problem)
     _check_options(method, resolve(chosen.solve), options)
     result: xr.Dataset = chosen(problem, **options)
     return result

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from meanfield.arguments import as_numbers
 from meanfield.ingredients.named_functions import NamesFunctions
@@ -282,21 +282,15 @@ def make_activation(
 class NamesActivation(NamesFunctions):
     """The table `[model]` of a problem, as far as it names an activation."""
 
+    function_key: ClassVar[str] = "model.activation"
+    parameters_key: ClassVar[str] = "activation_parameters"
+    make: ClassVar[Any] = staticmethod(make_activation)
+
     activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
     activation_parameters: Parameters = Field(
         default=NamedNumbers(),
         description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
     )
-
-    @model_validator(mode="after")
-    def _activation_exists(self, info: ValidationInfo) -> Self:
-        self.look_up("activation", make_activation, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.activation, tuple(sorted(self.activation_parameters.items()))
 
     @property
     def activation_functions(self) -> Activation:
@@ -307,5 +301,5 @@ class NamesActivation(NamesFunctions):
         InputError
             If it is a user's own and cannot be imported.
         """
-        found: Activation = self.found("model.activation", make_activation)
+        found: Activation = self.found()
         return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import ValidationInfo, field_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import fingerprint_of_file, unknown
@@ -35,15 +35,13 @@ class FilePart(NamesOutside):
         """Make the path absolute, which is relative to the problem file, or in Python to the working directory."""
         return absolute(path, info)
 
-    @model_validator(mode="after")
-    def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read the file at once, unless a result names it: that may no longer exist."""
+    def look_up(self, info: ValidationInfo) -> None:
+        """See `NamesOutside.look_up`."""
         if self.may_open(info):
             try:
                 _ = self.atoms
             except InputError as error:
                 raise ValueError(str(error)) from error
-        return self
 
     def may_open(self, info: ValidationInfo) -> bool:
         """Whether the files may be opened; if not, keep this for later."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pydantic import ValidationInfo
+from pydantic import ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of, unknown
@@ -52,6 +52,21 @@ class Found:
 
 class NamesOutside(Part):
     """Part that names something outside of its text, and keeps what it found there."""
+
+    @model_validator(mode="after")
+    def _is_there(self, info: ValidationInfo) -> Self:
+        self.look_up(info)
+        return self
+
+    def look_up(self, info: ValidationInfo) -> None:
+        """Find it at once, unless a result names it: that may no longer exist.
+
+        Raises
+        ------
+        ValueError
+            If it is not there.
+        """
+        raise NotImplementedError
 
     @property
     def asked(self) -> Any:
@@ -105,35 +120,54 @@ class NamesFunctions(NamesOutside):
     module may change while a problem is being solved.
     """
 
-    def look_up(self, key: str, make: Callable[..., Any], info: ValidationInfo) -> None:
-        """Find the functions at once if they are those of the library or the problem is trusted."""
+    function_key: ClassVar[str]
+    """Key that names the functions, as messages call it, such as `prior.name`."""
+
+    parameters_key: ClassVar[str] = ""
+    """Key of the same table with the numbers that they take, if they take any."""
+
+    make: ClassVar[Any]
+    """Function of a name, its parameters and perhaps a folder that returns them, or raises `ValueError`."""
+
+    @property
+    def _key(self) -> str:
+        return self.function_key.rpartition(".")[2]
+
+    def look_up(self, info: ValidationInfo) -> None:
+        """See `NamesOutside.look_up`; functions of the library are found in any case."""
         context = info.context or {}
-        name, folder = getattr(self, key), context.get("folder")
+        name, folder = self.named[0], context.get("folder")
         if is_address(name) and not context.get("trusted", True):
-            self.keep(Missing.REFUSED, {key: unknown(name)})
+            self.keep(Missing.REFUSED, {self._key: unknown(name)})
             return
         if self.take_kept(info):
             return
         try:
-            self._make(key, make, *([folder] if folder and is_address(name) else []))
+            self._make(*([folder] if folder and is_address(name) else []))
         except ValueError as error:
-            raise FieldError(key, str(error)) from error
+            raise FieldError(self._key, str(error)) from error
 
-    def _make(self, key: str, make: Callable[..., Any], *folder: Any) -> Found:
-        made, name = make(*self.named, *folder), self.named[0]
-        return self.keep(made, {key: fingerprint_of(made, name)} if is_address(name) else {})
+    def _make(self, *folder: Any) -> Found:
+        made, name = self.make(*self.named, *folder), self.named[0]
+        return self.keep(made, {self._key: fingerprint_of(made, name)} if is_address(name) else {})
 
-    def found(self, key: str, make: Callable[..., Any]) -> Any:
-        """Functions that the name stands for; they are found now if they were not before."""
+    def found(self) -> Any:
+        """Functions that the name stands for; they are found now if they were not before.
+
+        Raises
+        ------
+        InputError
+            If they are a user's own and cannot be imported.
+        """
         if not self.at_hand:
             raise InputError(
-                f"{key} = '{self.named[0]}': no module is imported because a result names it; load the problem file "
-                "with meanfield.load_problem and solve that"
+                f"{self.function_key} = '{self.named[0]}': no module is imported because a result names it; load the "
+                "problem file with meanfield.load_problem and solve that"
             )
         try:
-            return (self.kept or self._make(key.rpartition(".")[2], make)).content
+            return (self.kept or self._make()).content
         except ValueError as error:
-            raise InputError(f"{key}: {error}") from error
+            raise InputError(f"{self.function_key}: {error}") from error
 
     @property
     def at_hand(self) -> bool:
@@ -148,4 +182,11 @@ class NamesFunctions(NamesOutside):
     @property
     def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
         """Name and parameters of the functions."""
-        raise NotImplementedError
+        parameters = getattr(self, self.parameters_key) if self.parameters_key else {}
+        return getattr(self, self._key), tuple(sorted(parameters.items()))
+
+    @property
+    def in_words(self) -> str:
+        """Name and parameters of the functions, such as `leaky_relu, slope = 0.1`."""
+        name, parameters = self.named
+        return ", ".join([name, *(f"{key} = {value:g}" for key, value in parameters)])

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from meanfield.arguments import as_numbers
 from meanfield.errors import InputError
@@ -244,21 +244,15 @@ def _check(prior: Prior, name: str) -> Prior:
 class PriorSettings(NamesFunctions):
     """Prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
 
+    function_key: ClassVar[str] = "prior.name"
+    parameters_key: ClassVar[str] = "parameters"
+    make: ClassVar[Any] = staticmethod(make_prior)
+
     name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
     strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
     parameters: Parameters = Field(
         default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
     )
-
-    @model_validator(mode="after")
-    def _prior_exists(self, info: ValidationInfo) -> PriorSettings:
-        self.look_up("name", make_prior, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.name, tuple(sorted(self.parameters.items()))
 
     @property
     def functions(self) -> Prior:
@@ -269,7 +263,7 @@ class PriorSettings(NamesFunctions):
         InputError
             If it is a user's own and cannot be imported.
         """
-        found: Prior = self.found("prior.name", make_prior)
+        found: Prior = self.found()
         return found
 
     def force(self, w: FloatArray) -> FloatArray:

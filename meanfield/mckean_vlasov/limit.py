@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
@@ -55,3 +55,35 @@ class Limit:
     times: FloatArray
     remedy_if_too_fast: str = "lower the learning rate"
     remedy_if_norm_drifts: str = "lower the learning rate or the noise"
+
+    @classmethod
+    def of(
+        cls,
+        problem: Any,
+        closure: Callable[[FloatArray], tuple[FloatArray, float]],
+        initial_overlap: FloatArray,
+        besides: str = "",
+    ) -> Limit:
+        """Limit of a problem in whose files the learning rate is `model.learning_rate`.
+
+        Parameters
+        ----------
+        problem : Problem
+            With the tables `model`, `prior`, `time` and the laws of coordinates and of the initial residual.
+        closure : callable
+        initial_overlap : ndarray, shape (d1,)
+        besides : str
+            What else helps where E[w^2] drifts from 1.
+        """
+        remedy = "lower model.learning_rate"
+        return cls(
+            closure,
+            problem.model.learning_rate,
+            problem.prior,
+            problem.coordinates,
+            initial_overlap,
+            problem.initial_residual,
+            problem.time.outputs_at,
+            remedy,
+            f"{remedy}{besides}",
+        )

@@ -21,17 +21,7 @@ from meanfield.typing import FloatArray
 
 def limit_of(problem: VectorProblem) -> Limit:
     """Limit of a problem as N grows, with the coefficients that its `closure` gives."""
-    return Limit(
-        closure=problem.closure(),
-        learning_rate=problem.model.learning_rate,
-        prior=problem.prior,
-        coordinates=problem.coordinates,
-        initial_overlap=problem.start,
-        initial_residual=problem.initial_residual,
-        times=problem.time.outputs_at,
-        remedy_if_too_fast="lower model.learning_rate",
-        remedy_if_norm_drifts="lower model.learning_rate",
-    )
+    return Limit.of(problem, problem.closure(), problem.start)
 
 
 @solver

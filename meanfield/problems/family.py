@@ -100,11 +100,12 @@ class Method:
     title : str
         Name of the method in words, for tables.
     solve : str
-        "module:function" of a problem and options, which returns a Dataset.
+        "module:function" of a problem and options, which returns a Dataset; it refuses what `check` does.
     kinds : tuple of str
         Kinds of results that it may return.
     check : str
-        "module:function" of a problem that raises `InputError` where the method does not apply, at no cost.
+        "module:function" of a problem that raises `InputError` where the method does not apply, at no cost: what
+        `meanfield.explain` asks.
     cost : str
         "module:function" of a problem that returns a `meanfield.explanation.Prediction`.
     resumes : bool

@@ -83,7 +83,7 @@ def test_an_unknown_method_is_named_with_the_nearest_and_all_there_are():
 
 def test_solve_refuses_at_no_cost_what_does_not_apply(monkeypatch):
     problem = parse_problem(SMALL + '[prior]\nname = "l1"\n')
-    monkeypatch.setattr("meanfield.families.contrastive.order_parameters.solve_order_parameters", None)
+    monkeypatch.setattr("meanfield.families.contrastive.order_parameters.trajectory.VectorField", None)
     with pytest.raises(InputError, match=r"prior.name = 'l1'"):
         meanfield.solve(problem, "order_parameters")
 

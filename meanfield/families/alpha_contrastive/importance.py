@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo
 
 from meanfield.ingredients.activations import Activation
 from meanfield.ingredients.named_functions import NamesFunctions
@@ -34,6 +34,9 @@ def _check_from_zero(made: Activation, name: str) -> Activation:
 class Importance(NamesFunctions):
     """Importance alpha of pairs of samples."""
 
+    function_key: ClassVar[str] = "importance.kind"
+    make: ClassVar[Any] = staticmethod(_make_own)
+
     kind: str = Field(
         default="quadratic",
         description=f"one of {', '.join(KINDS)}, or your own function of d^2 = |f - f'|^2/2 as 'package.module:name'",
@@ -54,8 +57,8 @@ class Importance(NamesFunctions):
         default="exclude", description="whether a sample makes a pair with itself"
     )
 
-    @model_validator(mode="after")
-    def _kind_exists(self, info: ValidationInfo) -> Importance:
+    def look_up(self, info: ValidationInfo) -> None:
+        """See `NamesFunctions.look_up`: importances of the library are no functions."""
         if not is_address(self.kind):
             if self.kind not in KINDS:
                 raise FieldError(
@@ -65,12 +68,11 @@ class Importance(NamesFunctions):
                 )
             if self.kind == "infonce" and self.epsilon < 0:
                 raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
-            return self
-        self.look_up("kind", _make_own, info)
+            return
+        super().look_up(info)
         found = self.__dict__.get("_found")
         if found is not None and isinstance(found.content, Activation):
             self._check_own(found.content)
-        return self
 
     def _check_own(self, function: Activation) -> None:
         points = np.linspace(0.0, 40.0, 401)  # values of d^2
@@ -83,11 +85,6 @@ class Importance(NamesFunctions):
             )
 
     @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.kind, ()
-
-    @property
     def own(self) -> Activation | None:
         """Function of a user that `kind` names, with its derivative; None for those of the library.
 
@@ -96,4 +93,4 @@ class Importance(NamesFunctions):
         InputError
             If it cannot be imported.
         """
-        return self.found("importance.kind", _make_own) if is_address(self.kind) else None
+        return self.found() if is_address(self.kind) else None

@@ -24,14 +24,5 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
         If the problem has no closure; see `Closure`.
     """
     check_problem(problem, Problem)
-    return Limit(
-        closure=Closure(problem) if closure is None else closure,
-        learning_rate=problem.model.learning_rate,
-        prior=problem.prior,
-        coordinates=problem.coordinates,
-        initial_overlap=problem.initial_overlap,
-        initial_residual=problem.initial_residual,
-        times=problem.time.outputs_at,
-        remedy_if_too_fast="lower model.learning_rate",
-        remedy_if_norm_drifts="lower model.learning_rate or raise model.batch_size",
-    )
+    made = Closure(problem) if closure is None else closure
+    return Limit.of(problem, made, problem.initial_overlap, " or raise model.batch_size")

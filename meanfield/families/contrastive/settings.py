@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.named_functions import NamesFunctions
@@ -15,6 +15,10 @@ from meanfield.ingredients.penalties import PENALTIES, Penalty, make_penalty
 class DecorrelationSettings(NamesFunctions):
     """Penalty strength sum psi(C_kj) on the covariances C of the outputs of each two channels k and j."""
 
+    function_key: ClassVar[str] = "decorrelation.penalty"
+    parameters_key: ClassVar[str] = "parameters"
+    make: ClassVar[Any] = staticmethod(make_penalty)
+
     penalty: str = Field(
         default="square", description=f"psi, one of {', '.join(PENALTIES)}, or your own as 'package.module:name'"
     )
@@ -23,16 +27,6 @@ class DecorrelationSettings(NamesFunctions):
         default=NamedNumbers(),
         description="numbers that the penalty takes, for instance { width = 0.1 } for smooth_absolute",
     )
-
-    @model_validator(mode="after")
-    def _penalty_exists(self, info: ValidationInfo) -> DecorrelationSettings:
-        self.look_up("penalty", make_penalty, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.penalty, tuple(sorted(self.parameters.items()))
 
     @property
     def functions(self) -> Penalty:
@@ -43,7 +37,7 @@ class DecorrelationSettings(NamesFunctions):
         InputError
             If it is a user's own and cannot be imported.
         """
-        found: Penalty = self.found("decorrelation.penalty", make_penalty)
+        found: Penalty = self.found()
         return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
@@ -47,6 +47,9 @@ class Component(Part):
 class Inputs(NamesFunctions):
     """Law of the inputs x = f(F^T C/sqrt D)."""
 
+    function_key: ClassVar[str] = "inputs.nonlinearity"
+    make: ClassVar[Any] = staticmethod(make_nonlinearity)
+
     nonlinearity: str = Field(
         description=f"f, one of {', '.join(NONLINEARITIES)}, or your own as 'package.module:name'",
     )
@@ -86,11 +89,6 @@ class Inputs(NamesFunctions):
         return self
 
     @model_validator(mode="after")
-    def _function_exists(self, info: ValidationInfo) -> Inputs:
-        self.look_up("nonlinearity", make_nonlinearity, info)
-        return self
-
-    @model_validator(mode="after")
     def _spectrum_has_room(self) -> Inputs:
         """Check that F F^T/N has rank at most N."""
         atoms = getattr(self.spectrum, "eigenvalues", None)
@@ -109,11 +107,6 @@ class Inputs(NamesFunctions):
         return self
 
     @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.nonlinearity, ()
-
-    @property
     def function(self) -> Nonlinearity:
         """The function that `nonlinearity` names.
 
@@ -122,7 +115,7 @@ class Inputs(NamesFunctions):
         InputError
             If it is a user's own and cannot be imported.
         """
-        found: Nonlinearity = self.found("inputs.nonlinearity", make_nonlinearity)
+        found: Nonlinearity = self.found()
         return found
 
     @property

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
-from meanfield.ingredients.activations import ACTIVATIONS, Activation, make_activation
-from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.problems import base
 from meanfield.problems.base import Time
@@ -67,8 +66,10 @@ Vector = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_len
 Matrix = Annotated[tuple[Vector, ...], Field(strict=False, min_length=1, max_length=MOST_UNITS)]
 
 
-class Network(NamesFunctions):
+class Network(NamesActivation):
     """Activation and second layer of a network with two layers."""
+
+    function_key: ClassVar[str] = "activation"
 
     activation: str = Field(
         default="scaled_erf",
@@ -76,28 +77,6 @@ class Network(NamesFunctions):
         "erf(x/sqrt 2)",
     )
     output_weights: Vector = Field(description="weights of the second layer, one per unit, for instance [1.0, 1.0]")
-
-    @model_validator(mode="after")
-    def _activation_exists(self, info: ValidationInfo) -> Network:
-        self.look_up("activation", make_activation, info)
-        return self
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return self.activation, ()
-
-    @property
-    def activation_functions(self) -> Activation:
-        """The activation that `activation` names.
-
-        Raises
-        ------
-        InputError
-            If it is a user's own and cannot be imported.
-        """
-        found: Activation = self.found("activation", make_activation)
-        return found
 
 
 class Teacher(Network):

@@ -95,7 +95,7 @@ def _component(component: Component) -> str:
 def _network(network: Network) -> str:
     units = len(network.output_weights)
     weights = ", ".join(f"{v:g}" for v in network.output_weights[:8])
-    return f"{units} unit{'s' * (units > 1)} with {network.activation} and output weights {weights}"
+    return f"{units} unit{'s' * (units > 1)} with {network.in_words} and output weights {weights}"
 
 
 def _start(problem: Problem) -> str:

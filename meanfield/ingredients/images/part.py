@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart, absolute
@@ -24,8 +24,33 @@ from meanfield.typing import IntArray
 Paths = Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=1000)]
 
 
+def _own_images(name: str, parameters: Any, folder: Path | None = None) -> Images:
+    """Images at an address: arrays, a pair of images and labels, or a mapping with `images`, and `labels` or `target`.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    found = load_object(name, folder)
+    if callable(found):
+        try:
+            found = found()
+        except Exception as error:  # whatever a user's function raises
+            raise ValueError(f"'{name}': {type(error).__name__}: {error}") from error
+    if isinstance(found, Mapping):
+        if "images" not in found:
+            raise ValueError(f"'{name}' returns {', '.join(map(str, found))}, and no 'images'; name them so")
+        found = (found["images"], found.get("labels", found.get("target")))
+    images, labels = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
+    return checked_images(f"'{name}'", np.array(images), labels)  # a copy: they may be changed in place
+
+
 class ArrayData(NamesFunctions, FilePart):
     """Images, and how they are augmented."""
+
+    function_key: ClassVar[str] = "data.images"
+    make: ClassVar[Any] = staticmethod(_own_images)
 
     law: Literal["arrays"] = "arrays"
     images: str | Paths = Field(
@@ -70,18 +95,16 @@ class ArrayData(NamesFunctions, FilePart):
         if self.labels is not None and held:
             raise FieldError("labels", "these images come with labels of their own; remove labels")
 
-    @model_validator(mode="after")
-    def _can_be_read(self, info: ValidationInfo) -> Self:
-        """Read images at once if the keys fit, unless a result names them: those may no longer exist."""
+    def look_up(self, info: ValidationInfo) -> None:
+        """See `NamesOutside.look_up`."""
         self._check_keys()
         if self.is_own:
-            self.look_up("images", _own_images, info)
+            super().look_up(info)
         elif self.may_open(info):
             self._read_at_once()
         found = self.kept
         if found is not None and isinstance(found.content, Images) and self._lacks_white(found.content):
             raise FieldError("white", self._lacks_white(found.content))
-        return self
 
     def _read_at_once(self) -> None:
         try:
@@ -94,11 +117,6 @@ class ArrayData(NamesFunctions, FilePart):
     def is_own(self) -> bool:
         """Whether images are those of a package or of a user's module."""
         return isinstance(self.images, str) and is_address(self.images)
-
-    @property
-    def named(self) -> tuple[str, tuple[tuple[str, float], ...]]:
-        """See `NamesFunctions.named`."""
-        return str(self.images), ()
 
     @property
     def paths(self) -> dict[str, str]:
@@ -126,7 +144,7 @@ class ArrayData(NamesFunctions, FilePart):
             If they cannot be read, or only a result names them.
         """
         if self.is_own:
-            found: Images = self.found("data.images", _own_images)
+            found: Images = self.found()
         else:
             found = self._of_files()
         if self._lacks_white(found):
@@ -164,25 +182,3 @@ def _numbered(key: str, values: tuple[str, ...]) -> dict[str, str]:
 def _images_of_files(sha256: tuple[str, ...], format: Format, paths: tuple[str, ...], labels: str | None) -> Images:
     """Images of files, which problems share as long as no byte of the files, labels included, changes."""
     return read_images(format, [Path(path) for path in paths], None if labels is None else Path(labels))
-
-
-def _own_images(name: str, parameters: Any, folder: Path | None = None) -> Images:
-    """Images at an address: arrays, a pair of images and labels, or a mapping with `images`, and `labels` or `target`.
-
-    Raises
-    ------
-    ValueError
-        If there are none.
-    """
-    found = load_object(name, folder)
-    if callable(found):
-        try:
-            found = found()
-        except Exception as error:  # whatever a user's function raises
-            raise ValueError(f"'{name}': {type(error).__name__}: {error}") from error
-    if isinstance(found, Mapping):
-        if "images" not in found:
-            raise ValueError(f"'{name}' returns {', '.join(map(str, found))}, and no 'images'; name them so")
-        found = (found["images"], found.get("labels", found.get("target")))
-    images, labels = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
-    return checked_images(f"'{name}'", np.array(images), labels)  # a copy: they may be changed in place

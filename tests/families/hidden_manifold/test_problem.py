@@ -113,3 +113,10 @@ def test_files_of_eigenvalues_that_are_none(tmp_path, values, words):
         parse_problem(text, tmp_path)
     with pytest.raises(InputError, match=words):
         problem(inputs={"spectrum": spectrum | {"path": str(tmp_path / "rho.npy")}})
+
+
+def test_activations_take_parameters():
+    own = {"activation": "leaky_relu", "activation_parameters": {"slope": 0.25}}
+    student = problem(student=own).student
+    assert student.activation_functions.value(-2.0) == -0.5
+    assert student.in_words == "leaky_relu, slope = 0.25"

@@ -61,8 +61,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     abs(q) = 1, which hardly any noise leaves under coordinates with two values. All quantities are dimensionless.
     Source: theory.md, section 6.
     """
-    check_problem(problem, Problem)
-    check_one_channel(problem, "stationary states")
+    check_stationary(problem)
     closure = Closure(problem)
     limit = limit_of(problem, closure)
     equations, states = all_states(limit)
@@ -95,6 +94,7 @@ def _frozen(states: Sequence[StationaryState]) -> str:
 
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
+    check_problem(problem, Problem)
     check_one_channel(problem, "stationary states")
     check_features(len(problem.features))
 
