@@ -104,8 +104,7 @@ class Method:
     kinds : tuple of str
         Kinds of results that it may return.
     check : str
-        "module:function" of a problem that raises `InputError` where the method does not apply, at no cost: what
-        `meanfield.explain` asks.
+        "module:function" of a problem that raises `InputError` where the method does not apply, for `explain`.
     cost : str
         "module:function" of a problem that returns a `meanfield.explanation.Prediction`.
     resumes : bool
