@@ -14,9 +14,6 @@ from meanfield.errors import InputError
 if TYPE_CHECKING:
     from meanfield.typing import FloatArray
 
-MOST_CHARACTERS = 60
-"""Largest number of characters of a value in a message."""
-
 
 def wrong(name: str, given: object, wanted: str) -> InputError:
     """Error about an argument, to be raised.
@@ -37,7 +34,7 @@ def wrong(name: str, given: object, wanted: str) -> InputError:
     "cells = '60': give a whole number from 2 on"
     """
     plain = given is None or isinstance(given, str | bytes | Real)
-    shown = f"{given!r:.{MOST_CHARACTERS}}" if plain else f"<{type(given).__name__}>"
+    shown = f"{given!r:.60}" if plain else f"<{type(given).__name__}>"
     return InputError(f"{name} = {shown}: {wanted}")
 
 

@@ -40,12 +40,8 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), leas
         Where it may have any value, or none.
     least : float
         Number below which it is never asked for a value.
-
-    Raises
-    ------
-    ValueError
     """
-    check_compiles(function, what, "use arithmetic and functions of math or numpy")
+    check_compiles(function, what)
     plain = getattr(function, "py_func", function)
     points = np.setdiff1d([0.0, *POINTS[least <= POINTS]], kinks)
     values = np.array([_value(plain, x, what) for x in points.tolist()])
@@ -72,13 +68,8 @@ def _value(function: Callable[[float], Any], x: float, what: str) -> float:
     return value
 
 
-def check_compiles(function: Any, what: str, remedy: str) -> None:
-    """Refuse what numba cannot compile as a function of one float.
-
-    Raises
-    ------
-    ValueError
-    """
+def check_compiles(function: Any, what: str) -> None:
+    """Refuse what numba cannot compile as a function of one float."""
     if not inspect.isfunction(getattr(function, "py_func", function)):
         raise ValueError(f"{what} is {type(function).__name__}, not a Python function of one number")
     others = [p.name for p in list(inspect.signature(function).parameters.values())[1:] if p.default is p.empty]
@@ -91,7 +82,8 @@ def check_compiles(function: Any, what: str, remedy: str) -> None:
         compile_scalar(function)
     except Exception as error:  # numba raises many kinds at what it does not know
         raise ValueError(
-            f"{what} cannot be compiled as a function of one number ({_reason(error)}); {remedy}"
+            f"{what} cannot be compiled as a function of one number ({_reason(error)}); use arithmetic and functions "
+            "of math or numpy"
         ) from error
 
 
@@ -112,12 +104,7 @@ def check_slope(
     remedy: str,
     least: float = -math.inf,
 ) -> None:
-    """Refuse a derivative that differs from the numerical one between -6, or `least`, and 6, except at kinks.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a derivative that differs from the numerical one between -6, or `least`, and 6, except at kinks."""
     away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in POINTS])
     points = POINTS[(away > 0.06) & (least < POINTS - 0.06)]
     numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)

@@ -88,12 +88,7 @@ class Part(BaseModel):
 
     @classmethod
     def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
-        """Refuse to make what nobody has checked.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse to make what nobody has checked."""
         raise InputError(f"model_construct makes a {cls.__name__} that nobody checks; {cls.made_by}")
 
     @model_validator(mode="before")

@@ -89,22 +89,7 @@ PENALTIES: dict[str, Penalty | Callable[..., Penalty]] = {
 
 
 def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Penalty:
-    """Penalty that a problem file names; see `meanfield.ingredients.activations.make_activation`.
-
-    Parameters
-    ----------
-    name : str
-        A key of `PENALTIES`, or "package.module:name" of a function psi, of a `Penalty`, or, with parameters, of a
-        function that takes them and returns one of these.
-    parameters : tuple of (str, float)
-    folder : Path, optional
-        Where to look for the module besides the Python path and the working directory.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, or a user's own does not compile or has another derivative than it says.
-    """
+    """Penalty that a problem file names, as `meanfield.ingredients.activations.make_activation` makes an activation."""
     if is_address(name):
         return make_own(Penalty, name, dict(parameters), folder, check_with_slope)
     return build(PENALTIES, name, dict(parameters))

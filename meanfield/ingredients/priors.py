@@ -79,7 +79,6 @@ def _cut(low: FloatArray, high: FloatArray, kinks: tuple[float, ...]) -> tuple[l
     return [low, *inner], [*inner, high]
 
 
-_INTERVAL = 0.5
 _INTERVALS = 64
 
 
@@ -92,7 +91,7 @@ def potential_of(prior: Prior) -> ScalarFunction:
 def _antiderivative(force: ScalarFunction, kinks: tuple[float, ...]) -> ScalarFunction:
     """Integral of phi from 0, by Gauss-Legendre on intervals that end at the kinks and grow far out."""
     compiled: Any = numba.njit(compilable(force))
-    grown = _INTERVAL * np.concatenate([np.arange(1, _INTERVALS), _INTERVALS * 2.0 ** np.arange(40)])
+    grown = 0.5 * np.concatenate([np.arange(1, _INTERVALS), _INTERVALS * 2.0 ** np.arange(40)])
     ends = np.unique([*grown, *np.abs(kinks)])
     ends = ends[ends > 0]
 
@@ -207,22 +206,7 @@ PRIORS: dict[str, Prior | Callable[..., Prior]] = {
 
 
 def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Prior:
-    """Prior that a problem file names; see `meanfield.ingredients.activations.make_activation`.
-
-    Parameters
-    ----------
-    name : str
-        A key of `PRIORS`, or "package.module:name" of a function phi, of a `Prior`, or, with parameters, of a function
-        that takes them and returns one of these.
-    parameters : tuple of (str, float)
-    folder : Path, optional
-        Where to look for the module besides the Python path and the working directory.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, or a user's own does not compile or is not the derivative of its potential.
-    """
+    """Prior that a problem file names, as `meanfield.ingredients.activations.make_activation` makes an activation."""
     if not is_address(name):
         return build(PRIORS, name, dict(parameters))
     return make_own(Prior, name, dict(parameters), folder, _check)
@@ -275,12 +259,7 @@ class PriorSettings(NamesFunctions):
         return self.strength * self.functions.potential_steps(w)
 
     def check_pull(self, learning_rate: float, N: int) -> None:
-        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes."""
         step = learning_rate / N * float(abs(self.force(np.ones(1))[0]))
         if step > 1:
             raise InputError(

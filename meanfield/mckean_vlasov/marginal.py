@@ -19,9 +19,6 @@ from meanfield.numerics.mixtures import GOOD_ENOUGH, largest_step, resolved, res
 from meanfield.numerics.normal_scores import normal_scores
 from meanfield.typing import FloatArray, IntArray
 
-MIRROR_ROUNDING = 1e-13
-"""Largest difference of nodes or edges from their mirror images by rounding, relative to the largest value."""
-
 
 @dataclass(frozen=True)
 class Laws:
@@ -168,7 +165,7 @@ def _are_images(u: FloatArray, u_weight: FloatArray, edges: FloatArray, P: Float
     if not np.array_equal(P, P[::-1, ::-1]):
         return False
     pairs = (u, -u[::-1]), (u_weight, u_weight[::-1]), (edges, -edges[::-1])
-    return all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs)
+    return all(np.allclose(a, b, rtol=0, atol=1e-13 * np.abs(a).max()) for a, b in pairs)  # equal to rounding
 
 
 def marginal_density(

@@ -18,7 +18,7 @@ _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
 
 def interpolant(
-    function: Callable[[float], FloatArray], start: float, stop: float, accuracy: float, what: str
+    function: Callable[[float], FloatArray], start: float, stop: float, what: str
 ) -> Callable[[float], FloatArray]:
     """Function of time that costs little, in place of one that takes long.
 
@@ -28,8 +28,6 @@ def interpolant(
         Smooth function of time, to arrays of one shape.
     start, stop : float
         Times between which it is asked for.
-    accuracy : float
-        Largest size of the last two coefficients, relative to the largest value in an interval.
     what : str
         Name of the function, for messages.
 
@@ -47,7 +45,7 @@ def interpolant(
         # What is smooth needs no more than 128 intervals.
         if not np.isfinite(values).all() or len(found) + len(left) >= 128:
             raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
-        if np.abs(coefficients[-2:]).max() <= accuracy * np.abs(values).max():
+        if np.abs(coefficients[-2:]).max() <= 1e-6 * np.abs(values).max():  # the first that are left out are as small
             found[low] = coefficients
         else:
             left += [(low, 0.5 * (low + high)), (0.5 * (low + high), high)]

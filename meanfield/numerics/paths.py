@@ -27,9 +27,6 @@ Arrived = Callable[[FloatArray, FloatArray], Flags]
 Margin = Callable[[FloatArray], FloatArray]
 """A function of many points, (n, d) -> (n,), negative before an event and not after it."""
 
-MOST_STEPS = 100_000
-"""Largest number of steps, rejected ones included, after which the paths that still go on are given up."""
-
 SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
 """Share of the step length that the error estimate would allow, and bounds of its change."""
 
@@ -66,7 +63,7 @@ def follow_paths(
     margin: Margin | None = None,
     stop: float = np.inf,
     longest_step: float = np.inf,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = 100_000,
 ) -> Paths:
     """Follow dq/dt = velocity(q) from many starts until every path has arrived or the time is over.
 

@@ -33,9 +33,6 @@ from meanfield.plotting.weights import reached, visible_weights
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
-SIZE = (10.0, 3.6)
-"""Width and height of an animation in inches, such that the numbers of pixels are even, as films need."""
-
 PRESENT, PAST = 0.45, 0.13
 """Opacity of a histogram at its own time, and while another time is shown."""
 
@@ -97,7 +94,8 @@ class _Film:
         self._snapshots = np.empty(0) if particles is None else particles["snapshot_time"].values
         self._range = visible_weights(density, *self.times)
         self._bins = np.array(self._range) if particles is None else self._shared_bins(particles)
-        self.figure = Figure(figsize=SIZE, dpi=100, layout="constrained")
+        # films need even numbers of pixels
+        self.figure = Figure(figsize=(10.0, 3.6), dpi=100, layout="constrained")
         overlap, self._all, given_u = self.figure.subplots(1, 3, width_ratios=(0.8, 1, 1))
         plot_overlap(density, overlap, "density" if particles is not None else "")
         if particles is not None:

@@ -19,9 +19,6 @@ VISIBLE = 3e-4
 
 FEWEST_BINS, MOST_BINS = 6, 80
 
-SMOOTH = 2.0
-"""How much smoother than the cells about a cell those on one side of it must be for the curve to follow only these."""
-
 
 def bin_edges(x: FloatArray, F: FloatArray, draws: float) -> FloatArray:
     """Edges of the bins of a histogram of draws from a law.
@@ -148,7 +145,7 @@ def density_curve(edges: FloatArray, P: FloatArray) -> tuple[FloatArray, FloatAr
     first = np.arange(cells)
     stencils = np.clip(np.stack([first - 1, first - 2, first]), 0, cells - 3)  # about the cell, left of it, right of it
     roughness = np.moveaxis(np.abs(third)[..., stencils], -2, 0)
-    roughness[0] /= SMOOTH
+    roughness[0] /= 2.0  # a side must be twice as smooth as the cells about a cell for the curve to follow it
     chosen = np.argmin(roughness, axis=0)
     start = stencils[chosen, first]
     a, b, c = (edges[start + i][..., None] for i in range(3))

@@ -34,8 +34,6 @@ MARKERS: dict[str, dict[str, Any]] = {
     "marginal": {"marker": "^", "markerfacecolor": "0.6"},
 }
 
-STREAM_DENSITY = 0.9
-
 
 @draws(portrait="q_cell nullcline")
 def plot_portrait(portrait: xr.Dataset, axes: Axes) -> Axes:
@@ -170,5 +168,5 @@ def _draw_streamlines(portrait: xr.Dataset, axes: Axes) -> None:
     x, y = _sides(portrait)
     along = np.ma.masked_invalid(velocity)
     axes.streamplot(
-        x, y, along[..., 0], along[..., 1], density=STREAM_DENSITY, color="0.45", linewidth=0.6, arrowsize=0.7, zorder=1
+        x, y, along[..., 0], along[..., 1], density=0.9, color="0.45", linewidth=0.6, arrowsize=0.7, zorder=1
     )

@@ -42,9 +42,6 @@ from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
 
-MOST_PANELS = 9
-"""Largest number of variables that are drawn."""
-
 
 def plot_result(dataset: xr.Dataset) -> Figure:
     """One figure of a result of any method; panels of variables that it does not hold are left out.
@@ -202,7 +199,7 @@ def plot_plain(dataset: xr.Dataset) -> Figure:
     if not names:
         raise InputError(f"nothing in a result of kind '{dataset.attrs['method']}' varies along '{kind.leading}'")
     draw = partial(_plot_variable, along=kind.leading, style=style)
-    panels: list[Panel] = [partial(draw, name=name) for name in names[:MOST_PANELS]]
+    panels: list[Panel] = [partial(draw, name=name) for name in names[:9]]  # more fit on no page
     return draw_panels(dataset, panels)
 
 

@@ -230,12 +230,7 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
 
 
 def check_problem(given: object, wanted: type[Problem] = Problem) -> None:
-    """Refuse what is no problem of a class, and say how to get one.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse what is no problem of a class, and say how to get one."""
     if isinstance(given, wanted):
         return
     if isinstance(given, Problem):

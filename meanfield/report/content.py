@@ -14,7 +14,7 @@ from meanfield.explanation.explanation import duration, size
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
-from meanfield.report.key_numbers import feature_names
+from meanfield.report.key_numbers import overlap_names
 from meanfield.results.result import Result
 from meanfield.results.schema import WARNING
 from meanfield.results.text import plain
@@ -117,7 +117,7 @@ def _state_table(dataset: xr.Dataset) -> Table:
     """Table of states, with one row for each stationary state or fixed point."""
     columns: list[tuple[str, Callable[[xr.Dataset], str]]] = [
         (name, lambda state, k=k: f"{float(state['q'][k]) + 0.0:.6f}")  # type: ignore[misc]
-        for k, name in enumerate(feature_names(dataset, "q"))
+        for k, name in enumerate(overlap_names(dataset))
     ]
     if "r" in dataset:
         columns.append(("r", lambda state: plain(float(state["r"]))))

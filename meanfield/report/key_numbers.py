@@ -47,7 +47,7 @@ def of_the_limit(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         yield "estimated L1 error of P", plain(float(last["P_error"]))
     if "q_covariance" in last and "channel" not in last.dims:
         N = Result.of(dataset).label("dimension")
-        for k, name in enumerate(feature_names(last, "q")):
+        for k, name in enumerate(overlap_names(last)):
             spread = math.sqrt(max(float(last["q_covariance"].values[k, k]), 0.0) / N)
             yield f"spread of {name} over runs of SGD at N = {N:,}", plain(spread)
 
@@ -162,7 +162,7 @@ def _mean(values: Any) -> str:
     return with_error(float(finite.mean()), float(error)) if len(finite) else "nothing finite"
 
 
-def feature_names(dataset: xr.Dataset, symbol: str) -> list[str]:
-    """Symbol of a number that each feature has: q, or q1, q2 where there are several."""
+def overlap_names(dataset: xr.Dataset) -> list[str]:
+    """Symbol of the overlap with each feature: q, or q1, q2 where there are several."""
     count = int(dataset.sizes["feature"])
-    return [symbol] if count == 1 else [f"{symbol}{k + 1}" for k in range(count)]
+    return ["q"] if count == 1 else [f"q{k + 1}" for k in range(count)]

@@ -37,10 +37,6 @@ from meanfield.results.made_by import differences, made_by
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.schema import SCHEMA_VERSION, WITHOUT_CONVENTIONS, with_coordinates
 
-CHECKSUM_SINCE = 3
-"""First version whose files end in a checksum."""
-
-
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
 
@@ -215,7 +211,7 @@ def load(path: str | Path, problem: Problem | None = None) -> xr.Dataset:
         checks.check(result)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    if not has_checksum and version >= CHECKSUM_SINCE:
+    if not has_checksum and version >= 3:  # the first version whose files end in one
         raise InputError(
             f"{path}: is damaged, or was written by another program: it lacks the checksum at the end of every result "
             "that meanfield saved; run the solver again, or, to take the file as it is, "

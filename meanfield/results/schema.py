@@ -90,12 +90,7 @@ def build_dataset(
 
 
 def _check_places(variables: dict[str, xr.Variable], family: Family) -> None:
-    """Refuse arrays of other lengths along a dim than those before, and dims whose places, such as times, are missing.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse arrays of other lengths along a dim than those before, and dims whose places (times) are missing."""
     sizes: dict[Any, tuple[int, str]] = {}
     for name, variable in variables.items():
         for dim, size in variable.sizes.items():

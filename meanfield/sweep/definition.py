@@ -25,9 +25,6 @@ from meanfield.typing import FloatArray
 MOST_POINTS = 10**6
 """Largest number of points of a sweep, each of which has a file of its own."""
 
-DIGITS = 12
-"""Number of digits of the inner values of grids: 0.3 is 0.3, and a finer grid has the points of a coarser one."""
-
 WAYS = ("values", "grid", "log", "random")
 """Keys of an axis, one of which says its values."""
 
@@ -160,7 +157,8 @@ class Axis(Part):
         assert spread is not None
         space = np.linspace if self.grid is not None else np.geomspace
         numbers = space(spread.start, spread.stop, spread.points)
-        numbers[1:-1] = [float(f"{x:.{DIGITS}g}") for x in numbers[1:-1]]
+        # with 12 digits 0.3 is 0.3, and a finer grid has the points of a coarser one
+        numbers[1:-1] = [float(f"{x:.12g}") for x in numbers[1:-1]]
         return numbers
 
 

@@ -42,12 +42,7 @@ def together(found: Iterable[MadeBy]) -> dict[str, Fingerprint]:
 
 
 def check_origin(place: Path, before: MadeBy | None, now: MadeBy) -> None:
-    """Refuse a point in a folder that other functions, files or versions made than there are now.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a point in a folder that other functions, files or versions made than there are now."""
     changed = changes(before, now)
     if changed:
         raise InputError(

@@ -60,12 +60,7 @@ def everything(dataset: xr.Dataset) -> Variables:
 
 
 def check_reductions(family: Family, methods: Mapping[str, Sequence[str]]) -> None:
-    """Refuse methods that the family does not have, and reductions that do not fit them.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse methods that the family does not have, and reductions that do not fit them."""
     for name, reductions in methods.items():
         if name not in family.methods:
             raise ValueError(f"methods: unknown method '{name}'; {nearest(name, family.methods)}")

@@ -149,12 +149,7 @@ def _named(kept: Variables, prefix: str) -> Variables:
 
 
 def _check_fit(kept: Variables, others: Variables, taken: Sequence[str]) -> None:
-    """Refuse variables that do not fit into one Dataset with the axes and with those of other methods.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse variables that do not fit into one Dataset with the axes and with those of other methods."""
     sizes = {dim: size for variable in others.values() for dim, size in variable.sizes.items()}
     for name, variable in kept.items():
         for word in (name, *map(str, variable.dims)):

@@ -25,10 +25,6 @@ START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_met
 system has it."""
 
 
-STARTS = 2
-"""Largest number of starts of a worker that dies before it has begun."""
-
-
 class Workers(Protocol):
     """Interface of the workers of a sweep."""
 
@@ -95,7 +91,7 @@ class LocalWorkers:
 
     def _there(self, process: _Process) -> _Process:
         """Wait until a worker has begun; one that died before is replaced."""
-        for attempt in range(STARTS):
+        for attempt in range(2):
             if attempt:
                 process = _Process(self._context)
             if process.has_begun():

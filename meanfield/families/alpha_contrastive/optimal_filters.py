@@ -38,12 +38,7 @@ Search = Callable[[Network], tuple[FloatArray, FloatArray]]
 
 
 def check_optimal_filters(problem: Problem) -> None:
-    """Refuse problems whose best networks are not known, at no cost.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse problems whose best networks are not known, at no cost."""
     check_critical_points(problem)
     if not isinstance(problem.data, DiscreteLaw):
         raise InputError(

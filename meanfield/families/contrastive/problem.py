@@ -302,10 +302,6 @@ def check_one_channel(problem: Problem, what: str) -> None:
     ----------
     what : str
         The method in the plural, for the message.
-
-    Raises
-    ------
-    InputError
     """
     if problem.model.channels > 1:
         raise InputError(

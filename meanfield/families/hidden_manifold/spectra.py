@@ -152,12 +152,7 @@ Spectrum = Annotated[MarchenkoPastur | Atoms | SpectrumFile, Field(discriminator
 
 
 def check_spectrum(rho: FloatArray, weight: FloatArray) -> None:
-    """Refuse what is not the spectrum of F F^T/N with columns of F of length sqrt(D).
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse what is not the spectrum of F F^T/N with columns of F of length sqrt(D)."""
     if rho.min() < 0:
         raise ValueError(f"eigenvalue {rho.min():g} is negative, and F F^T/N has none; give numbers >= 0")
     mean = float(weight @ rho)

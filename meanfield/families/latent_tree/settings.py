@@ -84,12 +84,7 @@ class ExplicitStart(Part):
         return Weights.nested(shape, W, b)
 
     def check_shape(self, shape: Shape, bias: bool) -> None:
-        """Refuse nested lists whose lengths are not those of the network.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse nested lists whose lengths are not those of the network."""
         counts = list(shape.latents[1:])
         nodes = [shape.width(level) for level in shape.levels]
         if bias and self.biases is None:
@@ -105,12 +100,7 @@ Start = Annotated[UniformStart | SphereStart | ExplicitStart, Field(discriminato
 
 
 def _check_nesting(key: str, given: Any, sizes: list[Any]) -> None:
-    """Refuse nested lists whose lengths are not those of the network.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse nested lists whose lengths are not those of the network."""
     start = f"network.initial.{key}"
     if len(given) != len(sizes[0]):
         raise ValueError(

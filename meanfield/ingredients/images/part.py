@@ -121,7 +121,11 @@ class ArrayData(NamesFunctions, FilePart):
     @property
     def paths(self) -> dict[str, str]:
         """See `FilePart.paths`."""
-        images = {"images": self.images} if isinstance(self.images, str) else _numbered("images", self.images)
+        images = (
+            {"images": self.images}
+            if isinstance(self.images, str)
+            else {f"images[{i}]": image for i, image in enumerate(self.images)}
+        )
         return images | ({} if self.labels is None else {"labels": self.labels})
 
     @property
@@ -172,10 +176,6 @@ class ArrayData(NamesFunctions, FilePart):
         order = np.random.default_rng(0).permutation(count)  # one seed: every run holds out the same
         held = round(self.held_out * count)
         return np.sort(order[held:]), np.sort(order[:held])
-
-
-def _numbered(key: str, values: tuple[str, ...]) -> dict[str, str]:
-    return {f"{key}[{index}]": value for index, value in enumerate(values)}
 
 
 @lru_cache(maxsize=4)

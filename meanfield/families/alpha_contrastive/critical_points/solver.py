@@ -36,12 +36,7 @@ POWER = ("roughness", "power_factor", "cosine_top", "mu", "nu", "omega")
 
 
 def check_critical_points(problem: Problem) -> None:
-    """Refuse problems whose critical points are not known, at no cost.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse problems whose critical points are not known, at no cost."""
     check_problem(problem, Problem)
     if isinstance(problem.data, Tokens | Images):
         raise InputError(
@@ -251,9 +246,7 @@ def _empty(dimension: int) -> dict[str, Any]:
     return {"w": np.zeros(dimension)} | dict.fromkeys((*names, *POWER), 0.0)
 
 
-def existence_constants(
-    values: FloatArray, cosine: float, lipschitz: float, kappa: float | None = None
-) -> dict[str, float]:
+def existence_constants(values: FloatArray, cosine: float, lipschitz: float) -> dict[str, float]:
     """Constants of the theorem by which power iteration converges where omega < 1 around a point.
 
     Parameters
@@ -264,8 +257,6 @@ def existence_constants(
         c = |w.phi_1|.
     lipschitz : float
         L, the Lipschitz constant of A.
-    kappa : float, optional
-        Bound of the second order of the top eigenvector; by perturbation theory if it is not given.
 
     Returns
     -------
@@ -276,7 +267,7 @@ def existence_constants(
     if cosine <= 1e-9 or gap <= 0.0:  # eigenvectors of different eigenvalues, to rounding
         return dict.fromkeys(("mu", "nu", "omega"), np.inf)
     mu = (1.0 + cosine) / (2.0 * cosine**2) * float(values[-2] / values[-1]) ** 2
-    kappa = SECOND_ORDER_BOUND / gap**2 if kappa is None else kappa
+    kappa = SECOND_ORDER_BOUND / gap**2  # of the second order of the top eigenvector, by perturbation theory
     inner = 1.0 + mu * cosine
     nu = 2.0 * kappa * lipschitz**2 * inner + 2.0 * lipschitz / gap * np.sqrt(mu * inner)
     return {"mu": mu, "nu": float(nu), "omega": float(mu + nu)}

@@ -139,12 +139,7 @@ class Flow:
 
 
 def check_population(problem: Problem) -> None:
-    """Refuse problems without exact averages.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse problems without exact averages."""
     data = problem.data
     importance = problem.importance
     finite = problem.population.finite_batch

@@ -311,12 +311,7 @@ def step_covariance_of(closure: ChannelClosure) -> StepCovariance:
 
 
 def _check_polynomial(closure: ChannelClosure) -> None:
-    """Refuse problems whose batches are not those of sums of products; see `step_covariance_of`.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse problems whose batches are not those of sums of products; see `step_covariance_of`."""
     settings = closure.problem.decorrelation
     if closure.problem.model.centering == "batch":
         raise InputError(

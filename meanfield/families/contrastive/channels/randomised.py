@@ -35,9 +35,6 @@ LEAST_UNIFORM = 2.0**-53
 """Least value of a uniform variable: Sobol points may lie at 0, whose normal number is infinite."""
 
 
-RANDOMISATIONS = 8
-"""Number of independent randomisations, from whose spread standard errors follow."""
-
 MOST_NORMALS = 2**22
 """Largest number of normal numbers of a randomisation: 32 MB."""
 
@@ -83,7 +80,8 @@ def randomisations_of(law: OneSample, batch_size: int) -> Iterator[Batches]:
             f"{LEAST_BATCHES} of them take {LEAST_BATCHES * numbers:,} normal numbers in {dimensions:,} dimensions, "
             f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
         )
-    return (_draw_batches(law, batch_size, batches, seed) for seed in range(RANDOMISATIONS))
+    # from the spread of some independent randomisations standard errors follow
+    return (_draw_batches(law, batch_size, batches, seed) for seed in range(8))
 
 
 def _draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:

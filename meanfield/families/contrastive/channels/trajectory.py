@@ -174,7 +174,7 @@ def _covariance(
             step = step_covariance_of(closure)
             # J and Cov(X) are interpolated in time, to six digits of their size.
             J, S = (
-                interpolant(function, reached[0], reached[-1], 1e-6, what)
+                interpolant(function, reached[0], reached[-1], what)
                 for function, what in (
                     (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
                     (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),

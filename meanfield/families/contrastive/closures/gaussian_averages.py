@@ -20,9 +20,6 @@ from meanfield.families.contrastive.closures.fewer_points import LOG_WIDTH
 from meanfield.numerics.piecewise import NODES, ORDER, TO_COEFFICIENTS, WEIGHTS, Table
 from meanfield.typing import FloatArray, IntArray
 
-LAST_EXPONENT = 700.0
-"""Exponent from which on the exponential counts as 1e-304: it must not underflow."""
-
 
 def over_gaussians(table: Table, centre: FloatArray, deviation: FloatArray, powers: int = 1) -> FloatArray:
     """Averages of f(x) y^k over x = centre + deviation y with Gaussian y.
@@ -149,7 +146,7 @@ def _bell(y: FloatArray) -> FloatArray:
     """exp(-y^2/2), but no number so small that it underflows."""
     result = y * y
     result *= -0.5
-    np.maximum(result, -LAST_EXPONENT, out=result)
+    np.maximum(result, -700.0, out=result)  # exp(-700) is 1e-304
     return np.asarray(np.exp(result, out=result))
 
 

@@ -29,9 +29,6 @@ from meanfield.typing import FloatArray
 ALPHA_PLUS_BETA = np.array([1.0, 1.0])
 """Coefficients of alpha + beta in alpha and beta."""
 
-MOST_PANELS = 8
-"""Largest number of panels of a table along a path: more values would be made for it than a path takes of them."""
-
 
 class StepNoise:
     """Covariance S(q) of one step of a problem, inside the unit ball.
@@ -86,9 +83,8 @@ class StepNoise:
         first, last = np.arcsin(np.clip(ends, -1.0, 1.0))
         middle, half = 0.5 * (first + last), 0.5 * abs(last - first)
         try:
-            table = tabulate(
-                lambda x: self(np.sin(middle + half * x)[:, None])[:, 0].T, (), 1.0, "S", most_panels=MOST_PANELS
-            )
+            # for more panels more values would be made than a path takes of them
+            table = tabulate(lambda x: self(np.sin(middle + half * x)[:, None])[:, 0].T, (), 1.0, "S", most_panels=8)
         except InputError:
             return self
         return lambda q: values_at(table, (math.asin(min(max(q[0], -1.0), 1.0)) - middle) / (half or 1.0))[None]

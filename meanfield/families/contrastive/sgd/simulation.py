@@ -108,12 +108,7 @@ def simulation_of(problem: Problem) -> Simulation:
 
 
 def check_escape(problem: Problem) -> None:
-    """Refuse the escape of several channels, each of which has one of its own.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse the escape of several channels, each of which has one of its own."""
     if problem.model.channels > 1 and problem.particles.escape_overlap is not None:
         raise InputError(
             f"particles.escape_overlap = {problem.particles.escape_overlap:g} with model.channels = "

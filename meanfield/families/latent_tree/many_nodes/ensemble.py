@@ -84,7 +84,7 @@ def ensemble_of(problem: Problem) -> Ensemble:
 def on_circle(problem: Problem) -> Density:
     """Density of a problem whose nodes have two weights; errors are below 1e-8, those of one differential equation."""
     nodes = ensemble_of(problem)
-    at, status = inner_times(nodes, problem.time.outputs_at, 1e-10, "density")  # error of a step of the time T
+    at, status = inner_times(nodes, problem.time.outputs_at)
     return Density("density", _arrays(problem, nodes, at), status)
 
 

@@ -119,20 +119,16 @@ def parts_of(problem: Problem) -> tuple[FloatArray, FloatArray, FloatArray, floa
     return inputs, difference, problem.tree.polarities[1], start.positive, not start.fixed_lengths, o
 
 
-def inner_times(nodes: Latents, times: FloatArray, tolerance: float, label: str) -> tuple[FloatArray, str]:
+def inner_times(nodes: Latents, times: FloatArray) -> tuple[FloatArray, str]:
     """T at each output time, NaN where it was not reached, and the status; from t(T), an integral of 1/(o Delta).
 
     Parameters
     ----------
     times : ndarray, shape (times,)
-    tolerance : float
-        Error of a step, relative to the time and to the last one.
-    label : str
-        Of the progress bar.
     """
     start, stop = nodes.Delta(0.0), float(times[-1])
     sign = np.copysign(1.0, start)
-    with progress_bar(stop, label, "t") as bar:
+    with progress_bar(stop, "density", "t") as bar:
 
         def rate(depth: float, t: FloatArray) -> FloatArray:
             bar.update(min(max(float(t[0]), bar.n), stop) - bar.n)
@@ -142,7 +138,7 @@ def inner_times(nodes: Latents, times: FloatArray, tolerance: float, label: str)
             rate,
             np.zeros(1),
             np.array([0.0, 1e15]),  # a time T that is not reached
-            Tolerance(tolerance, tolerance * stop),
+            Tolerance(1e-10, 1e-10 * stop),
             integrator="DOP853",
             stops=[
                 lambda depth, t: stop - float(t[0]),

@@ -144,14 +144,11 @@ AMPLITUDE, WIDTH = 2.0, 0.3
 """Points per factor e of the distance from the middle of the barrier, and the distance within which they are equally
 spaced, in units of half the distance of the wells."""
 
-POTENTIAL_POINTS = 4001
-"""Number of weights at which the potential is looked at."""
-
 
 def between_wells(limit: Limit, level: Level) -> Grading | None:
     """Grading between two wells of the drift without tilt at the end of a level; None if no barrier is crossed."""
     reach = float(np.nanmax(np.abs(level.X[-1])))
-    w = np.linspace(-reach, reach, POTENTIAL_POINTS)
+    w = np.linspace(-reach, reach, 4001)
     potential, noise = _potential(limit, level.moments[-1], w)
     left, right = np.minimum.accumulate(potential), np.minimum.accumulate(potential[::-1])[::-1]
     top = int(np.argmax(potential - np.maximum(left, right)))
