@@ -11,6 +11,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values, compiled_closure_of
+from meanfield.mckean_vlasov.density.level_search import LongStepsError
 from meanfield.mckean_vlasov.density.marching import (
     EXTRAPOLATED_STEPS,
     LONG_STEP,
@@ -35,10 +36,6 @@ from meanfield.typing import FloatArray
 
 VALUES_PER_THREAD = 20_000
 """Least number of values of P per thread: they take 20 us, and starting threads takes 50 us for an output."""
-
-
-class LongStepsError(BlowUpError):
-    """Error of time steps that are too long for the dynamics."""
 
 
 @dataclass(frozen=True)

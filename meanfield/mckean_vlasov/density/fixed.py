@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from meanfield.errors import BlowUpError, InputError
-from meanfield.mckean_vlasov.density.evolution import LongStepsError
-from meanfield.mckean_vlasov.density.level import (
-    Factors,
-    Level,
-    NarrowCellsError,
-    Thresholds,
-    combined_density,
-    extrapolated_moments,
-)
+from meanfield.errors import InputError
+from meanfield.mckean_vlasov.density.level import Level, Thresholds, combined_density, extrapolated_moments
+from meanfield.mckean_vlasov.density.level_search import Factors, solved
 from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, fixed_plan
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
@@ -19,7 +12,6 @@ from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
 from meanfield.numerics.finite_volumes.grid import MakeStep
-from meanfield.numerics.retry import retry
 from meanfield.process.progress import progress_bar
 
 THRESHOLDS = Thresholds(norm=0.05, negative=1e-14, edge=1e-9, edge_mean=1e-9)
@@ -35,22 +27,14 @@ LONGEST_TIME = 86_400.0
 def solve_fixed(limit: Limit, settings: DensitySettings, make_step: MakeStep | None) -> Solution:
     """Solve with the cells and steps of the settings, and defaults for what they leave open."""
 
-    def attempt(factors: Factors) -> tuple[_Attempt, str, BlowUpError | None]:
-        levels = _Attempt(limit, settings, fixed_plan(limit, settings, *factors), make_step)
-        try:
-            return levels, levels.solve(), None
-        except (NarrowCellsError, LongStepsError) as error:
-            return levels, error.status, error
+    def attempt_with(factors: Factors) -> _Attempt:
+        return _Attempt(limit, settings, fixed_plan(limit, settings, *factors), make_step)
 
-    def better(factors: Factors, result: tuple[_Attempt, str, BlowUpError | None]) -> Factors | None:
-        following = factors.answering(result[2], 1.5)  # mass has reached the outermost cells
+    def allowed(attempt: _Attempt, factors: Factors) -> bool:
         # A plan that cannot change, because the settings fix it or it is at its limits, is not tried twice.
-        if following is None or following.widening > WIDEST:
-            return None
-        size = fixed_plan(limit, settings, *factors).size
-        return None if fixed_plan(limit, settings, *following).size == size else following
+        return factors.widening <= WIDEST and fixed_plan(limit, settings, *factors).size != attempt.plan.size
 
-    levels, status, _ = retry(attempt, Factors(), better)
+    levels, status = solved(attempt_with, 1.5, allowed)  # mass has reached the outermost cells
     return levels.solution(status)
 
 
@@ -82,7 +66,7 @@ class _Attempt:
     """The levels of one plan, which reach the output times together."""
 
     def __init__(self, limit: Limit, settings: DensitySettings, plan: Plan, make_step: MakeStep | None) -> None:
-        self._factors = levels_of(settings)
+        self.plan, self._factors = plan, levels_of(settings)
         check_work(limit, settings, plan)
         grid, self._outputs = plan.grid(limit), len(limit.times)
         check_memory(self._outputs, grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
@@ -94,17 +78,10 @@ class _Attempt:
     def solve(self) -> str:
         """Advance to the last output time and return the status."""
         with progress_bar(self._outputs - 1, "density") as bar:
-            try:
-                for index in range(self._outputs):
-                    for level in self._levels:
-                        level.reach(index)
-                    bar.update(index > 0)
-            except (NarrowCellsError, LongStepsError):
-                raise
-            except BlowUpError as error:
-                return error.status
-            except KeyboardInterrupt:
-                return "interrupted"
+            for index in range(self._outputs):
+                for level in self._levels:
+                    level.reach(index)
+                bar.update(index > 0)
         return "complete"
 
     def solution(self, status: str) -> Solution:

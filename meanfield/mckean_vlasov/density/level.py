@@ -1,19 +1,19 @@
-"""Solution on one refinement level, and the factors on default cells and steps that a fault of it asks for."""
+"""Solution on one refinement level, and what is extrapolated from several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.density.evolution import Evolution, LongStepsError
+from meanfield.mckean_vlasov.density.evolution import Evolution
+from meanfield.mckean_vlasov.density.level_search import LongStepsError, NarrowCellsError
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import sharpen
 from meanfield.numerics.finite_volumes.grid import Grid, MakeStep
 from meanfield.numerics.schedule import Schedule
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 
@@ -37,10 +37,6 @@ class Thresholds:
     negative: float
     edge: float
     edge_mean: float
-
-
-class NarrowCellsError(BlowUpError):
-    """Error of a solution whose mass has reached the outermost cells."""
 
 
 class Level:
@@ -93,9 +89,16 @@ class Level:
         self.density = np.full((outputs, *self.grid.shape), np.nan)
 
     @property
-    def work(self) -> float:
-        """Work of the level: cells times nodes times steps."""
-        return float(np.prod(self.grid.shape)) * self.steps
+    def judged(self) -> FloatArray:
+        """The tolerance is for q and r."""
+        return self.moments[:, :-2]
+
+    def run(self) -> None:
+        """Advance to all output times."""
+        with progress_bar(len(self.moments) - 1, f"density, {self.grid.shape[1]} cells") as bar:
+            for index in range(len(self.moments)):
+                self.reach(index)
+                bar.update(index > 0)
 
     def reach(self, index: int) -> None:
         """Advance to an output time; those before it must have been reached.
@@ -118,7 +121,7 @@ class Level:
         """P at an output time, averaged over `several` cells in place of each of the coarsest level."""
         return _means(self.density[index], several * self.masses.shape[2])
 
-    def forget_density(self) -> None:
+    def forget_densities(self) -> None:
         """Free the memory of all densities; the masses of their cells are kept."""
         self.density = np.empty((0, *self.grid.shape))
 
@@ -191,26 +194,3 @@ def extrapolated_moments(levels: Sequence[Level], weights: FloatArray) -> FloatA
 def extrapolated_masses(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
     """Conditional probabilities of the cells of the coarsest level, shape (outputs, nodes, cells)."""
     return np.asarray(sum(weight * level.masses for weight, level in zip(weights, levels, strict=True)))
-
-
-class Factors(NamedTuple):
-    """Factors on the default half-width of the cells and on the default number of steps."""
-
-    widening: float = 1.0
-    refinement: float = 1.0
-
-    def answering(self, fault: BlowUpError | None, wider: float) -> Factors | None:
-        """Factors of the next attempt after a fault; None where no factors would avoid it.
-
-        Parameters
-        ----------
-        fault : BlowUpError or None
-            Why the last attempt ended.
-        wider : float
-            Factor on the half-width if its cells were too narrow.
-        """
-        if isinstance(fault, NarrowCellsError):
-            return self._replace(widening=wider * self.widening)
-        if isinstance(fault, LongStepsError):
-            return self._replace(refinement=4.0 * self.refinement)  # steps were too long for the dynamics
-        return None

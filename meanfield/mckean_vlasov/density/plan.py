@@ -140,13 +140,18 @@ def check_memory(outputs: int, shape: tuple[int, int], copies: int, pieces: str 
         If the solution does not fit; the message names the keys to change.
     """
     nodes, count = shape
-    needed = 8 * nodes * count * copies
+    fewer = "lower time.outputs, density.feature_nodes" + (" or density.cells" if pieces == "cells" else "")
+    what = f"{outputs} outputs of {nodes} nodes x {count} {pieces}"
+    check_bytes(8 * nodes * count * copies, what, f"{fewer}, or raise density.tolerance")
+
+
+def check_bytes(needed: float, what: str, remedy: str) -> None:
+    """Refuse what takes more than the free memory; see `check_memory`."""
     free = psutil.virtual_memory().available
     if needed > MEMORY_SHARE * free:
-        fewer = "lower time.outputs, density.feature_nodes" + (" or density.cells" if pieces == "cells" else "")
         raise InputError(
-            f"density: {outputs} outputs of {nodes} nodes x {count} {pieces} take {needed / 2**30:.3g} GiB with "
-            f"working space, but {free / 2**30:.3g} GiB are free; {fewer}, or raise density.tolerance"
+            f"density: {what} take {needed / 2**30:.3g} GiB with working space, but {free / 2**30:.3g} GiB are free; "
+            f"{remedy}"
         )
 
 

@@ -13,7 +13,8 @@ from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.closures import compiled_closure
 from meanfield.mckean_vlasov.density import evolution
-from meanfield.mckean_vlasov.density.evolution import Evolution, LongStepsError
+from meanfield.mckean_vlasov.density.evolution import Evolution
+from meanfield.mckean_vlasov.density.level_search import LongStepsError
 from meanfield.mckean_vlasov.density.plan import coarse_plan
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.numerics.compiled.thread_barrier import counters, give_way_address, meet

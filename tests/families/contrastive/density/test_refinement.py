@@ -111,7 +111,7 @@ def test_densities_tell_their_own_error_of_first_order():
 
 
 def test_a_tolerance_that_is_missed_is_a_failure_with_all_outputs(monkeypatch):
-    monkeypatch.setattr("meanfield.mckean_vlasov.density.refinement.MOST_WORK", 1e6)
+    monkeypatch.setattr("meanfield.mckean_vlasov.density.refinement.CellSearch.most_work", 1e6)
     run = solve('prior = { name = "quartic", strength = 1.0 }', tolerance=1e-8)
     assert run.status.startswith("failed: the error of q and r is estimated at ")
     assert "above density.tolerance = 1e-08; raise it" in run.status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.errors import BlowUpError, InputError
+from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
 from meanfield.families.contrastive.channels.density.solver import solve_plane
@@ -42,7 +42,7 @@ def solve_several(problem: Problem) -> Solved:
         try:
             return solve_plane(closure)[0]
         except DegenerateError as error:
-            reason = str(error).removesuffix(f"; {REMEDY}")
+            reason = error.reason
             if scheme != "automatic":
                 raise InputError(f"density.scheme = '{scheme}': {error}") from error
     tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
@@ -66,7 +66,7 @@ def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
         if not reason:
             return solve_plane(closure)
     except DegenerateError as error:
-        reason = str(error).removesuffix(f"; {REMEDY}")
+        reason = error.reason
     raise InputError(f"{reason}; without cells there is no joint density, take solve_density")
 
 
@@ -115,6 +115,6 @@ def why_no_cells(problem: Problem, closure: ChannelClosure | None = None) -> str
     q, M = problem.initial_overlap, problem.initial_channel_overlap
     try:
         check_channels(0.0, M - q.T @ q, (closure or ChannelClosure(problem))(q, M).Lambda)
-    except BlowUpError as error:
-        return str(error).removesuffix(f"; {REMEDY}")
+    except DegenerateError as error:
+        return error.reason
     return ""

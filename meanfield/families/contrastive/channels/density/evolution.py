@@ -21,8 +21,18 @@ from meanfield.numerics.finite_volumes.plane_kernel import SUMS, fill_function, 
 from meanfield.typing import FloatArray
 
 
-class DegenerateError(BlowUpError):
-    """Error of channels of which one is a function of the other, so that they have no density in the plane."""
+class DegenerateError(ArithmeticError):
+    """Error of channels of which one is a function of the other, so that they have no density in the plane.
+
+    Parameters
+    ----------
+    time : float
+    reason : str
+    """
+
+    def __init__(self, time: float, reason: str) -> None:
+        self.reason = f"at t = {time:.6g}: {reason}"
+        super().__init__(f"{self.reason}; {REMEDY}")
 
 
 @dataclass(frozen=True)
@@ -192,7 +202,7 @@ class Evolution:
         inverse = np.linalg.inv(frame.S)
         rho, directions = selling(0.5 * inverse @ drift.Lambda @ inverse.T)
         if np.abs(directions).max() > max(2, 0.25 * len(self.axis)):  # beyond it neighbours are too far from each other
-            raise DegenerateError(self.time, "noise acts along one direction of the plane only", REMEDY)
+            raise DegenerateError(self.time, "noise acts along one direction of the plane only")
         used = [s for s in range(3) if rho[s] > 0]
         for s in used[:-1]:
             self._sweep(frame, drift, rho[s], directions[s], 0.5 * dt)
@@ -289,5 +299,4 @@ def check_channels(time: float, K: FloatArray, noise: FloatArray) -> None:
                 time,
                 f"{what} has the eigenvalues {values[0]:.3g} and {values[1]:.3g}: one channel is a function of the "
                 "other, and the two have no density in the plane",
-                REMEDY,
             )

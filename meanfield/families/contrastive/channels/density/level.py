@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.errors import BlowUpError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import (
     CELLS,
@@ -16,16 +15,9 @@ from meanfield.families.contrastive.channels.density.display import (
 )
 from meanfield.families.contrastive.channels.density.evolution import Evolution
 from meanfield.families.contrastive.channels.density.plan import Plan
+from meanfield.mckean_vlasov.density.level_search import LongStepsError, NarrowCellsError
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
-
-
-class NarrowCellsError(BlowUpError):
-    """Error of a solution whose mass has reached the outermost cells."""
-
-
-class LongStepsError(BlowUpError):
-    """Error of a solution with negative probabilities, which steps that are too long make."""
 
 
 class Level:
@@ -37,6 +29,8 @@ class Level:
     plan : Plan
     factor : int
         Cells along each axis in place of each, and steps in place of each.
+    edge : float
+        Largest probability in the outermost cells and largest negative one.
     shown : float, optional
         Half-width of the cells on which densities are shown; without it none are kept.
 
@@ -52,7 +46,9 @@ class Level:
         Half-width that the laws of the weights needed until now.
     """
 
-    def __init__(self, closure: ChannelClosure, plan: Plan, factor: int, shown: float | None = None) -> None:
+    def __init__(
+        self, closure: ChannelClosure, plan: Plan, factor: int, edge: float, shown: float | None = None
+    ) -> None:
         self.plan = plan
         self.factor = factor
         self.cells = plan.cells(factor)
@@ -61,8 +57,8 @@ class Level:
         self._schedule = schedule = plan.schedule.refined(factor)
         self.steps = schedule.total
         self._closure = closure
-        self._half_width = plan.half_width
-        self._shown = shown
+        self._half_width, self._edge = plan.half_width, edge
+        self.shown = shown
         outputs, d1 = len(schedule.outputs), len(closure.problem.features)
         self.moments = np.full((outputs, 2 * d1 + 7), np.nan)
         if shown is not None:
@@ -71,13 +67,13 @@ class Level:
             self.singles: FloatArray = np.full((outputs, count, CELLS, 4), np.nan)
             self.joint: FloatArray = np.full((len(self.kept), count, JOINT_CELLS, JOINT_CELLS), np.nan)
 
-    def run(self, edge: float) -> None:
-        """Advance to all output times.
+    @property
+    def judged(self) -> FloatArray:
+        """The tolerance is for q, M and r."""
+        return self.moments[:, :-1]
 
-        Parameters
-        ----------
-        edge : float
-            Largest probability in the outermost cells and largest negative one.
+    def run(self) -> None:
+        """Advance to all output times.
 
         Raises
         ------
@@ -91,34 +87,34 @@ class Level:
                     for time in self._schedule.steps(index - 1):
                         evolution.step(float(time))
                         bar.update(1)
-                self._record(index, evolution, edge)
+                self._record(index, evolution)
 
     def forget_densities(self) -> None:
         """Free the memory of all densities."""
         self.singles = self.joint = np.empty(0)
 
-    def _record(self, index: int, evolution: Evolution, edge: float) -> None:
+    def _record(self, index: int, evolution: Evolution) -> None:
         P, now = evolution.density, evolution.averages
-        self._check(evolution, P, edge)
+        self._check(evolution, P)
         self.moments[index] = np.concatenate([now.q.ravel(), now.M.ravel(), now.r, [now.mass]])
         self.reach = max(self.reach, reach_of(evolution.frame))
-        if self._shown is None:
+        if self.shown is None:
             return
-        place = P, evolution.axis, evolution.frame, self._shown
+        place = P, evolution.axis, evolution.frame, self.shown
         self.singles[index] = self.nodes.unfolded(singles_given_u(*place), 1)
         if index in self.kept:
             self.joint[self.kept.index(index)] = self.nodes.unfolded(joint_given_u(*place), 2)
 
-    def _check(self, evolution: Evolution, P: FloatArray, edge: float) -> None:
+    def _check(self, evolution: Evolution, P: FloatArray) -> None:
         area, time = evolution.h**2, evolution.time
-        if -P.min() * area > edge:
+        if -P.min() * area > self._edge:
             raise LongStepsError(
                 time,
                 f"the density fell to {P.min():.2g}, because time steps are too long for its dynamics",
                 "raise density.steps, or lower model.learning_rate",
             )
         rims = P[:, [0, -1], :].sum(axis=(1, 2)) + P[:, :, [0, -1]].sum(axis=(1, 2))
-        if float(evolution.u_weight @ rims) * area > edge:
+        if float(evolution.u_weight @ rims) * area > self._edge:
             raise NarrowCellsError(
                 time,
                 f"a probability of {float(evolution.u_weight @ rims) * area:.2g} reached the outermost cells, "

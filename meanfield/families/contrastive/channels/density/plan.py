@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import psutil
 
-from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import feature_quadrature
-from meanfield.mckean_vlasov.density.plan import MEMORY_SHARE, NODES_TOLERANCE
+from meanfield.mckean_vlasov.density.plan import NODES_TOLERANCE
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import without_images
 from meanfield.numerics.schedule import Schedule
@@ -155,22 +153,3 @@ def stiffest_rate(closure: ChannelClosure) -> float:
     w = np.linspace(1.0, USUAL_WIDTH, 51)
     pull = np.abs(closure.problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
     return float(closure.problem.model.learning_rate * pull.max())
-
-
-def check_memory(plan: Plan, factor: int) -> None:
-    """Refuse levels that do not fit into the free memory.
-
-    Raises
-    ------
-    InputError
-        If a level does not fit; the message names the keys to change.
-    """
-    needed = plan.memory(factor)
-    free = psutil.virtual_memory().available
-    if needed > MEMORY_SHARE * free:
-        cells, nodes = plan.cells(factor), len(plan.nodes.weight)
-        raise InputError(
-            f"density: {nodes} nodes of {cells} x {cells} cells take {needed / 2**30:.3g} GiB, but "
-            f"{free / 2**30:.3g} GiB are free; lower density.feature_nodes, density.cells or time.outputs, raise "
-            'density.tolerance, or set density.scheme = "particles"'
-        )

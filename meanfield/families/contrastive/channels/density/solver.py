@@ -16,7 +16,7 @@ from meanfield.families.contrastive.channels.density.display import (
     joint_outputs,
 )
 from meanfield.families.contrastive.channels.density.plan import Nodes
-from meanfield.families.contrastive.channels.density.search import Search
+from meanfield.families.contrastive.channels.density.search import search_plane
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
@@ -127,8 +127,7 @@ def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 def _by_finite_volumes(closure: ChannelClosure) -> Solution:
     problem = closure.problem
-    search = Search(closure, settings_of(problem))
-    status = search.solve()
+    search, status = search_plane(closure, settings_of(problem))
     level = search.shown
     moments = search.moments
     outputs, d1 = len(moments), len(problem.features)
