@@ -35,7 +35,7 @@ class Identity(NamedTuple):
     made_by: MadeBy
 
     def with_format(self, *lines: str) -> Identity:
-        """The same with lines before its text: names of formats in which a run is stored."""
+        """Identity with lines before its text: names of formats in which a run is stored."""
         return self._replace(text="\n".join([*lines, self.text]))
 
     def written(self) -> str:
@@ -43,7 +43,7 @@ class Identity(NamedTuple):
         return f"{self.text}\n{to_json(self.made_by)}\n"
 
     def differences(self, written: str) -> list[str] | None:
-        """What another run was made by that left its identity in a file; None if it is of another problem.
+        """Differences of another run, from the identity in its file; None if it is of another problem.
 
         Parameters
         ----------

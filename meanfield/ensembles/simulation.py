@@ -13,7 +13,7 @@ import psutil
 
 from meanfield.ensembles.arrays import Identity, identity_of
 from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
-from meanfield.ensembles.statistics import BINS, EXACT
+from meanfield.ensembles.statistics import BINS, MOST_SORTED
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray, IntArray
@@ -221,7 +221,7 @@ def _kept(simulation: Simulation, in_memory: bool) -> int:
     replicas, rows = simulation.particles.replicas, _bytes_of_rows(simulation)
     kept = replicas * BYTES_PER_NUMBER
     if simulation.particles.record == "statistics":
-        kept += (3 * min(replicas, EXACT) + 4 * BINS) * rows  # quantiles take copies
+        kept += (3 * min(replicas, MOST_SORTED) + 4 * BINS) * rows  # quantiles take copies
     elif in_memory:
         kept += replicas * (rows + simulation.snapshot_bytes)
     return kept

@@ -12,7 +12,7 @@ from meanfield.typing import FloatArray
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Probabilities of the quantiles that are kept."""
 
-EXACT = 8192
+MOST_SORTED = 8192
 """Largest number of replicas for which quantiles are those of the sample; those of more are read off a histogram."""
 
 BINS = 4000
@@ -55,7 +55,7 @@ class RunningStatistics:
         if not self._ranked:
             return
         y = np.take(x, self._ranked, axis=2)
-        room = max(0, EXACT - (self._count - len(y)))
+        room = max(0, MOST_SORTED - (self._count - len(y)))
         if room:
             self._first.append(y[:room])
         if len(y) > room:

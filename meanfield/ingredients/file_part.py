@@ -67,7 +67,7 @@ class FilePart(NamesOutside):
         return {name: getattr(self, name) for name in type(self).model_fields}
 
     def read_once(self, key: str, read: Callable[[tuple[str, ...]], T]) -> T:
-        """What stands in the files: it is read once, and stays what it was although a file may change later.
+        """Content of the files, read once: it stays as it was although a file may change later.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ from meanfield.process.checksum import digest_of_file
 
 
 class Fingerprint(TypedDict):
-    """What a problem names and its text does not hold; all values are texts, so that it can be written as JSON."""
+    """Fingerprint of a function or file that a problem names; all values are texts, for JSON."""
 
     what: str
     """Path of a file, or address "module:name"."""
@@ -225,7 +225,7 @@ class _Walk:
             self.add(owner)
 
     def _of_package(self, value: Any) -> None:
-        """What a package holds, by its name and version; what a user compiled from C, by its file."""
+        """Fingerprint of code of a package, by its name and version, or of a user's compiled C, by its file."""
         module = str(getattr(value, "__module__", None) or type(value).__module__)
         self.text("of package", module, str(getattr(value, "__qualname__", getattr(value, "__name__", ""))))
         self._package(module)

@@ -13,7 +13,7 @@ from scipy.differentiate import derivative as numerical_derivative
 
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 
-POINTS = np.linspace(-6.0, 6.0, 61) + 0.0123
+CHECK_POINTS = np.linspace(-6.0, 6.0, 61) + 0.0123
 """Numbers at which functions of users are checked."""
 
 _NO_REASONS = ("Failed in nopython mode", "During: ", "File ", "[1m", "\x1b")
@@ -43,7 +43,7 @@ def check_function(function: Any, what: str, kinks: tuple[float, ...] = (), leas
     """
     check_compiles(function, what)
     plain = getattr(function, "py_func", function)
-    points = np.setdiff1d([0.0, *POINTS[least <= POINTS]], kinks)
+    points = np.setdiff1d([0.0, *CHECK_POINTS[least <= CHECK_POINTS]], kinks)
     values = np.array([_value(plain, x, what) for x in points.tolist()])
     compiled = evaluate(function, points)
     off = ~(np.abs(compiled - values) <= 1e-6 * (1.0 + np.abs(values)))  # more is no rounding
@@ -105,8 +105,8 @@ def check_slope(
     least: float = -math.inf,
 ) -> None:
     """Refuse a derivative that differs from the numerical one between -6, or `least`, and 6, except at kinks."""
-    away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in POINTS])
-    points = POINTS[(away > 0.06) & (least < POINTS - 0.06)]
+    away = np.array([min((abs(x - kink) for kink in kinks), default=np.inf) for x in CHECK_POINTS])
+    points = CHECK_POINTS[(away > 0.06) & (least < CHECK_POINTS - 0.06)]
     numerical: Any = numerical_derivative(partial(evaluate, function), points, initial_step=0.05, order=8)
     given = evaluate(slope, points)
     with np.errstate(invalid="ignore"):

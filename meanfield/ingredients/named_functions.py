@@ -24,7 +24,7 @@ class Missing(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found, once: a problem keeps it, although the module or the file may change later.
+    """Functions or arrays that a problem has found, and keeps although the module or the file may change later.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class NamesOutside(Part):
 
     @property
     def kept(self) -> Found | None:
-        """What was found for the keys as they are, if it is at hand."""
+        """Finding for the keys as they are, if it is at hand."""
         found: Found | None = self.__dict__.get("_found")
         return found if found is not None and found.asked == self.asked and found.content is not Missing.SENT else None
 

@@ -17,7 +17,7 @@ from meanfield.ingredients.priors import Prior
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, evaluate
 from meanfield.typing import FloatArray
 
-ENDS = np.linspace(-6.0, 6.0, 1201) + 0.00123
+INTERVAL_ENDS = np.linspace(-6.0, 6.0, 1201) + 0.00123
 """Ends of the intervals, at which people put no kinks."""
 
 JUMP_HALVINGS, CORNER_HALVINGS = 34, 20
@@ -54,10 +54,10 @@ def unnamed_kinks(prior: Prior) -> tuple[list[Kink], list[Kink]]:
         In ascending order; corners with the slopes on both sides.
     """
     with np.errstate(all="ignore"):  # what is not finite is none
-        largest = np.abs(prior.forces(ENDS)).max()
+        largest = np.abs(prior.forces(INTERVAL_ENDS)).max()
         jumps = _jumps(prior.forces, prior.kinks, JUMP_HALVINGS, LEAST_JUMP * largest)
         slope = partial(_slope, prior.unit_force)
-        steepest = max(largest, np.abs(slope(ENDS)).max())
+        steepest = max(largest, np.abs(slope(INTERVAL_ENDS)).max())
         known = (*prior.kinks, *(jump.place for jump in jumps))
         return jumps, _jumps(slope, known, CORNER_HALVINGS, LEAST_CORNER * steepest)
 
@@ -72,7 +72,7 @@ def _jumps(
     function: Callable[[FloatArray], FloatArray], known: tuple[float, ...], halvings: int, least: float
 ) -> list[Kink]:
     """Jumps of more than `least`, away from those that are known."""
-    ends = np.sort([*ENDS, *(kink + side * KINK_DISTANCE for kink in known for side in (-1.0, 1.0))])
+    ends = np.sort([*INTERVAL_ENDS, *(kink + side * KINK_DISTANCE for kink in known for side in (-1.0, 1.0))])
     low, high = ends[:-1], ends[1:]
     away = np.array([all(abs(middle - kink) > KINK_DISTANCE for kink in known) for middle in 0.5 * (low + high)])
     low, high = low[away], high[away]
@@ -91,7 +91,7 @@ def _jumps(
 
 
 def kinks_to_name(name: str, prior: Prior) -> str:
-    """What is wrong with a prior whose force has kinks that it does not name, and the remedy; else nothing.
+    """Fault of a prior whose force has kinks that it does not name, with the remedy; empty without a fault.
 
     Parameters
     ----------

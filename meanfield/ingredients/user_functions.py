@@ -42,11 +42,11 @@ class WithSlope(Protocol):
 
     @property
     def derivative(self) -> ScalarFunction | None:
-        """Its derivative, as it was given."""
+        """Derivative of the function, as it was given."""
 
     @property
     def slope(self) -> ScalarFunction:
-        """Its derivative, given or by differences."""
+        """Derivative of the function, given or by differences."""
 
     @property
     def kinks(self) -> tuple[float, ...]:

@@ -38,7 +38,7 @@ MOST_TILES, MOST_DIVIDED = 400, 40
 
 
 class Tiles(NamedTuple):
-    """What is known of the plane.
+    """Tiles of the plane of overlaps on which a closure is tabulated.
 
     Parameters
     ----------

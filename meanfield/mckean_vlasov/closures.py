@@ -33,7 +33,7 @@ class CompiledClosure(Protocol):
 
     @property
     def compiled(self) -> tuple[Any, float]:
-        """Both results of `compiled_closure`."""
+        """Results of `compiled_closure`."""
 
 
 _REGISTERED: dict[type, Any] = {}
@@ -98,7 +98,7 @@ def tabulated_values(closure, q):  # type: ignore[no-untyped-def]
 
 
 def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
-    """Both g and Lambda in one vector, by a call in Python; an overlap that rounding took out of the ball is put back.
+    """Drift g and diffusion Lambda in one vector, by a call in Python; overlaps are put back into the ball.
 
     Raises
     ------

@@ -34,7 +34,7 @@ FINE_STEP = 1.0
 GOOD_ENOUGH = 3e-5
 """Error of a mixture with which no other interpolation is tried, where it is all that is shown."""
 
-SAFETY = 2.0
+INTERPOLATION_SAFETY = 2.0
 """Safety factor on the distance of two interpolations, both of which may be wrong, but not alike."""
 
 SMOOTH_DEGREE, ROUGH_DEGREE = 5, 3
@@ -98,7 +98,7 @@ def _candidates(nodes: Mixture, edges: FloatArray, z: FloatArray, rule: Rule, su
     """Mixtures with their errors, the cheapest first."""
     u, half = nodes.u, slice(None, None, 2)
     smooth = _by_scores(u, z, rule, SMOOTH_DEGREE)
-    yield replace(nodes if sum_is_good else smooth, error=SAFETY * distance(nodes, smooth))
+    yield replace(nodes if sum_is_good else smooth, error=INTERPOLATION_SAFETY * distance(nodes, smooth))
     yield replace(smooth, error=distance(smooth, _by_scores(u[half], z[half], rule, ROUGH_DEGREE)))
     if sum_is_good:
         return
@@ -124,7 +124,7 @@ def resolving_spacing(u: FloatArray, weight: FloatArray, z: FloatArray) -> float
 
 
 def _resolving_spacings(u: FloatArray, weight: FloatArray, z: FloatArray) -> FloatArray:
-    """The same for each gap between nodes, of whose visible scores that of the steepest edge counts."""
+    """Resolving spacing of each gap between nodes, of whose visible scores that of the steepest edge counts."""
     slopes = _largest_steps(weight, z) / np.diff(u)
     return np.clip(FINE_STEP / np.maximum(slopes, FINE_STEP), FINEST, COARSEST)
 
@@ -154,7 +154,7 @@ def _error_of_rule(law: ContinuousLaw, nodes: bytes, weights: bytes, slope: floa
     x, fine = Rule.between(law, u, np.full(len(u) - 1, FINE_STEP / slope)).nodes
     deviation = 1.0 / np.sqrt(1.0 + slope * slope)
     sums = [each @ ndtr(w / deviation - slope * at[:, None]) for each, at in ((weight, u), (fine, x))]
-    return SAFETY * float(np.abs(np.diff(sums[0] - sums[1])).sum())
+    return INTERPOLATION_SAFETY * float(np.abs(np.diff(sums[0] - sums[1])).sum())
 
 
 def _by_scores(u: FloatArray, z: FloatArray, rule: Rule, degree: int) -> Mixture:
@@ -218,7 +218,7 @@ def _curves(z: FloatArray, masses: FloatArray, edges: FloatArray, count: int) ->
 
 
 def _error_of_points(u: FloatArray, curves: _Curves, masses: FloatArray, edges: FloatArray, rule: Rule) -> float:
-    """What the finite number of points of curves does to the mixture of the laws at the nodes."""
+    """Error of the mixture of the laws at the nodes by the finite number of points of curves."""
     again = np.diff(ndtr(_scores_on(curves.v, curves.points, edges - curves.mean[:, None])))
     change = rule.shares(u) @ (again - masses)
     return float(np.abs(0.5 * (change + change[::-1]) if rule.halved else change).sum())

@@ -27,7 +27,7 @@ Arrived = Callable[[FloatArray, FloatArray], Flags]
 Margin = Callable[[FloatArray], FloatArray]
 """A function of many points, (n, d) -> (n,), negative before an event and not after it."""
 
-SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
+STEP_SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
 """Share of the step length that the error estimate would allow, and bounds of its change."""
 
 
@@ -143,7 +143,7 @@ class _Run:
         scale = self._tolerance.absolute + self._tolerance.relative * np.maximum(np.abs(before), np.abs(ahead))
         size = (np.abs(error) / np.maximum(scale, np.finfo(float).tiny)).max(axis=1)
         size = np.where(np.isfinite(size), size, np.inf)
-        self._step[going] = length * np.clip(SAFETY * size**-0.2, SHORTER, LONGER)
+        self._step[going] = length * np.clip(STEP_SAFETY * size**-0.2, SHORTER, LONGER)
         good = size <= 1.0
         self._look_for_events(good, before, ahead, length, slopes)
         taken = going[good]

@@ -35,7 +35,7 @@ PLACES = {
 CELLS = 64
 """Number of rows, and of columns, of cells of a panel that are free or hold part of a curve."""
 
-MARGIN = 1.08
+SIZE_MARGIN = 1.08
 """Factor on the size of a legend: files of other resolutions have texts of slightly other widths."""
 
 
@@ -70,7 +70,7 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
     taken, sizes = occupied(axes), {}
     for columns in (1, 2):
         extent = draw(loc="upper left", ncols=columns).get_window_extent()
-        sizes[columns] = MARGIN * extent.width / axes.bbox.width, MARGIN * extent.height / axes.bbox.height
+        sizes[columns] = SIZE_MARGIN * extent.width / axes.bbox.width, SIZE_MARGIN * extent.height / axes.bbox.height
         place = _free_place(taken, *sizes[columns])
         if place is not None and (columns == 1 or sizes[columns][0] < 1.0):
             return draw(loc=place, ncols=columns)

@@ -93,7 +93,7 @@ def named_in(sweep: xr.Dataset, variable: str) -> str:
 
 
 def _prefixes(sweep: xr.Dataset) -> list[str]:
-    """What names of variables may begin with where a sweep has several methods."""
+    """Prefixes that names of variables may have where a sweep has several methods."""
     return [f"{method}_" for method in family_of_result(sweep).methods]
 
 

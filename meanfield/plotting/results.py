@@ -78,7 +78,7 @@ def plot_density_run(density: xr.Dataset) -> Figure:
 
 
 def _plot_plane_run(density: xr.Dataset) -> Figure:
-    """The same of two channels, and of their own overlap."""
+    """Panels of a run of two channels, with their own overlap."""
     panels: list[Panel] = [plot_overlap, plot_channel_overlap, *_prior_work(density, "r", plot_prior_work)]
     panels += [partial(plot_channel_densities, channel=k) for k in range(density.sizes["channel"])]
     return draw_panels(density, [*panels, plot_diffusion, plot_errors])

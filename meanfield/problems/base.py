@@ -64,7 +64,7 @@ def same_times(known: FloatArray, times: FloatArray, allowed: float = 0.0) -> In
 
 
 class Whole(Part):
-    """What a whole file describes: in Python, too, its faults are those of a file, in the same words."""
+    """Description of a whole file: in Python, too, faults are reported in the words for files."""
 
     def __init__(self, /, **keys: Any) -> None:
         with _faults_in_words(type(self)):

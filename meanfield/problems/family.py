@@ -248,7 +248,7 @@ class Family:
         return resolve(address) if address else self
 
     def advice(self, problem: Any) -> str:
-        """What brings runs of SGD of a problem closer to the limit."""
+        """Remedy that brings runs of SGD of a problem closer to the limit."""
         return self.toward_limit if " " in self.toward_limit else str(resolve(self.toward_limit)(problem))
 
     @property

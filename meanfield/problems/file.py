@@ -168,7 +168,7 @@ _CHARACTERS = {
     "\u2212\u2013\u2014": "write the minus sign of the keyboard, -, in place of {}",
     "\u00a0\u202f\u2009": "write a plain space in place of the special one",
 }
-"""What word processors make of characters, and the remedy."""
+"""Characters that word processors put in place of others, and the remedy."""
 
 _WORD = re.compile(r"= *(?!(?:true|false|inf|nan)\b)([A-Za-z_][\w.:-]*) *(?:[},#]|$)")
 
@@ -196,7 +196,7 @@ def _marked(line: str, number: int, column: int) -> str:
 
 
 def _remedy(reason: str, line: str, character: str) -> str:
-    """What was probably meant, or what most faults come from."""
+    """Remedy: what was probably meant, or the cause of most faults."""
     if "Cannot overwrite" in reason or "twice" in reason:
         return "remove one of the two, or write [[...]] where each is a table of its own, such as [[features]]"
     meant = _meant_character(character) or _meant_fraction(line)

@@ -105,7 +105,7 @@ def _place(reason: str, model: type[BaseModel]) -> str:
 
 
 def _meant(given: str, reason: str) -> str | None:
-    """What was probably meant by a text where a number is wanted, or in place of one of some words."""
+    """Guess what a text was meant to say where a number or one of some words is wanted."""
     if "valid number" in reason or "valid integer" in reason:
         meant = meant_number(given)
         return meant if meant is None or "with" in meant else f"{meant}, without quotes"

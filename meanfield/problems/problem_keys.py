@@ -187,7 +187,7 @@ def _keys_in(value: Any, path: str, chosen: Callable[[Any], bool]) -> Iterator[s
 
 
 def _fields(part: Part) -> dict[str, Any]:
-    """What stands under the keys of a part, without those that are left out and nothing stands for."""
+    """Values under the keys of a part, without keys that are left out and have no default."""
     fields = {name: getattr(part, name) for name in type(part).model_fields}
     return {name: value for name, value in fields.items() if value is not None or name in part.model_fields_set}
 

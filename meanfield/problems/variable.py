@@ -91,7 +91,7 @@ COUNTED = {
     "point": "point of a branch",
     "replica": "replica, a run of its own",
 }
-"""What coordinates count from 0 in results of many families; see `Family.counted`."""
+"""Things that coordinates count from 0 in results of many families; see `Family.counted`."""
 
 
 def counting(dim: str, words: Mapping[str, str]) -> Variable:

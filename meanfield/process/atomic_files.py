@@ -47,7 +47,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def _mode(path: Path, output: Path | None = None) -> int:
-    """What is at a path, in the bits of `stat`; 0 if there is nothing. Messages name the output."""
+    """Mode of the file at a path, in the bits of `stat`; 0 if there is none. Messages name the output."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -60,4 +60,4 @@ SETTINGS: dict[str, tuple[Callable[[str], bool], str]] = {
     "NUMBA_CACHE_LOCATOR_CLASSES": (_are_locators, "numba takes classes that say where compiled code is kept"),
     "NUMBA_CPU_FEATURES": (_are_signed, "numba takes names of features, each behind + or -, with commas between them"),
 }
-"""What numba takes of each variable, as a test of its text and in words."""
+"""Values that numba takes of each variable, as a test of its text and in words."""

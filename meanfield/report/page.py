@@ -124,7 +124,7 @@ def _section(problem: Problem, group: dict[str, Result], first: Problem, share: 
 
 
 def _origins(group: Mapping[str, Result], compared: Mapping[str, Result]) -> list[str]:
-    """What results do not have in common with the first one of their problem, for pairs that are not compared."""
+    """Differences in origin from the first result of their problem, for pairs that are not compared."""
     if not group:
         return []
     (first, result), *others = group.items()

@@ -40,7 +40,7 @@ from meanfield.results.schema import SCHEMA_VERSION, WITHOUT_CONVENTIONS, with_c
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
 
-LARGE = 1 << 22
+WRITTEN_IN_PIECES = 1 << 22
 """Least number of values of a variable that is written piece by piece."""
 
 CHUNK = 1 << 18
@@ -102,7 +102,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     check_dataset(dataset)
     check_result_path(path)
     dataset = brought_up_to_date(dataset)
-    large = [str(name) for name, variable in dataset.variables.items() if variable.size >= LARGE]
+    large = [str(name) for name, variable in dataset.variables.items() if variable.size >= WRITTEN_IN_PIECES]
     encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
 
     def write(part: str) -> None:

@@ -19,22 +19,22 @@ MadeBy = Mapping[str, Fingerprint]
 FINGERPRINTS = "fingerprints"
 """Attribute of a result: JSON text of them. Files of earlier versions have none."""
 
-SHORT = 8
+DIGITS_SHOWN = 8
 """Number of digits of a fingerprint in messages."""
 
 NOT_KEPT = "which ones is not known, it is older than fingerprints in files"
-"""What there is to say of the functions, files and versions that made a file without fingerprints."""
+"""Words about the functions, files and versions that made a file without fingerprints."""
 
 RESTART = "--restart on the command line, restart=True in Python"
 """How to begin anew what others made, for messages."""
 
-UNKNOWN = "not known"
-"""What stands in place of the hash of what was not looked at."""
+UNKNOWN_HASH = "not known"
+"""Placeholder of the hash of a function or file that was not read."""
 
 
 def made_by(problem: Problem) -> dict[str, Fingerprint]:
-    """What decides the numbers of a problem besides its text, as it is now."""
-    version = f"{own_version()}+{digest_of_sources()[:SHORT]}"  # that of sources behind it, as packages write it
+    """Functions, files and versions that decide the numbers of a problem besides its text, as they are now."""
+    version = f"{own_version()}+{digest_of_sources()[:DIGITS_SHOWN]}"  # that of sources behind it, as packages write it
     own = Fingerprint(what="meanfield", sha256="", version=version)
     return {"meanfield": own} | problem.fingerprints()
 
@@ -60,19 +60,19 @@ def from_json(text: Any) -> dict[str, Fingerprint] | None:
 
 
 class Change(NamedTuple):
-    """What two things were not made by alike: in words, and whether that is certain, because both are known."""
+    """Difference in origin of two results: in words, and whether it is certain, because both origins are known."""
 
     words: str
     certain: bool
 
 
 def changes(before: MadeBy | None, now: MadeBy, names: tuple[str, str] = ("before", "now")) -> list[str]:
-    """What made something before and is another now, a text for each key; nothing if the same would be computed."""
+    """Functions and files that are others now than when a result was made, a text for each key."""
     return [NOT_KEPT] if before is None else [change.words for change in _changes(before, now, names)]
 
 
 def differences(first: MadeBy, second: MadeBy, names: tuple[str, str]) -> list[Change]:
-    """What functions and files differ, or are not known, of two results of one problem; versions of meanfield may."""
+    """Functions and files that differ, or are not known, of two results of one problem; versions of meanfield may."""
     own = [{key: entry for key, entry in each.items() if key != "meanfield"} for each in (first, second)]
     return list(_changes(own[0], own[1], (f"in {names[0]}", f"in {names[1]}")))
 
@@ -84,7 +84,7 @@ def _changes(first: MadeBy, second: MadeBy, names: tuple[str, str]) -> Iterator[
         if states != ["", ""] or _is_unknown(one):
             what = (one or other or {"what": key})["what"]
             name = key if key == what else f"{key} = '{what}'"
-            words = " and ".join(f"{state or UNKNOWN} {where}" for state, where in zip(states, names, strict=True))
+            words = " and ".join(f"{state or UNKNOWN_HASH} {where}" for state, where in zip(states, names, strict=True))
             yield Change(f"{name} ({words})", not _is_unknown(one) and not _is_unknown(other))
 
 
@@ -100,4 +100,4 @@ def _state(entry: Fingerprint | None, other: Fingerprint | None) -> str:
         return ""
     known = other["version"] if other is not None else ""
     versions = [text for text in entry["version"].split(", ") if known and text not in known.split(", ")]
-    return " with ".join(text for text in (entry["sha256"][:SHORT], ", ".join(versions)) if text)
+    return " with ".join(text for text in (entry["sha256"][:DIGITS_SHOWN], ", ".join(versions)) if text)

@@ -1,4 +1,4 @@
-"""What solvers compute, and the one place where a Dataset with wall time and provenance is made of it."""
+"""Output of solvers, and the one place where a Dataset with wall time and provenance is made of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solver computed.
+    """Kind, arrays and status that a solver computed.
 
     Parameters
     ----------

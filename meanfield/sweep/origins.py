@@ -32,7 +32,7 @@ def of_reductions(methods: Mapping[str, Sequence[str]], own: Mapping[str, Any]) 
 
 
 def together(found: Iterable[MadeBy]) -> dict[str, Fingerprint]:
-    """What decides the numbers of all points: keys that name several things stand once for each."""
+    """Fingerprints that decide the numbers of all points; a key that names several things has one for each."""
     everything: dict[str, Fingerprint] = {}
     for each in found:
         for key, entry in each.items():
@@ -75,7 +75,7 @@ def packed(sweep: Sweep) -> bytes:
 
 @lru_cache(maxsize=4)
 def unpacked(data: bytes) -> dict[str, Any]:
-    """What was packed, by its addresses: the same objects for the same data, which are compiled once."""
+    """Packed objects by their addresses: the same objects for the same data, which are compiled once."""
     if not data:
         return {}
     import cloudpickle

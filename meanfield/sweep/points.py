@@ -89,7 +89,7 @@ def _check_values(sweep: Sweep, failed: list[Point]) -> None:
 
 
 def _fault_of(sweep: Sweep, values: dict[str, Any]) -> str:
-    """What is wrong with values of keys by themselves, whatever other keys hold; nothing if they are right."""
+    """Fault of values of keys by themselves, whatever other keys hold; empty if they are right."""
     try:
         with_values(sweep.problem, values, sweep.problem_folder)
     except InputError as error:

@@ -26,13 +26,13 @@ from meanfield.sweep.points import Point, points_of
 from meanfield.sweep.reductions import own_reductions
 from meanfield.sweep.solve import Outcome, Work, checked, solve_points
 from meanfield.sweep.store import Store
-from meanfield.sweep.workers import GONE, ClusterWorkers, LocalWorkers, Workers
+from meanfield.sweep.workers import SCHEDULER_GONE, ClusterWorkers, LocalWorkers, Workers
 
 TASK_SECONDS = 0.5
 """Approximate time in seconds of a task of several points: a kill may lose it, and it is far above the overhead."""
 
 Origins = Mapping[str, MadeBy]
-"""What decides the numbers of each point besides its text, as it is now, by the names of points."""
+"""Functions, files and versions that decide the numbers of each point, by the names of points."""
 
 
 def run_sweep(
@@ -219,7 +219,7 @@ class _Dispatch:
         except self._workers.died:
             return self._blame(points)
         except CancelledError as error:
-            raise OSError(GONE) from error
+            raise OSError(SCHEDULER_GONE) from error
         except Exception as error:
             remedy = "a cluster needs the same meanfield at its scheduler, its workers and here"
             raise OSError(f"workers cannot solve points: {type(error).__name__}: {error}; {remedy}") from error

@@ -222,7 +222,7 @@ class ClusterWorkers:
         try:
             threads: dict[str, int] = self._client.nthreads()
         except OSError as error:
-            raise OSError(GONE) from error
+            raise OSError(SCHEDULER_GONE) from error
         return 2 * max(1, sum(threads.values()))
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -254,8 +254,8 @@ def _without_tracebacks(logger: str) -> Iterator[None]:
 NOISY = ("distributed.client", "tornado.application")
 """Loggers to which the client of a scheduler that is gone writes a traceback for each task, and at its end."""
 
-GONE = "the scheduler gave up our tasks, or is gone"
-"""What is wrong when it does not answer any more."""
+SCHEDULER_GONE = "the scheduler gave up our tasks, or is gone"
+"""Error message for a scheduler that does not answer any more."""
 
 CONNECT_SECONDS = 10
 """Time in seconds to wait for an answer of the scheduler."""

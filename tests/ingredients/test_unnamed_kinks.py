@@ -6,9 +6,9 @@ import pytest
 
 from meanfield import Prior
 from meanfield.ingredients.priors import PRIORS, make_prior
-from meanfield.ingredients.unnamed_kinks import ENDS, kinks_to_name, unnamed_kinks
+from meanfield.ingredients.unnamed_kinks import INTERVAL_ENDS, kinks_to_name, unnamed_kinks
 
-END = float(ENDS[600])
+END = float(INTERVAL_ENDS[600])
 
 
 def places(force, kinks=()):

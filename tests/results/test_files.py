@@ -225,7 +225,7 @@ def test_a_figure_is_drawn_once_for_the_file_that_matplotlib_makes_in_two_drawin
 
 def test_large_variables_are_written_in_pieces_and_are_the_same(dataset, tmp_path, monkeypatch):
     meanfield.save(dataset, tmp_path / "whole.nc")
-    monkeypatch.setattr(files, "LARGE", dataset["coordinate"].size)
+    monkeypatch.setattr(files, "WRITTEN_IN_PIECES", dataset["coordinate"].size)
     monkeypatch.setattr(files, "CHUNK", 30)
     monkeypatch.setattr(files, "COMPRESSED_FROM", 10)
     meanfield.save(dataset, tmp_path / "pieces.nc")

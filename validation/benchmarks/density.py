@@ -34,7 +34,7 @@ from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.density.evolution import Evolution
 from meanfield.mckean_vlasov.density.plan import fixed_plan
 from meanfield.mckean_vlasov.density.solver import BACKENDS
-from meanfield.numerics.compiled.vectors import WIDE, lanes_for
+from meanfield.numerics.compiled.vectors import WIDE_LANES, lanes_for
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.process.cores import at_most
 from validation import ROOT
@@ -48,7 +48,7 @@ PROBLEM = load_problem(EXAMPLE)
 ORDER_TWO = with_value(PROBLEM, "density", DensitySettings(order=2, cells=800, feature_nodes=31))
 STEPS = 20
 """Number of steps between outputs that are timed together."""
-SIZES = ((1, 200), (WIDE, 200), (3 * WIDE, 800), (6 * WIDE, 800), (6 * WIDE, 1600))
+SIZES = ((1, 200), (WIDE_LANES, 200), (3 * WIDE_LANES, 800), (6 * WIDE_LANES, 800), (6 * WIDE_LANES, 1600))
 """Numbers of nodes and cells."""
 FIPY_STEPS = 20
 """Number of steps that FiPy takes; the rest of its time is extrapolated."""
@@ -106,7 +106,7 @@ def step_tables() -> Iterator[Table]:
         kernel, steps = seconds(kernel_work(nodes, cells, 4.0), alone)
         what = f"{nodes} nodes x {cells} cells"
         whole.append(Row(what, 1e6 * steps / STEPS, "us", "the kernel alone", 1e6 * kernel))
-        if nodes > WIDE:  # else there is one block
+        if nodes > WIDE_LANES:  # else there is one block
             before, after = take_turns([alone, shared], clock=time.perf_counter, rounds=25)
             gain = [x / y for x, y in zip(before, after, strict=True)]
             speedups.append(
@@ -121,14 +121,13 @@ def comparison_table(fine: bool) -> Table:
     every = contenders()
     settings = [(FINE, each.on_fine_cells) if fine else each.coarsest for each in every]
     works = [each.prepare(*setting) for each, setting in zip(every, settings, strict=True)]
-    full = [each.prepare(*setting, nodes=WIDE) for each, setting in zip(OURS, settings, strict=False)]
+    full = [each.prepare(*setting, nodes=WIDE_LANES) for each, setting in zip(OURS, settings, strict=False)]
     times = [1e6 * taken for taken in seconds(*works, *full, rounds=5)]
-    best, in_full = min(times[: len(OURS)]), min(times[len(works) :]) / WIDE
+    best, in_full = min(times[: len(OURS)]), min(times[len(works) :]) / WIDE_LANES
     rows = []
     for each, (cells, steps), work, taken in zip(every, settings, works, times, strict=False):
-        note = (
-            f"{cells} cells, {steps} steps; error {error(work()):.1e}; {taken / in_full:.0f} x ours per node of {WIDE}"
-        )
+        per_node = f"{taken / in_full:.0f} x ours per node of {WIDE_LANES}"
+        note = f"{cells} cells, {steps} steps; error {error(work()):.1e}; {per_node}"
         rows.append(Row(each.name, taken, "us", "our best", best, f"error below {TARGET:g}", note))
     where = f"{FINE} cells" if fine else "the fewest cells and steps that reach it"
     return Table(f"One accuracy in other software, with {where}", ONE_THREAD, tuple(rows))

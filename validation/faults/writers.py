@@ -91,11 +91,11 @@ def _save_compressed(path: Path, version: int) -> None:
 
 
 def _save_pieces(path: Path, version: int) -> None:
-    files.LARGE, files.CHUNK = 1 << 9, 1 << 8
+    files.WRITTEN_IN_PIECES, files.CHUNK = 1 << 9, 1 << 8
     try:
         meanfield.save(_weights(version), path)
     finally:
-        files.LARGE, files.CHUNK = 1 << 22, 1 << 18
+        files.WRITTEN_IN_PIECES, files.CHUNK = 1 << 22, 1 << 18
 
 
 def _save_figure(path: Path, version: int) -> None:

@@ -102,7 +102,7 @@ def _densities(sigma: FloatArray, system: System) -> dict[str, FloatArray]:
 EDGES = np.linspace(-8.0, 8.0, 801)
 """Points at which the normal distribution function is taken: between them it is linear to 1e-5."""
 
-POINTS = np.linspace(-3.0, 3.0, 61)
+DEVIATION_POINTS = np.linspace(-3.0, 3.0, 61)
 """Points at which deviations of distribution functions are taken run by run."""
 
 
@@ -151,12 +151,12 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
     found = list(_residuals(prediction.dataset, runs.dataset, comparison.dataset["snapshot_time"].values))
     if not found:
         return []
-    rows = [np.mean(z[:, None, :] <= POINTS[:, None], axis=-1) - ndtr(POINTS) for _, _, z in found]
-    spacing = POINTS[1] - POINTS[0]
+    rows = [np.mean(z[:, None, :] <= DEVIATION_POINTS[:, None], axis=-1) - ndtr(DEVIATION_POINTS) for _, _, z in found]
+    spacing = DEVIATION_POINTS[1] - DEVIATION_POINTS[0]
     return [
         Deviations(
             rows=np.stack(rows, axis=1),
-            allowance=np.zeros((len(rows), len(POINTS))),
+            allowance=np.zeros((len(rows), len(DEVIATION_POINTS))),
             measures={"W1": lambda values: spacing * values.sum(axis=-1), "KS": lambda values: values.max(axis=-1)},
             where=(np.array([index for index, _, _ in found]), np.array([student for _, student, _ in found])),
         )

@@ -94,10 +94,10 @@ def find_fixed_points(problem: Problem) -> Solved:
     rows.sort(key=lambda row: float(row["generalisation_error"]))
     arrays = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else _nothing(fine)
     arrays |= {"T": problem.teacher_overlap}
-    return Solved("fixed_points", arrays, warning="" if rows else _NONE, effort={"nodes": len(fine.rho)})
+    return Solved("fixed_points", arrays, warning="" if rows else NOTHING_AT_REST, effort={"nodes": len(fine.rho)})
 
 
-_NONE = (
+NOTHING_AT_REST = (
     "no trajectory comes to rest within t = 10000/eta; raise training.learning_rate, or solve the order parameters to "
     "see where they go"
 )

@@ -44,7 +44,7 @@ def is_kernel(rho: FloatArray) -> BoolArray:
     return np.asarray(rho <= 1e-12 * rho.max(axis=-1, keepdims=True))  # 0 to rounding
 
 
-SHOWN = ("generalisation_error", "Q", "R")
+MEANS_SHOWN = ("generalisation_error", "Q", "R")
 """Order parameters whose means are shown."""
 
 
@@ -84,7 +84,7 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
         return
     there = np.isfinite(error[:, reached[-1]])
     last = dataset.isel(time=reached[-1])
-    for name in SHOWN:
+    for name in MEANS_SHOWN:
         values = last[name].values[there]
         several = len(values) > 1
         spread = values.std(axis=0, ddof=1) if several else np.full(values.shape[1:], math.nan)
@@ -99,7 +99,7 @@ def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     if not len(reached):
         return
     last = dataset.isel(time=reached[-1])
-    for name in SHOWN:
+    for name in MEANS_SHOWN:
         mean = last[f"{name}_mean"].values
         spread = last[f"{name}_covariance" if mean.ndim else f"{name}_variance"].values
         variance = np.diag(spread.reshape(mean.size, mean.size)).reshape(mean.shape) if mean.ndim else spread

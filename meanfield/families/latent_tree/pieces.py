@@ -21,7 +21,7 @@ WRONG_SIDE = 1e-11
 MOST_SLIDING = 12
 """Largest number of nodes that slide at the same time."""
 
-SHORT, MOST_SHORT = 1e-9, 100
+SHORT_PIECE, MOST_SHORT_PIECES = 1e-9, 100
 """Length of a short piece, relative to the time that has passed, and largest number of short pieces in a row."""
 
 
@@ -91,9 +91,9 @@ class Pieces:
             stops=stops,
         )
         self.states[len(self._times) - len(ahead) :] = found.values[1:]
-        self._short = self._short + 1 if found.end_time - self.time < SHORT * found.end_time else 0
+        self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
         self.time, self._y = found.end_time, found.end
-        if self._short > MOST_SHORT:
+        if self._short > MOST_SHORT_PIECES:
             raise BlowUpError(
                 self.time,
                 "nodes change from active to inactive and back without end",

@@ -160,7 +160,7 @@ class ArrayData(NamesFunctions, FilePart):
         return self.read_once("data.images", lambda sha256: _images_of_files(sha256, self.format, images, self.labels))
 
     def _lacks_white(self, found: Images) -> str:
-        """What is wrong if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
+        """Fault if nobody says which value of a pixel is white: a type of numbers has it only for 8 bits."""
         kind = found.pixels.dtype
         if self.white is not None or kind.kind == "f" or kind == np.uint8:
             return ""

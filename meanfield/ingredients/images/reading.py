@@ -233,7 +233,7 @@ STAND_INS: dict[tuple[str, str], type[_Inert]] = {
     ("numpy", "dtype"): _Type,
     ("_codecs", "encode"): _Encoded,
 }
-"""What a pickle may ask for, and what it gets."""
+"""Classes that a pickle may ask for, and those that it gets in their place."""
 
 
 class _Reader(pickle.Unpickler):

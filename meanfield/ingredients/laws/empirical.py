@@ -164,7 +164,7 @@ def read_samples(path: Path, variable: str | None, columns: tuple[Column, ...] |
 
 
 Read = tuple[FloatArray, list[str]]
-"""What stands in a file, and the names of its columns, if it has some."""
+"""Numbers in a file, and the names of its columns, if it has some."""
 
 
 def _place(column: Column, names: list[str], width: int, path: Path) -> int:

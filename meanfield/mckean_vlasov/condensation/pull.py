@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from meanfield.ingredients.priors import Prior
 from meanfield.typing import FloatArray
 
-FAR = 2.0**500
+FAR_WEIGHT = 2.0**500
 """Weight at which the l2 part is read off: phi0 = |w|^0.9 still adds 1e-15 of it, and squares do not overflow."""
 
 NEARER, GROWS = 2.0**250, 0.5
@@ -30,7 +30,7 @@ SMALLEST, LARGEST = 1e-12, 1e12
 @lru_cache(maxsize=256)
 def stiffness(prior: Prior) -> float:
     """The l2 part kappa = lim phi(w)/w; infinite where phi grows faster than w, or no limit can be told."""
-    ends = np.array([-FAR, FAR])
+    ends = np.array([-FAR_WEIGHT, FAR_WEIGHT])
     with np.errstate(all="ignore"):
         slope, before = (float(np.min(prior.forces(w) / w)) for w in (ends, ends / NEARER))
     return slope if math.isfinite(slope) and abs(slope) - abs(before) <= GROWS * abs(before) else math.inf

@@ -26,7 +26,7 @@ OCTAVES = range(-60, 21)
 MOST_HALVINGS = 60
 """Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
 
-FAR, NARROW = 2.0**10, 2.0**-6
+FAR_PANEL, NARROW_PANEL = 2.0**10, 2.0**-6
 """Distance from 0, and width relative to it: a tail that falls is even on panels that are narrower and farther out."""
 
 LARGEST_B = 2.0**40
@@ -129,7 +129,7 @@ def _holds_far(edges: FloatArray, middle: FloatArray, energy: FloatArray) -> Flo
     Where E varies there Phi0 has waves or wells beyond all bounds, of which more is found with each halving.
     """
     distance = np.abs(middle)
-    narrow = (distance > FAR) & (np.diff(edges) < NARROW * distance)
+    narrow = (distance > FAR_PANEL) & (np.diff(edges) < NARROW_PANEL * distance)
     return np.asarray(narrow & (energy + 2.0 * np.log(distance) > 0.0))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from meanfield.mckean_vlasov.closures import closure_values
 from meanfield.numerics.compiled.callbacks import call_back
 from meanfield.numerics.compiled.thread_barrier import meet
-from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
+from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, load, spread, store
 from meanfield.numerics.finite_volumes.grid import LEAST_DIFFUSION
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.process import own_numba as numba
@@ -287,10 +287,10 @@ def moments_of(P, field, sums, result):  # type: ignore[no-untyped-def]
 @numba.njit(error_model="numpy", cache=True, nogil=True, fastmath={"contract"})
 def _sums_of_block(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
     """Sums over cells, weighted with each row, for all lanes of a block."""
-    if lanes == NARROW:
-        _weighted_sums(P, block, rows, sums, NARROW)
+    if lanes == NARROW_LANES:
+        _weighted_sums(P, block, rows, sums, NARROW_LANES)
     else:
-        _weighted_sums(P, block, rows, sums, WIDE)
+        _weighted_sums(P, block, rows, sums, WIDE_LANES)
 
 
 @numba.njit(inline="always", error_model="numpy")

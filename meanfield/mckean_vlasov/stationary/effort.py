@@ -34,7 +34,7 @@ REPORTED_ACCURACY = Accuracy()
 
 @dataclass
 class Effort:
-    """What equations with common limits of work have done so far.
+    """Work that equations with common limits have done so far.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ class StationaryEquations:
     def like(
         self, coordinates: Coordinates | None = None, accuracy: Accuracy = REPORTED_ACCURACY
     ) -> StationaryEquations:
-        """The same equations with other nodes or another accuracy, with the same hint and a common effort."""
+        """Copy of the equations with other nodes or another accuracy, with the same hint and a common effort."""
         other = StationaryEquations(self.limit, coordinates or self.coordinates, accuracy, self.effort)
         other.hint = self.hint
         return other
@@ -291,7 +291,7 @@ class StationaryEquations:
         return resolved_pieces(averages, -reach, reach)
 
     def _roundings(self, state: State, s: FloatArray, moments: FloatArray) -> FloatArray:
-        """What rounding may move E[w|s] and E[w^2|s] by: the error of E times their standard deviations."""
+        """Rounding errors of E[w|s] and E[w^2|s]: the error of E times their standard deviations."""
         m = moments.T
         terms = 0.5 * abs(state.G) * m[1] + np.abs(s * m[0]) + self.pull * np.abs(m[4])
         variances = np.array([m[1] - m[0] ** 2, m[3] - m[1] ** 2])
@@ -299,7 +299,7 @@ class StationaryEquations:
         return np.asarray((error * np.sqrt(np.maximum(variances, 0.0))).T)
 
     def on_a_line(self, state: State, positive: bool = False) -> State:
-        """The same state with nodes in s = u.g alone, where they are fewer, by `Tilts.on_a_line` or `Tilts.merged`."""
+        """State with nodes in s = u.g alone, where they are fewer, by `Tilts.on_a_line` or `Tilts.merged`."""
         if len(state.tilts.tilt) <= FEWEST:
             return state
         fewer, c = state.tilts.merged if positive else state.tilts.on_a_line, state.coefficients

@@ -137,7 +137,7 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
 
 
 class Missing(NamedTuple):
-    """What is missing in a list of states.
+    """Gap in a list of states, as their indices show it.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Missing(NamedTuple):
 def missing_states(
     equations: StationaryEquations, overlaps: Sequence[FloatArray], indices: Sequence[float]
 ) -> list[Missing]:
-    """What is missing among states, in the order of their overlaps; nothing where an index is not known.
+    """Gaps among states, in the order of their overlaps; none where an index is not known.
 
     Parameters
     ----------
@@ -177,14 +177,14 @@ def missing_states(
 
 
 def _between(equations: StationaryEquations, start: float, stop: float, index: float) -> Missing:
-    """What is missing on a line between neighbours with one index."""
+    """Gaps on a line, between neighbours with one index."""
     inside = np.linspace(start, stop, 11)[1:-1]  # nine overlaps between two states
     inside[np.argmin(np.abs(inside))] *= abs(inside).min() > 1e-9  # exactly 0, of which more can be said
     return Missing(f"between q = {start:.4g} and {stop:.4g}", index < 0, _empty(equations, inside[:, None]))
 
 
 def _among(equations: StationaryEquations, total: float) -> Missing:
-    """What is missing among states of several features."""
+    """Gaps among states of several features."""
     where = f"among the states, whose indices add up to {total:.0f}, not to 1"
     return Missing(where, total < 1, _empty(equations, np.array(probes(len(equations.limit.coordinates)))))
 

@@ -25,7 +25,7 @@ REACHES = (0.5, 0.25, 0.1, 0.04, 0.015, 0.006)
 LARGEST_ERROR = 1e-10
 """Largest estimate of an error, relative to 1 plus the sizes of the derivative and of the function."""
 
-POINTS = np.linspace(-6.0, 6.0, 241) + 0.00123
+ESTIMATE_POINTS = np.linspace(-6.0, 6.0, 241) + 0.00123
 """Numbers at which errors are estimated, and beside the kinks."""
 
 DISTANCE_FROM_KINK = 1e-4
@@ -35,7 +35,7 @@ _ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
 _OFFSETS = np.cos(_ANGLES)
 _ORDERS = np.arange(1, NODES)
 _COEFFICIENTS = 2.0 / NODES * np.cos(np.outer(_ORDERS, _ANGLES))
-"""What makes Chebyshev coefficients, but for the first, of values at the nodes."""
+"""Matrix that makes Chebyshev coefficients, but for the first, of values at the nodes."""
 
 
 def difference(function: ScalarFunction, kinks: tuple[float, ...] = (), least: float = -math.inf) -> ScalarFunction:
@@ -82,7 +82,7 @@ def difference(function: ScalarFunction, kinks: tuple[float, ...] = (), least: f
 
 def _best_reach(function: ScalarFunction, ends: FloatArray) -> float:
     """The reach with the smallest estimate of the largest error."""
-    points = np.concatenate([POINTS, ends - DISTANCE_FROM_KINK, ends + DISTANCE_FROM_KINK])
+    points = np.concatenate([ESTIMATE_POINTS, ends - DISTANCE_FROM_KINK, ends + DISTANCE_FROM_KINK])
     points = points[(points > ends[0]) & np.isfinite(points)]
     errors = {reach: estimates(function, points, ends, reach) for reach in REACHES}
     best = min(REACHES, key=lambda reach: float(np.max(errors[reach])))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.numerics.compiled.vectors import WIDE, load, spread, store
+from meanfield.numerics.compiled.vectors import WIDE_LANES, load, spread, store
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 VECTORS_PER_TILE = 6
-"""Number of vectors in a tile: 6 sums of `WIDE` lanes are in flight, enough to hide the latency of additions, and few
-enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
+"""Number of vectors in a tile: 6 sums of `WIDE_LANES` lanes are in flight, enough to hide the latency of additions, and
+few enough for the registers of AVX2 (8 would gain 3 % with AVX-512)."""
 
 AT_ONCE = 128
 """Number of rows whose products are added up before they are added to others: errors of long sums stay small."""
@@ -26,11 +26,11 @@ HALF_A_DIGIT = 2.0**-24
 
 
 def pack(matrix: FloatArray) -> FloatArray:
-    """Panels of `WIDE` columns of a matrix, filled up with zeros, shape (panels, rows, WIDE)."""
+    """Panels of `WIDE_LANES` columns of a matrix, filled up with zeros, shape (panels, rows, WIDE_LANES)."""
     rows, columns = matrix.shape
-    panels = np.zeros((-(-columns // WIDE), rows, WIDE))
+    panels = np.zeros((-(-columns // WIDE_LANES), rows, WIDE_LANES))
     for p in range(len(panels)):
-        part = matrix[:, p * WIDE : (p + 1) * WIDE]
+        part = matrix[:, p * WIDE_LANES : (p + 1) * WIDE_LANES]
         panels[p, :, : part.shape[1]] = part
     return panels
 
@@ -60,13 +60,13 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    panels : ndarray, shape (panels, rows, WIDE)
+    panels : ndarray, shape (panels, rows, WIDE_LANES)
         From `pack`; all arrays are of float64, or all of float32.
     tiles : ndarray, shape (tiles, rows, VECTORS_PER_TILE)
         Vector i is `tiles[i // VECTORS_PER_TILE, :, i % VECTORS_PER_TILE]`.
     vectors : int
         Number of vectors; products with what else is in the last tile are written, too.
-    out : ndarray, shape (at least vectors, rounded up to whole tiles, WIDE panels)
+    out : ndarray, shape (at least vectors, rounded up to whole tiles, WIDE_LANES panels)
     """
     rows = panels.shape[1]
     for p in range(panels.shape[0]):  # one panel stays in the caches while all vectors go by
@@ -78,10 +78,10 @@ def multiply(panels, tiles, vectors, out):  # type: ignore[no-untyped-def]
 @without_reference_counts()
 def _multiply_tile(panels, p, tile, t, first, end, out):  # type: ignore[no-untyped-def]
     """Add the products of some rows of one panel and one tile to those of the rows before; `load` takes flat places."""
-    a = b = c = d = e = f = spread(panels.dtype.type(0.0), WIDE)
-    panel = p * panels.shape[1] * WIDE
+    a = b = c = d = e = f = spread(panels.dtype.type(0.0), WIDE_LANES)
+    panel = p * panels.shape[1] * WIDE_LANES
     for r in range(first, end):
-        columns = load(panels, np.uint64(panel + r * WIDE), WIDE)
+        columns = load(panels, np.uint64(panel + r * WIDE_LANES), WIDE_LANES)
         a = a + columns * tile[r, 0]
         b = b + columns * tile[r, 1]
         c = c + columns * tile[r, 2]
@@ -89,5 +89,5 @@ def _multiply_tile(panels, p, tile, t, first, end, out):  # type: ignore[no-unty
         e = e + columns * tile[r, 4]
         f = f + columns * tile[r, 5]
     for i, sums in enumerate((a, b, c, d, e, f)):
-        place = np.uint64((t * VECTORS_PER_TILE + i) * out.shape[1] + p * WIDE)
-        store(out, place, load(out, place, WIDE) + sums if first > 0 else sums)
+        place = np.uint64((t * VECTORS_PER_TILE + i) * out.shape[1] + p * WIDE_LANES)
+        store(out, place, load(out, place, WIDE_LANES) + sums if first > 0 else sums)

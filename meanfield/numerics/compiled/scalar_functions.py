@@ -129,7 +129,7 @@ def call_loop(typing_context, address, x, out):  # type: ignore[no-untyped-def]
 
 
 def compilable(function: Any, instead: Mapping[Any, Any] | None = None) -> Any:
-    """The same function of one number, where functions that it calls are compiled, too.
+    """Function of one number for compiled code: functions that it calls are compiled, too.
 
     One that is compiled already is taken as it was written, and other arguments than the first keep their defaults.
     What is no function is returned as it is.
@@ -170,11 +170,13 @@ class _Changed:
         return made
 
     def _others(self, named: Mapping[str, Any], inside: tuple[FunctionType, ...]) -> dict[str, Any]:
-        """What stands for the things with some names, where it is something else."""
-        return {name: found for name, value in named.items() if (found := self._thing(value, inside)) is not value}
+        """Replacements of named objects, of those that have one."""
+        return {
+            name: found for name, value in named.items() if (found := self._replacement_of(value, inside)) is not value
+        }
 
-    def _thing(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
-        """What stands for what a function names."""
+    def _replacement_of(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
+        """Replacement of an object that a function names, or the object itself."""
         if isinstance(value, ModuleType | BuiltinFunctionType):
             return self._instead.get(value, value)
         if not isfunction(value) or value in inside:

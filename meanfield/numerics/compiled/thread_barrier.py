@@ -18,13 +18,13 @@ from numba.extending import intrinsic
 from meanfield.process import own_numba as numba
 from meanfield.typing import IntArray
 
-APART = 16
+COUNTER_DISTANCE = 16
 """Distance of the counters of different threads in an array: they lie on cache lines of their own."""
 
 
 def counters(threads: int) -> IntArray:
     """Counters of the barriers that each thread has reached; new ones for every march."""
-    return np.zeros(threads * APART, dtype=np.int64)
+    return np.zeros(threads * COUNTER_DISTANCE, dtype=np.int64)
 
 
 @cache
@@ -89,10 +89,10 @@ def meet(arrived, thread, meeting, give_way):  # type: ignore[no-untyped-def]
     give_way : int
         From `give_way_address`.
     """
-    _publish(arrived, thread * APART, meeting)
-    for other in range(arrived.size // APART):
+    _publish(arrived, thread * COUNTER_DISTANCE, meeting)
+    for other in range(arrived.size // COUNTER_DISTANCE):
         spins = 0
-        while _observe(arrived, other * APART) < meeting:
+        while _observe(arrived, other * COUNTER_DISTANCE) < meeting:
             spins += 1
             if spins > 2000:  # a few microseconds, before the processor is offered to others
                 _call(give_way)

@@ -17,11 +17,11 @@ from numba.core.datamodel.models import PrimitiveModel
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-WIDE = 16
+WIDE_LANES = 16
 """Number of lanes for many nodes: enough to hide the latency of divisions, few enough to waste little on the last
 block."""
 
-NARROW = 4
+NARROW_LANES = 4
 """Number of lanes for few nodes, which waste less; divisions then wait for each other."""
 
 CONTRACT = ("contract",)
@@ -30,7 +30,7 @@ CONTRACT = ("contract",)
 
 def lanes_for(nodes: int) -> int:
     """Number of lanes with which that many nodes are solved fastest."""
-    return NARROW if nodes <= NARROW else WIDE
+    return NARROW_LANES if nodes <= NARROW_LANES else WIDE_LANES
 
 
 class LanesType(types.Type):  # type: ignore[misc]

@@ -28,17 +28,17 @@ import math
 import numpy as np
 
 from meanfield.numerics.compiled.exponential import exp_between
-from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, spread, store, where_less
+from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, lanes_for, load, spread, store, where_less
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-SMALL = 0.25
+SERIES_BOUND = 0.25
 """Value of |z| below which fluxes come from a series; beyond it 1 - exp(-z) has lost at most two bits."""
 
-# sinh(z/2)/(z/2) in powers of z^2; what follows is below 2e-17 for |z| <= SMALL.
+# sinh(z/2)/(z/2) in powers of z^2; what follows is below 2e-17 for |z| <= SERIES_BOUND.
 S1, S2, S3, S4 = (1.0 / (4.0**j * math.factorial(2 * j + 1)) for j in range(1, 5))
 
-STEEP = 600.0
+LARGEST_EXPONENT = 600.0
 """Value of |z| at which exp(-|z|) is cut, where B(|z|)/B(-|z|) = 3e-261, so that nothing overflows."""
 
 
@@ -48,16 +48,16 @@ def flux_fractions(z, root, k):  # type: ignore[no-untyped-def]
     x = root * root
     y = z * z
     series = (((S4 * y + S3) * y + S2) * y + S1) * y + 1.0
-    n = where_less(y, SMALL * SMALL, k, k * z)
-    d = where_less(y, SMALL * SMALL, root * series, 1.0 - x)
+    n = where_less(y, SERIES_BOUND * SERIES_BOUND, k, k * z)
+    d = where_less(y, SERIES_BOUND * SERIES_BOUND, root * series, 1.0 - x)
     return n, d, x
 
 
 @numba.njit(inline="always")
 def steep_root(z):  # type: ignore[no-untyped-def]
-    """Lanes of exp(-z/2), cut at |z| = STEEP."""
-    upper = where_less(z, STEEP, z, STEEP)
-    return exp_between(-0.5 * where_less(upper, -STEEP, -STEEP, upper))
+    """Lanes of exp(-z/2), cut at |z| = LARGEST_EXPONENT."""
+    upper = where_less(z, LARGEST_EXPONENT, z, LARGEST_EXPONENT)
+    return exp_between(-0.5 * where_less(upper, -LARGEST_EXPONENT, -LARGEST_EXPONENT, upper))
 
 
 @numba.njit(inline="always", error_model="numpy")
@@ -67,7 +67,7 @@ def _midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: 
     width = numba.uint64(lanes)
     roots = cells * width
     for i in range(cells - one):
-        scratch[roots + i] = exp_between(-0.5 * min(max(a[i], -STEEP), STEEP))
+        scratch[roots + i] = exp_between(-0.5 * min(max(a[i], -LARGEST_EXPONENT), LARGEST_EXPONENT))
     for block in range(blocks):
         start = block * cells * width
         tilt = load(b, block * width, lanes)
@@ -79,7 +79,7 @@ def _midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: 
         inflow = spread(0.0, lanes)
         for i in range(cells - one):
             z = a[i] + tilt
-            root = scratch[roots + i] * tilt_root if abs(a[i]) + largest_tilt <= STEEP else steep_root(z)
+            root = scratch[roots + i] * tilt_root if abs(a[i]) + largest_tilt <= LARGEST_EXPONENT else steep_root(z)
             n, d, x = flux_fractions(z, root, k)
             q = 1.0 / (n + s * d)
             v = (load(P, start + i * width, lanes) + inflow) * q
@@ -114,12 +114,12 @@ def midpoint_step(P, result, scratch, a, b, k, cells, blocks, lanes):  # type: i
     k : float
         D dt / (2 h^2).
     cells, blocks, lanes : uint64
-        Sizes; `lanes` is `NARROW` or `WIDE`.
+        Sizes; `lanes` is `NARROW_LANES` or `WIDE_LANES`.
     """
-    if lanes == NARROW:
-        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, NARROW)
+    if lanes == NARROW_LANES:
+        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, NARROW_LANES)
     else:
-        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, WIDE)
+        _midpoint_step(P, result, scratch, a, b, k, cells, blocks, WIDE_LANES)
 
 
 def pack(P: FloatArray) -> FloatArray:

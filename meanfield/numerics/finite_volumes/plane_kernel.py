@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.numerics.compiled.scalar_functions import call_loop
-from meanfield.numerics.compiled.vectors import NARROW, WIDE, load, spread, store
+from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, load, spread, store
 from meanfield.numerics.finite_volumes.kernel import flux_fractions, steep_root
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
@@ -105,12 +105,12 @@ def sweep(P, first, second, signs, beta, alpha, c, k, direction, axis, scratch, 
     scratch : ndarray, shape (2 * n * lanes,)
         Elimination factors of a line.
     blocks, lanes : int
-        Sizes; `lanes` is `NARROW` or `WIDE`.
+        Sizes; `lanes` is `NARROW_LANES` or `WIDE_LANES`.
     """
-    if lanes == NARROW:
-        _sweep(P, first, second, signs, beta, alpha, c, k, direction, axis, scratch, blocks, NARROW)
+    if lanes == NARROW_LANES:
+        _sweep(P, first, second, signs, beta, alpha, c, k, direction, axis, scratch, blocks, NARROW_LANES)
     else:
-        _sweep(P, first, second, signs, beta, alpha, c, k, direction, axis, scratch, blocks, WIDE)
+        _sweep(P, first, second, signs, beta, alpha, c, k, direction, axis, scratch, blocks, WIDE_LANES)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -224,10 +224,10 @@ def sum_up(P, first, second, strides, inverse, axis, sums, blocks, lanes):  # ty
         Result, laid out as [block][sum][node in block].
     blocks, lanes : int
     """
-    if lanes == NARROW:
-        _sums(P, first, second, strides, inverse, axis, sums, blocks, NARROW)
+    if lanes == NARROW_LANES:
+        _sums(P, first, second, strides, inverse, axis, sums, blocks, NARROW_LANES)
     else:
-        _sums(P, first, second, strides, inverse, axis, sums, blocks, WIDE)
+        _sums(P, first, second, strides, inverse, axis, sums, blocks, WIDE_LANES)
 
 
 def selling(D: FloatArray) -> tuple[FloatArray, IntArray]:

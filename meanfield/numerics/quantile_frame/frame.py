@@ -82,7 +82,7 @@ class Mesh(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What belongs to given values X of all points, each an array of the shape of X.
+    """Quantities of the frame at given values X of all points, each an array of the shape of X.
 
     Parameters
     ----------

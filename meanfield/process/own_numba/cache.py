@@ -110,7 +110,7 @@ class Cache:
 
 
 def _undamaged(path: Path) -> bytes | None:
-    """What was written to a file, if its digest fits."""
+    """Content of a cache file, if its digest fits."""
     try:
         data = path.read_bytes()
     except OSError:

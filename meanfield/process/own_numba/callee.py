@@ -22,12 +22,12 @@ class Callee(NamedTuple):
 
     @property
     def symbol(self) -> str:
-        """What stands for the address."""
+        """Symbol that stands for the address."""
         return f"{self.module}.{self.name}.{sha256(str(self.kinds).encode()).hexdigest()[:16]}"
 
     @property
     def name_in_code(self) -> str:
-        """What the function is called where its code is linked: the symbol has an address, and is defined nowhere."""
+        """Name of the function where its code is linked: the symbol has an address, and is defined nowhere."""
         return f"{self.symbol}.linked"
 
     def compiled(self) -> Any:

@@ -29,7 +29,7 @@ from numba.core.caching import FunctionCache
 PACKAGE = Path(__file__).parents[2]
 
 _COMPILES = re.compile(rb"^(?:from|import) numba|own_numba as numba", re.MULTILINE)
-"""What stands in a module that compiles something or tells numba how to."""
+"""Line of a module that compiles something or tells numba how to."""
 
 _IMPORTED = re.compile(rb"^\s*(?:from|import)\s+([\w.]+)(?:\s+import\s+(\([^)]*\)|[^\n]*))?", re.MULTILINE)
 """Statements that import a module, or names from one."""
@@ -67,7 +67,7 @@ def version() -> str:
 
 PREFIX = "meanfield-"
 
-KEPT = 4
+FOLDERS_KEPT = 4
 """Number of versions whose folders are kept: those that were used last, by other branches or environments."""
 
 
@@ -111,7 +111,7 @@ def _nothing() -> None:
 def _forget_old_versions(place: Path) -> None:
     """Delete folders of other versions but for those that were used last; whoever reads one compiles again."""
     others = sorted(place.glob(f"{PREFIX}*"), key=lambda each: each.stat().st_mtime, reverse=True)
-    for other in others[KEPT - 1 :]:
+    for other in others[FOLDERS_KEPT - 1 :]:
         shutil.rmtree(other, ignore_errors=True)
 
 

@@ -81,7 +81,7 @@ is only called by its address. The lock of numba's compiler guards it."""
 
 
 class _NoEntryPoint:
-    """What stands for the entry point of a function that has none; numba looks its code up by it."""
+    """Placeholder entry point of a function without machine code; numba looks its code up by it."""
 
 
 @contextmanager

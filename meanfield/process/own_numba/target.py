@@ -143,7 +143,7 @@ def _is_new(context: Any, seen: list[int]) -> bool:
 
 
 class _Descriptor(TargetDescriptor):
-    """What numba asks for the contexts of a target, which are made once."""
+    """Descriptor that numba asks for the contexts of a target, which are made once."""
 
     options = cpu.CPUTargetOptions
 

@@ -21,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 LOWEST, HIGHEST = (0, 63), (0, 68)
 """First two numbers of the lowest and the highest version with which the tests were run."""
 
-PLAIN = "MEANFIELD_PLAIN_NUMBA"
+PLAIN_NUMBA = "MEANFIELD_PLAIN_NUMBA"
 """Environment variable that has numba compile in its own way on every version."""
 
 
@@ -29,7 +29,7 @@ def is_numba_known() -> bool:
     """Whether the inner parts of numba may be used."""
     numbers = re.match(r"(\d+)\.(\d+)", numba.__version__)
     known = numbers is not None and LOWEST <= (int(numbers[1]), int(numbers[2])) <= HIGHEST
-    return known and not os.environ.get(PLAIN)
+    return known and not os.environ.get(PLAIN_NUMBA)
 
 
 def _cache(function: Any) -> Any:
@@ -70,8 +70,8 @@ def cfunc(signature: Any, cache: bool = False, **options: Any) -> Callable[[Any]
 def say_so() -> None:
     """Warn that compilation takes longer, once, and not in the workers of a process that has said so."""
     reason = f"numba {numba.__version__} is none of the versions with which this package was tested"
-    if os.environ.get(PLAIN):
-        reason = f"{PLAIN} is set"
+    if os.environ.get(PLAIN_NUMBA):
+        reason = f"{PLAIN_NUMBA} is set"
     if parent_process() is None:
         warnings.warn(
             f"{reason}: numba compiles in its own way, with the same results, and the first ones take several times as "

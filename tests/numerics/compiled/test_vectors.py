@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, spread, store, where_less
+from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, lanes_for, load, spread, store, where_less
 
 
 def computation(lanes):
@@ -21,7 +21,7 @@ def computation(lanes):
     return compute
 
 
-@pytest.fixture(scope="module", params=[NARROW, WIDE])
+@pytest.fixture(scope="module", params=[NARROW_LANES, WIDE_LANES])
 def lanes(request):
     return request.param
 
@@ -50,4 +50,10 @@ def test_products_of_undefined_numbers_stay_undefined(compute, lanes):
 
 
 def test_few_nodes_take_few_lanes():
-    assert [lanes_for(nodes) for nodes in (1, NARROW, NARROW + 1, WIDE, 3 * WIDE)] == [NARROW, NARROW, WIDE, WIDE, WIDE]
+    assert [lanes_for(nodes) for nodes in (1, NARROW_LANES, NARROW_LANES + 1, WIDE_LANES, 3 * WIDE_LANES)] == [
+        NARROW_LANES,
+        NARROW_LANES,
+        WIDE_LANES,
+        WIDE_LANES,
+        WIDE_LANES,
+    ]

@@ -8,10 +8,10 @@ import pytest
 from mpmath import mp, mpf
 
 from meanfield.ingredients.priors import PRIORS
-from meanfield.numerics.compiled.vectors import NARROW, WIDE, lanes_for, load, store
+from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, lanes_for, load, store
 from meanfield.numerics.finite_volumes.kernel import (
-    SMALL,
-    STEEP,
+    LARGEST_EXPONENT,
+    SERIES_BOUND,
     flux_fractions,
     midpoint_step,
     pack,
@@ -22,8 +22,8 @@ from meanfield.numerics.finite_volumes.kernel import (
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
 def fill_bernoulli(z, forward, backward):
-    for i in range(0, z.size, WIDE):
-        argument = load(z, np.uint64(i), WIDE)
+    for i in range(0, z.size, WIDE_LANES):
+        argument = load(z, np.uint64(i), WIDE_LANES)
         n, d, x = flux_fractions(argument, steep_root(argument), 1.0)
         store(forward, np.uint64(i), n / d)
         store(backward, np.uint64(i), n * (x / d))
@@ -31,7 +31,7 @@ def fill_bernoulli(z, forward, backward):
 
 def both_bernoulli(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """B(-z) and B(z) as the kernel has them."""
-    padded = np.resize(z, -(-z.size // WIDE) * WIDE)
+    padded = np.resize(z, -(-z.size // WIDE_LANES) * WIDE_LANES)
     forward, backward = np.empty_like(padded), np.empty_like(padded)
     fill_bernoulli(padded, forward, backward)
     return forward[: z.size], backward[: z.size]
@@ -70,7 +70,12 @@ def dense_midpoint(P: np.ndarray, a: np.ndarray, b: np.ndarray, k: float) -> np.
 
 
 MAGNITUDES = np.concatenate(
-    [np.geomspace(1e-300, 1e300, 1201), np.linspace(0, 50, 1001), SMALL + np.linspace(-0.2, 0.2, 99), [STEEP, 0.0]]
+    [
+        np.geomspace(1e-300, 1e300, 1201),
+        np.linspace(0, 50, 1001),
+        SERIES_BOUND + np.linspace(-0.2, 0.2, 99),
+        [LARGEST_EXPONENT, 0.0],
+    ]
 )
 
 
@@ -80,8 +85,8 @@ def test_bernoulli_functions_are_accurate_everywhere(sign):
     for computed, argument in zip(both_bernoulli(z), (-z, z), strict=True):
         exact = np.array([exact_bernoulli(x) for x in argument])
         error = np.abs(computed - exact)
-        # 1 - exp(-z) loses two bits at |z| = SMALL, and exp(-STEEP) = 3e-261 is not followed further
-        assert np.all(error <= 3e-15 * exact + np.where(np.abs(z) > STEEP, 3e-261 * np.abs(z), 0.0))
+        # 1 - exp(-z) loses two bits at |z| = SERIES_BOUND, and exp(-LARGEST_EXPONENT) = 3e-261 is not followed further
+        assert np.all(error <= 3e-15 * exact + np.where(np.abs(z) > LARGEST_EXPONENT, 3e-261 * np.abs(z), 0.0))
 
 
 def test_ratio_of_the_bernoulli_functions_is_that_of_boltzmann():
@@ -99,7 +104,7 @@ def test_difference_of_the_bernoulli_functions_is_the_drift():
 
 @pytest.mark.parametrize("size", [1e-9, 0.2, 0.3, 2.0, 20.0, 300.0, 700.0, 1e5], ids=lambda size: f"z={size}")
 @pytest.mark.parametrize("k", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("nodes", [1, NARROW, NARROW + 1, WIDE, WIDE + 3])
+@pytest.mark.parametrize("nodes", [1, NARROW_LANES, NARROW_LANES + 1, WIDE_LANES, WIDE_LANES + 3])
 def test_step_solves_the_scheme(size, k, nodes):
     rng = np.random.default_rng(1)
     cells = 24
@@ -110,14 +115,14 @@ def test_step_solves_the_scheme(size, k, nodes):
     assert advance(P, a, b, k) == pytest.approx(expected, rel=1e-13, abs=rounding)  # 1e-13: the Bernoulli functions
 
 
-@pytest.mark.parametrize("nodes", [NARROW, WIDE])
+@pytest.mark.parametrize("nodes", [NARROW_LANES, WIDE_LANES])
 def test_faces_of_one_row_may_need_different_branches(nodes):
     """One node's tilt pushes a whole row of lanes into the branch with exponentials of its own."""
     rng = np.random.default_rng(2)
     P = rng.random((nodes, 16))
     a, b = rng.uniform(-1, 1, 15), np.zeros(nodes)
     alone = advance(P, a, b, 0.7)
-    b[-1] = 2 * STEEP
+    b[-1] = 2 * LARGEST_EXPONENT
     assert advance(P, a, b, 0.7)[:-1] == pytest.approx(alone[:-1], rel=1e-14)  # both branches are exact to rounding
 
 
@@ -146,7 +151,9 @@ def dense_transport(P: np.ndarray, courant: float) -> np.ndarray:
     return 2 * np.linalg.solve(system, P) - P
 
 
-@pytest.mark.parametrize("nodes", [1, NARROW, NARROW + 1, WIDE - 1, WIDE, WIDE + 1, 3 * WIDE])
+@pytest.mark.parametrize(
+    "nodes", [1, NARROW_LANES, NARROW_LANES + 1, WIDE_LANES - 1, WIDE_LANES, WIDE_LANES + 1, 3 * WIDE_LANES]
+)
 def test_unpacking_inverts_packing(nodes):
     P = np.random.default_rng(3).random((nodes, 7))
     packed = pack(P)
@@ -157,7 +164,7 @@ def test_unpacking_inverts_packing(nodes):
 
 def test_lanes_that_fill_up_a_block_hold_copies_of_the_last_node():
     packed = pack(np.arange(6.0).reshape(2, 3))
-    assert np.array_equal(packed[0, :, 1:], np.repeat([[3.0], [4.0], [5.0]], NARROW - 1, axis=1))
+    assert np.array_equal(packed[0, :, 1:], np.repeat([[3.0], [4.0], [5.0]], NARROW_LANES - 1, axis=1))
 
 
 def test_mass_is_conserved_and_the_density_stays_positive():

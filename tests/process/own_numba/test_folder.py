@@ -7,7 +7,7 @@ import numba
 import pytest
 
 from meanfield.process.own_numba import folder as folders
-from meanfield.process.own_numba.folder import KEPT, PACKAGE, PREFIX, folder, version
+from meanfield.process.own_numba.folder import FOLDERS_KEPT, PACKAGE, PREFIX, folder, version
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_without_it_code_is_kept_beside_the_package(monkeypatch):
 
 def test_a_new_version_forgets_those_that_were_not_used_for_longest(monkeypatch, tmp_path):
     place = tmp_path / f"{PACKAGE.name}_place"
-    for age in range(KEPT + 2):
+    for age in range(FOLDERS_KEPT + 2):
         old = place / f"{PREFIX}{age}"
         old.mkdir(parents=True)
         (old / "kernel.nbc").touch()
@@ -60,4 +60,4 @@ def test_a_new_version_forgets_those_that_were_not_used_for_longest(monkeypatch,
     found = folder()
     folders._folder.cache_clear()
     names = {path.name for path in place.iterdir()}
-    assert names == {found.name, "of_others", *(f"{PREFIX}{age}" for age in range(KEPT - 1))}
+    assert names == {found.name, "of_others", *(f"{PREFIX}{age}" for age in range(FOLDERS_KEPT - 1))}

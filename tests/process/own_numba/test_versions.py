@@ -7,7 +7,7 @@ import sys
 import numba
 import pytest
 
-from meanfield.process.own_numba.versions import HIGHEST, LOWEST, PLAIN, is_numba_known
+from meanfield.process.own_numba.versions import HIGHEST, LOWEST, PLAIN_NUMBA, is_numba_known
 from tests import ROOT
 
 
@@ -61,7 +61,11 @@ def test_numba_compiles_in_its_own_way_on_other_versions(tmp_path):
     command = [sys.executable, "-c", SOLVES]
     printed = {}
     for plain in ("", "1"):
-        environment = os.environ | {"PYTHONPATH": str(ROOT), PLAIN: plain, "NUMBA_CACHE_DIR": str(tmp_path / plain)}
+        environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            PLAIN_NUMBA: plain,
+            "NUMBA_CACHE_DIR": str(tmp_path / plain),
+        }
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
         printed[plain] = done.stdout.splitlines()

@@ -131,7 +131,7 @@ def _from_brackets(b, q, rates):  # type: ignore[no-untyped-def]
 @register_closure(Coefficients)
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def drift_and_diffusion(closure, q):  # type: ignore[no-untyped-def]
-    """Both in one vector: g, shape (d1,), then Lambda."""
+    """Drift and diffusion in one vector: g, shape (d1,), then Lambda."""
     return _from_brackets(brackets(averages_at(closure.expectation, q), q, closure.rates), q, closure.rates)
 
 

@@ -75,7 +75,7 @@ def mean_outputs_of(expectation: Expectation, polynomial: PolynomialMeans) -> Me
 
 
 def _tabulated(outputs: Expectation) -> Table:
-    """Both means on all |q| < 1.
+    """Means of both outputs on all |q| < 1.
 
     Raises
     ------

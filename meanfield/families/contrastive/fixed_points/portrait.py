@@ -31,7 +31,7 @@ SADDLE_DISTANCE = 1e-4
 TOLERANCE = Tolerance(relative=1e-8, absolute=1e-10)
 """Tolerance of a step of a separatrix: far below what a figure shows."""
 
-OUTSIDE = -2
+OUTSIDE_DISC = -2
 """Label of grid points outside the disc."""
 
 Plane = Literal["q", "Q"]
@@ -54,7 +54,7 @@ class Portrait:
     velocity : ndarray, shape (rows, columns, 2)
         Velocity dq/dt at these overlaps.
     region : ndarray of int, shape (rows, columns)
-        Number of the fixed point that attracts a cell, `UNDECIDED` or `OUTSIDE`.
+        Number of the fixed point that attracts a cell, `UNDECIDED` or `OUTSIDE_DISC`.
     separatrices : list of ndarray, shape (n, 2)
     nullclines : list of ndarray, shape (n, 2)
         Points of b_1 = 0 and of b_2 = 0, in no order.
@@ -75,7 +75,7 @@ class Portrait:
     @property
     def shares(self) -> FloatArray:
         """Part of the plane's area that each fixed point attracts, shape (fixed points,)."""
-        inside = np.count_nonzero(self.region != OUTSIDE)
+        inside = np.count_nonzero(self.region != OUTSIDE_DISC)
         return np.array([np.count_nonzero(self.region == i) for i in range(len(self.fixed_points.points))]) / inside
 
 
@@ -100,7 +100,7 @@ def portrait_of(fixed_points: FixedPoints, plane: Plane | None = None, cells: in
     table = BallTable(field, 2, quadrant)
     q = _cells(plane, cells)
     inside = np.isfinite(q[..., 0])
-    velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE)
+    velocity, region = np.full(q.shape, np.nan), np.full(inside.shape, OUTSIDE_DISC)
     velocity[inside] = table(q[inside])
     region[inside] = trapping_points(table, q[inside], traps(fixed_points), fixed_points.size)
     shown = tuple(i for i, point in enumerate(fixed_points.points) if not quadrant or np.all(point.q >= 0))
@@ -181,7 +181,7 @@ def portrait_arrays(portrait: Portrait) -> dict[str, Any]:
     shown = np.array(portrait.shown)
     # A region of a fixed point that is not shown does not meet the plane.
     number = np.full(len(portrait.fixed_points.points) + 2, UNDECIDED)
-    number[shown], number[OUTSIDE] = np.arange(len(shown)), OUTSIDE
+    number[shown], number[OUTSIDE_DISC] = np.arange(len(shown)), OUTSIDE_DISC
     broken = np.full((1, 2), np.nan)
     return fixed_point_arrays(portrait.fixed_points, portrait.shown) | {
         "q_cell": portrait.q,

@@ -19,7 +19,7 @@ from meanfield.numerics.compiled.matrix_products import multiply
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 
-FEWEST, MOST = 1000, 4000
+FEWEST_SAMPLES, MOST_SAMPLES = 1000, 4000
 """Numbers of samples: as many as steps, so that measuring costs as much as training, but between these."""
 
 
@@ -40,7 +40,7 @@ class FreshSamples(NamedTuple):
 def count_fresh(problem: Problem) -> int:
     """Number of samples."""
     steps = round(problem.time.stop * problem.particles.dimension)
-    return min(max(steps, FEWEST), MOST)
+    return min(max(steps, FEWEST_SAMPLES), MOST_SAMPLES)
 
 
 def draw_fresh(

@@ -24,7 +24,7 @@ from meanfield.numerics.compiled.array_operations import add, dot
 from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE, multiply, pack, relative_error, tiles_for
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
-from meanfield.numerics.compiled.vectors import WIDE
+from meanfield.numerics.compiled.vectors import WIDE_LANES
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -204,8 +204,8 @@ def _correct_signs(error, length, panels, tile, place, out):  # type: ignore[no-
         return
     for j in range(out.size):
         if abs(out[j]) < length * error[j]:
-            panel = panels[j // WIDE]
-            lane = j % WIDE
+            panel = panels[j // WIDE_LANES]
+            lane = j % WIDE_LANES
             total = 0.0
             for r in range(panel.shape[0]):
                 total += panel[r, lane] * tile[r, place]

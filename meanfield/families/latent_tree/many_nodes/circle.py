@@ -44,7 +44,7 @@ class Circle:
 
     @cached_property
     def ends(self) -> FloatArray:
-        """Both ends of each arc, of which the last goes on to the first gate a turn later, shape (arcs, 2)."""
+        """Ends of each arc, of which the last goes on to the first gate a turn later, shape (arcs, 2)."""
         return np.stack([self.gates, np.append(self.gates[1:], self.gates[0] + TURN)], axis=1)
 
     @cached_property

@@ -161,7 +161,7 @@ class Gates:
 def _steeper(
     g: FloatArray, normal: FloatArray, jump: FloatArray, on: BoolArray, y: FloatArray, small: float
 ) -> tuple[BoolArray, FloatArray] | None:
-    """The other side of a gate that the node would leave, if that is steeper."""
+    """Side of a gate beyond the node, if it is steeper than the node's own."""
     for k in np.flatnonzero((jump > 0.0) & (np.abs(normal @ y) <= small)):
         other = on.copy()
         other[k] = not on[k]

@@ -181,7 +181,7 @@ class Panels:
         return Nodes.with_symmetry(limit, u, weight)
 
     def with_more_nodes(self) -> Panels:
-        """The same panels with more nodes, which show kinks between the outermost node of a panel and its end, too."""
+        """Panels with more nodes, which show kinks between the outermost node of a panel and its end, too."""
         return replace(self, order=self.order + MORE_NODES, across=self.across + MORE_NODES)
 
     def errors(self, level: Level) -> list[FloatArray]:

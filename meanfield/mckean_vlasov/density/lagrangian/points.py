@@ -87,7 +87,7 @@ class Frames:
         return cls(nodes, grading, tuple(np.zeros((4, 0)) for _ in range(len(nodes.solved[1]))), spacing)
 
     def with_jumps(self, jumps: tuple[FloatArray, ...]) -> Frames:
-        """The same frames with other jumps."""
+        """Frames with other jumps."""
         return replace(self, jumps=jumps)
 
     def first_points(self, limit: Limit) -> int:

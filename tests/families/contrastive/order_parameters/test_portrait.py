@@ -9,7 +9,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import attractor_of
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import (
-    OUTSIDE,
+    OUTSIDE_DISC,
     phase_portrait,
     portrait_arrays,
     portrait_of,
@@ -38,7 +38,7 @@ def dataset():
 
 
 def test_velocities_are_those_of_the_field(portrait):
-    inside = portrait.region != OUTSIDE
+    inside = portrait.region != OUTSIDE_DISC
     assert portrait.table_error < TABLE_TOLERANCE
     exact = portrait.fixed_points.field(portrait.q[inside])
     # the error is estimated between nodes, at other points; twice for the difference
@@ -47,7 +47,7 @@ def test_velocities_are_those_of_the_field(portrait):
 
 
 def test_regions_are_those_of_the_field(portrait):
-    rows = np.argwhere(portrait.region != OUTSIDE)
+    rows = np.argwhere(portrait.region != OUTSIDE_DISC)
     chosen = rows[np.random.default_rng(0).choice(len(rows), 40, replace=False)]
     row, column = chosen.T
     # An error of 1e-5 moves the borders by about as much, and no cell is that close to one.

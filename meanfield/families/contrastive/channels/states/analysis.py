@@ -10,7 +10,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelState, find_channel_states
-from meanfield.families.contrastive.channels.states.symmetry import ZERO
+from meanfield.families.contrastive.channels.states.symmetry import ZERO_TOLERANCE
 from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
 from meanfield.families.contrastive.order_parameters.field import check_linear
 from meanfield.families.contrastive.problem import Problem
@@ -102,8 +102,8 @@ def state_arrays(field: SmoothField, states: Sequence[ChannelState]) -> dict[str
 def state_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:
     """The variables of one state."""
     return {
-        "q": np.where(np.abs(state.q) < ZERO, 0.0, state.q),
-        "M": np.where(np.abs(state.M) < ZERO, 0.0, state.M),
+        "q": np.where(np.abs(state.q) < ZERO_TOLERANCE, 0.0, state.q),
+        "M": np.where(np.abs(state.M) < ZERO_TOLERANCE, 0.0, state.M),
         "Lambda": field.closure(state.q, state.M).Lambda,
         "growth_rate": state.eigenvalues[0].real,
         "eigenvalue_real": state.eigenvalues.real,

@@ -16,7 +16,7 @@ from meanfield.families.contrastive.channels.states.coincidence import Numbers
 from meanfield.families.contrastive.channels.states.field import SmoothField, random_state
 from meanfield.typing import FloatArray
 
-ZERO = 1e-10
+ZERO_TOLERANCE = 1e-10
 """Size of an overlap below which it is rounding."""
 
 SAME_STATE = 1e-6
@@ -61,7 +61,7 @@ class Symmetries:
 
     def representative(self, x: FloatArray) -> FloatArray:
         """One of the images of overlaps, the same for all of them: channel k has most of feature k, if it can."""
-        images = self.images(np.where(np.abs(x) < ZERO, 0.0, x)) + 0.0
+        images = self.images(np.where(np.abs(x) < ZERO_TOLERANCE, 0.0, x)) + 0.0
         q = images[:, : self._d1 * self._d2].reshape(-1, self._d1, self._d2)
         order = np.column_stack([np.einsum("nkk->n", q[:, : self._d2, : self._d1]), images])
         return np.asarray(images[np.lexsort(np.round(order, 9).T[::-1])[-1]])  # ordered by nine digits
