@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from meanfield.extend import Prior
-from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.stationary.equations import _growth
 
 

@@ -8,7 +8,6 @@ from meanfield.mckean_vlasov.density.level_search import Factors, solved
 from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, fixed_plan
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
-from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import SMOOTH_POWERS, extrapolation_weights
 from meanfield.numerics.finite_volumes.grid import MakeStep
@@ -51,7 +50,7 @@ def check_work(limit: Limit, settings: DensitySettings, plan: Plan) -> float:
     InputError
         If they would take longer than a day.
     """
-    nodes, cells = Mirror.of(limit, plan.grid(limit)).solved.shape
+    nodes, cells = plan.grid(limit, solved=True).shape
     work = float(nodes) * cells * plan.schedule.total * sum(k * k for k in levels_of(settings))
     if CELL_STEP * work > LONGEST_TIME:
         raise InputError(
@@ -68,12 +67,10 @@ class _Attempt:
     def __init__(self, limit: Limit, settings: DensitySettings, plan: Plan, make_step: MakeStep | None) -> None:
         self.plan, self._factors = plan, levels_of(settings)
         check_work(limit, settings, plan)
-        grid, self._outputs = plan.grid(limit), len(limit.times)
-        check_memory(self._outputs, grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
-        self._mirror = Mirror.of(limit, grid)
-        self._levels = [
-            Level(limit, self._mirror.solved, plan.schedule, k, THRESHOLDS, make_step) for k in self._factors
-        ]
+        self._grid, self._nodes, self._outputs = plan.grid(limit), plan.nodes(limit), len(limit.times)
+        check_memory(self._outputs, self._grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
+        solved = plan.grid(limit, solved=True)
+        self._levels = [Level(limit, solved, plan.schedule, k, THRESHOLDS, make_step) for k in self._factors]
 
     def solve(self) -> str:
         """Advance to the last output time and return the status."""
@@ -88,6 +85,9 @@ class _Attempt:
         """Solution up to the last output time that was reached."""
         weights = extrapolation_weights(self._factors, SMOOTH_POWERS[: len(self._factors) - 1])
         moments, (density, _) = extrapolated_moments(self._levels, weights), combined_density(self._levels, weights, 1)
-        grid = self._mirror.grid
-        effort = {"cells": [level.grid.shape[1] for level in self._levels], "steps": [v.steps for v in self._levels]}
-        return Solution(grid, moments, self._mirror.unfold(density), status, effort | {"nodes": len(grid.u_weight)})
+        effort: dict[str, object] = {
+            "cells": [level.grid.shape[1] for level in self._levels],
+            "steps": [level.steps for level in self._levels],
+            "nodes": len(self._nodes.u),
+        }
+        return Solution(self._grid, moments, self._nodes.unfolded(density, 1, 2), status, effort)

@@ -13,6 +13,7 @@ from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.schedule import Schedule
@@ -53,11 +54,16 @@ class Plan:
         """Half-width, cells and steps."""
         return self.half_width, self.cells, self.schedule.total
 
-    def grid(self, limit: Limit) -> Grid:
-        """The cells and nodes."""
+    def nodes(self, limit: Limit) -> Nodes:
+        """The nodes, all of them and those to solve."""
+        return Nodes.of(limit, self.feature_nodes, self.node_scale)
+
+    def grid(self, limit: Limit, solved: bool = False) -> Grid:
+        """The cells, and all nodes or those to solve."""
         edges = np.linspace(-self.half_width, self.half_width, self.cells + 1)
         edges[self.cells // 2] = 0.0
-        return Grid(edges, *feature_quadrature(limit.coordinates, self.feature_nodes, self.node_scale))
+        nodes = self.nodes(limit)
+        return Grid(edges, *(nodes.solved if solved else (nodes.u, nodes.u_weight)))
 
 
 def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, refinement: float = 1.0) -> Plan:

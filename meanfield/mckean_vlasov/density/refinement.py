@@ -23,7 +23,6 @@ from meanfield.mckean_vlasov.density.level_search import MORE_NODES, Factors, Le
 from meanfield.mckean_vlasov.density.plan import WIDEST, Plan, check_memory, coarse_plan
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Errors, Solution
-from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import (
     KINKED_POWERS,
@@ -89,25 +88,24 @@ class CellSearch(LevelSearch[Plan, Level]):
         # A level whose E[w^2] is off by 0.5 is useless.
         self._thresholds = Thresholds(0.5, ringing, edge, edge_mean)
         self._powers = KINKED_POWERS if limit.prior.functions.kinks else SMOOTH_POWERS
-        self._mirrors: dict[float, Mirror] = {}
         self._errors: Errors | None = None
         self._series = ErrorSeries()
 
     def new_level(self, plan: Plan, factor: int) -> Level:
         """See `LevelSearch.new_level`."""
-        grid, outputs = self._mirror(plan).solved, len(self._limit.times)
+        grid, outputs = plan.grid(self._limit, solved=True), len(self._limit.times)
         check_memory(outputs, (grid.shape[0], factor * grid.shape[1]), 3 * outputs + 6)
         return Level(self._limit, grid, plan.schedule, factor, self._thresholds, self._make_step)
 
     def work(self, plan: Plan, factor: int) -> float:
         """See `LevelSearch.work`."""
-        nodes, cells = self._mirror(plan).solved.shape
+        nodes, cells = plan.grid(self._limit, solved=True).shape
         return float(nodes * cells * plan.schedule.total) * factor**2
 
     def with_more_nodes(self, plan: Plan) -> Plan | None:
         """See `LevelSearch.with_more_nodes`."""
         more = replace(plan, node_scale=MORE_NODES * plan.node_scale)
-        return None if self._mirror(more).solved.shape == self._mirror(plan).solved.shape else more
+        return None if len(more.nodes(self._limit).u) == len(plan.nodes(self._limit).u) else more
 
     def size(self, errors: FloatArray, judged: FloatArray) -> float:
         """The largest of all."""
@@ -121,19 +119,14 @@ class CellSearch(LevelSearch[Plan, Level]):
         several = displayed_cells(finest.grid.h * finest.factor, finest.factor)
         moments = extrapolated_moments(used, weights)
         density, change = combined_density(used, weights, several)
-        mirror = self._mirror(self.plan)
+        grid, P = self.plan.grid(self._limit).refined(several), self.plan.nodes(self._limit).unfolded(density, 1, 2)
         effort = {
             "cells": [level.grid.shape[1] for level in used],
             "steps": [level.steps for level in used],
-            "nodes": len(mirror.grid.u_weight),
+            "nodes": len(grid.u),
         }
         errors = self._errors and replace(self._errors, density=self._errors.density + change)
-        return Solution(mirror.grid.refined(several), moments, mirror.unfold(density), status, effort, errors)
-
-    def _mirror(self, plan: Plan) -> Mirror:
-        if plan.node_scale not in self._mirrors:  # plans of a search differ in nothing else
-            self._mirrors[plan.node_scale] = Mirror.of(self._limit, plan.grid(self._limit))
-        return self._mirrors[plan.node_scale]
+        return Solution(grid, moments, P, status, effort, errors)
 
     def estimate(self) -> float:
         """Error of the extrapolation by one that uses a level and a power more."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -15,6 +16,7 @@ from scipy.special import ndtr
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.laws.residual import GaussianResidual
 from meanfield.ingredients.priors import PriorSettings
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.finite_volumes.grid import Grid
@@ -35,51 +37,72 @@ def initial_density(limit: Limit, grid: Grid) -> FloatArray:
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
 
 
+class Symmetric(Protocol):
+    """What decides whether (w, u) -> (-w, -u) leaves densities as they are; starts are symmetric."""
+
+    @property
+    def coordinates(self) -> tuple[CoordinateLaw, ...]:
+        """Laws of the features."""
+
+    @property
+    def prior(self) -> PriorSettings:
+        """Prior of the weights."""
+
+
 @dataclass(frozen=True)
-class Mirror:
-    """Nodes that need not be solved, because (w, u) -> (-w, -u) takes the density to that of their mirror image.
+class Nodes:
+    """Quadrature nodes of u, and those of them that need no solution because they are mirror images.
 
     Parameters
     ----------
-    grid : Grid
-        All nodes.
-    holds : bool
-        Whether the limit has the symmetry.
+    u : ndarray, shape (nodes, d1)
+    u_weight : ndarray, shape (nodes,)
+    mirrored : bool
+        Whether (w, u) -> (-w, -u) leaves the density as it is.
     """
 
-    grid: Grid
-    holds: bool
+    u: FloatArray
+    u_weight: FloatArray
+    mirrored: bool
 
     @classmethod
-    def of(cls, limit: Limit, grid: Grid) -> Mirror:
-        """Mirror symmetry of a limit: it holds if nodes, start and prior are their own mirror images."""
-        u, weight, P = grid.u, grid.u_weight, initial_density(limit, grid)
-        steps = limit.prior.potential_steps(grid.centres)
-        pairs = ((u, -u[::-1]), (weight, weight[::-1]), (P, P[::-1, ::-1]), (steps, -steps[::-1]))
-        return cls(grid, all(np.allclose(a, b, rtol=0, atol=MIRROR_ROUNDING * np.abs(a).max()) for a, b in pairs))
+    def of(cls, limit: Symmetric, nodes: int | None, scale: float = 1.0) -> Nodes:
+        """Nodes for the coordinates of a limit; see `feature_quadrature`."""
+        return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale))
+
+    @classmethod
+    def with_symmetry(cls, limit: Symmetric, u: FloatArray, weight: FloatArray) -> Nodes:
+        """Nodes of a rule, mirrored if it and the prior of the limit are."""
+        w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
+        up, down = limit.prior.force(w), -limit.prior.force(-w)
+        # Far out a force may be so large, or infinite, that beside it all others would be alike.
+        so_far = np.maximum.accumulate(np.abs(up))
+        pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max()), (up, down, so_far)
+        return cls(u, weight, all(_alike(*pair) for pair in pairs))
 
     @property
-    def solved(self) -> Grid:
+    def solved(self) -> tuple[FloatArray, FloatArray]:
         """The nodes to solve, with the weights of their images."""
-        if not self.holds:
-            return self.grid
-        return Grid(self.grid.edges, *without_images(self.grid.u, self.grid.u_weight))
+        if not self.mirrored:
+            return self.u, self.u_weight
+        nodes = len(self.u_weight)
+        weight = self.u_weight[: (nodes + 1) // 2].copy()
+        weight[: nodes // 2] *= 2.0
+        return self.u[: len(weight)], weight
 
-    def unfold(self, P: FloatArray) -> FloatArray:
-        """Densities of all nodes from those that were solved, shape (..., nodes, cells)."""
-        if not self.holds:
+    def unfolded(self, P: FloatArray, axis: int, *cells: int) -> FloatArray:
+        """Densities of all nodes from those that were solved, along an axis; mirror images reverse those of cells."""
+        if not self.mirrored:
             return P
-        images = len(self.grid.u_weight) // 2
-        return np.concatenate([P, P[..., :images, :][..., ::-1, ::-1]], axis=-2)
+        images = np.take(P, np.arange(len(self.u_weight) // 2), axis)
+        return np.concatenate([P, np.flip(images, (axis, *cells))], axis)
 
 
-def without_images(u: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """First half of nodes that are mirror images of one another, with the weights of their images."""
-    nodes = len(weight)
-    kept = (nodes + 1) // 2
-    weight = weight[:kept].copy()
-    weight[: nodes // 2] *= 2.0
-    return u[:kept], weight
+def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
+    """Whether two arrays are equal up to rounding of numbers of a size; infinite ones exactly."""
+    finite = np.isfinite(a) & np.isfinite(b)
+    gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=finite))
+    return bool(np.all(np.where(finite, gap <= MIRROR_ROUNDING * scale, a == b)))
 
 
 @lru_cache(maxsize=4)

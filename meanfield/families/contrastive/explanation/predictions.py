@@ -163,10 +163,10 @@ def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
         plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
     else:
         plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:5]  # most searches end there
-        discrete = len(plan.nodes.weight) <= 2 ** len(problem.features)
+        discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
         # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
         more = 1.0 if discrete or settings.feature_nodes else 3.0
-    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.weight))
+    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.u))
     work = more * sum(plan.work(factor) for factor in factors)
     shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
     seconds = CELL_STEP * work + SHOWN_CELL * shown

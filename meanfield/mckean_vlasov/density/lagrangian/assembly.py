@@ -10,7 +10,6 @@ from meanfield.mckean_vlasov.density.lagrangian import display
 from meanfield.mckean_vlasov.density.lagrangian.estimate import Correction, extrapolated, weights_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.density.solution import Errors, Solution, sampled
-from meanfield.mckean_vlasov.density.start import Mirror
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.typing import FloatArray
 
@@ -85,12 +84,11 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
     """Solution with the q and r that were found, if any, and densities by extrapolation of the last two levels."""
     moments, finest = extrapolated(found.levels if found else levels).copy(), levels[-1]
     nodes, edges = finest.frames.nodes, display.edges_for(finest)
-    grid = Grid(edges, nodes.u, nodes.u_weight)
-    mirror, outputs = Mirror(grid, nodes.mirrored), len(moments)
+    grid, outputs = Grid(edges, nodes.u, nodes.u_weight), len(moments)
     P, shape = np.empty((outputs, *grid.shape)), np.full(outputs, np.nan)
     for index in range(outputs):  # one after the other, because all quantiles would not stay in fast memory
         xi, changed = _quantiles(levels, edges, index, extrapolate=found is not None)
-        P[index] = mirror.unfold(display.masses(xi) / np.diff(edges))
+        P[index] = nodes.unfolded(display.masses(xi) / np.diff(edges), 0, 1)
         shape[index] = changed
     errors = None
     if found is not None:

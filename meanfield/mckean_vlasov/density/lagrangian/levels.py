@@ -11,8 +11,9 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames
 from meanfield.mckean_vlasov.density.lagrangian.preparation import check_level, prepare, run
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 
 FACTORS = tuple(factor * 2.0**k for k in range(8) for factor in (1.0, 4.0 / 3.0))

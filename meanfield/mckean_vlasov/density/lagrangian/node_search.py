@@ -23,9 +23,9 @@ from meanfield.mckean_vlasov.density.lagrangian.estimate import (
 )
 from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, NODES_WORK, Levels
 from meanfield.mckean_vlasov.density.lagrangian.panels import Panels
-from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
 from meanfield.mckean_vlasov.density.lagrangian.preparation import continued
 from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.typing import FloatArray
 
 MORE_NODES, MANY_MORE_NODES = 1.35, 1.9

@@ -18,7 +18,7 @@ import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
-from meanfield.mckean_vlasov.density.lagrangian.points import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import gauss_rules

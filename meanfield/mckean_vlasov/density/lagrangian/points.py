@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.ingredients.laws.residual import GaussianResidual
-from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
-from meanfield.mckean_vlasov.density.start import MIRROR_ROUNDING, without_images
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES
 from meanfield.numerics.quantile_frame.inversion import invert
@@ -18,50 +17,6 @@ from meanfield.typing import FloatArray
 
 START_ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Accuracy of these weights, relative and absolute."""
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Quadrature nodes of u, and those of them that need no solution because they are mirror images.
-
-    Parameters
-    ----------
-    u : ndarray, shape (nodes, d1)
-    u_weight : ndarray, shape (nodes,)
-    mirrored : bool
-        Whether (w, u) -> (-w, -u) leaves the density as it is.
-    """
-
-    u: FloatArray
-    u_weight: FloatArray
-    mirrored: bool
-
-    @classmethod
-    def of(cls, limit: Limit, nodes: int | None, scale: float = 1.0) -> Nodes:
-        """Nodes for the coordinates of a limit; see `feature_quadrature`."""
-        return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale))
-
-    @classmethod
-    def with_symmetry(cls, limit: Limit, u: FloatArray, weight: FloatArray) -> Nodes:
-        """Nodes of a rule, mirrored if it and the prior of the limit are."""
-        w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
-        up, down = limit.prior.force(w), -limit.prior.force(-w)
-        # Far out a force may be so large, or infinite, that beside it all others would be alike.
-        so_far = np.maximum.accumulate(np.abs(up))
-        pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max()), (up, down, so_far)
-        return cls(u, weight, all(_alike(*pair) for pair in pairs))
-
-    @property
-    def solved(self) -> tuple[FloatArray, FloatArray]:
-        """The nodes to solve, with the weights of their images."""
-        return without_images(self.u, self.u_weight) if self.mirrored else (self.u, self.u_weight)
-
-
-def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
-    """Whether two arrays are equal up to rounding of numbers of a size; infinite ones exactly."""
-    finite = np.isfinite(a) & np.isfinite(b)
-    gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=finite))
-    return bool(np.all(np.where(finite, gap <= MIRROR_ROUNDING * scale, a == b)))
 
 
 @dataclass(frozen=True)

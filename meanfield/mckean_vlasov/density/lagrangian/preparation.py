@@ -13,8 +13,9 @@ from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.grading import CONDENSED_REACH, Grading, grading_of
 from meanfield.mckean_vlasov.density.lagrangian.jumps import NARROWEST, at_all_nodes, jumps_of, moved, steeper
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames
 from meanfield.mckean_vlasov.density.plan import check_memory
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 from meanfield.process.progress import progress_bar

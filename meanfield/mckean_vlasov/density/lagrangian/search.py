@@ -20,10 +20,11 @@ from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grad
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, LOOSER, Levels, Watch
 from meanfield.mckean_vlasov.density.lagrangian.node_search import NodeSearch
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames, Nodes
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 
 STEP_SHARE, LONGEST_STEPS = 0.2, 2e-6

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 from meanfield.errors import InputError
 from meanfield.extend import DensitySettings
 from meanfield.families.contrastive.density import solve_density
-from meanfield.mckean_vlasov.cells import edges_of, nodes_of
-from meanfield.mckean_vlasov.density.start import Mirror
+from meanfield.mckean_vlasov.cells import edges_of, feature_quadrature, nodes_of
+from meanfield.mckean_vlasov.density.start import Nodes
 from tests.example_problems import feature, features, make_problem
 from validation.contrastive import accuracy
 from validation.references.density_problems import accuracy_problem
@@ -170,7 +170,7 @@ def test_mirror_images_are_as_good_as_solved_ones(monkeypatch):
     lines = ('prior = { name = "l1", strength = 2.0 }', SHORT)
     mirrored = solve(*lines, tolerance=1e-6)
     assert mirrored.P.values == pytest.approx(mirrored.P.values[:, ::-1, ::-1], abs=1e-15)  # they are copies
-    monkeypatch.setattr(Mirror, "of", lambda limit, grid: Mirror(grid, False))
+    monkeypatch.setattr(Nodes, "of", lambda limit, *sizes: Nodes(*feature_quadrature(limit.coordinates, *sizes), False))
     whole = solve(*lines, tolerance=1e-6)
     assert distance(mirrored, whole) < 1e-12  # rounding
     assert np.abs(mirrored.P - whole.P).max() < 1e-11  # rounding over all steps

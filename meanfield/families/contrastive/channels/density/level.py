@@ -62,7 +62,7 @@ class Level:
         outputs, d1 = len(schedule.outputs), len(closure.problem.features)
         self.moments = np.full((outputs, 2 * d1 + 7), np.nan)
         if shown is not None:
-            count = len(plan.nodes.weight)
+            count = len(plan.nodes.u)
             self.kept = joint_outputs(outputs, count)
             self.singles: FloatArray = np.full((outputs, count, CELLS, 4), np.nan)
             self.joint: FloatArray = np.full((len(self.kept), count, JOINT_CELLS, JOINT_CELLS), np.nan)
@@ -101,9 +101,9 @@ class Level:
         if self.shown is None:
             return
         place = P, evolution.axis, evolution.frame, self.shown
-        self.singles[index] = self.nodes.unfolded(singles_given_u(*place), 1)
+        self.singles[index] = self.nodes.unfolded(singles_given_u(*place), 0, 1)
         if index in self.kept:
-            self.joint[self.kept.index(index)] = self.nodes.unfolded(joint_given_u(*place), 2)
+            self.joint[self.kept.index(index)] = self.nodes.unfolded(joint_given_u(*place), 0, 1, 2)
 
     def _check(self, evolution: Evolution, P: FloatArray) -> None:
         area, time = evolution.h**2, evolution.time

@@ -15,7 +15,6 @@ from meanfield.families.contrastive.channels.density.display import (
     REACH,
     joint_outputs,
 )
-from meanfield.families.contrastive.channels.density.plan import Nodes
 from meanfield.families.contrastive.channels.density.search import search_plane
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
 from meanfield.families.contrastive.problem import Problem
@@ -23,6 +22,7 @@ from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
+from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved
@@ -122,7 +122,7 @@ def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
 
 def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
     nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
-    return nodes.u, nodes.weight
+    return nodes.u, nodes.u_weight
 
 
 def _by_finite_volumes(closure: ChannelClosure) -> Solution:
@@ -138,7 +138,7 @@ def _by_finite_volumes(closure: ChannelClosure) -> Solution:
     M[:, [0, 1], [0, 1]] = np.where(np.isfinite(norm), 1.0, np.nan)
     q[0], M[0] = problem.initial_overlap, problem.initial_channel_overlap  # without tails beyond the cells
     r[0] = np.where(np.isnan(search.initial_work), r[0], search.initial_work)
-    nodes = level.nodes.u, level.nodes.weight
+    nodes = level.nodes.u, level.nodes.u_weight
     densities, between = _densities(problem, nodes, level.singles, level.joint, search.half_width, level.kept)
     arrays: dict[str, Any] = {"time": problem.time.outputs_at, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
     arrays |= densities | averages_along(closure, q, M)
