@@ -52,9 +52,10 @@ def plot_critical_points(dataset: xr.Dataset) -> Figure:
 
 def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     place, label = _places(dataset)
-    if dataset.sizes["coordinate"] == 2 and Result.of(dataset).problem.importance.at_hand:
+    problem = Result.of(dataset).problem
+    if dataset.sizes["coordinate"] == 2 and problem.importance.at_hand:
         angle = np.linspace(-np.pi, np.pi, 721)
-        axes.plot(angle / np.pi, _height_curve(dataset, angle), color=COLOURS[0], lw=1.0)
+        axes.plot(angle / np.pi, _height_curve(problem, angle), color=COLOURS[0], lw=1.0)
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
     for (name, marker, filling), chosen in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
         if chosen.any():
@@ -71,8 +72,7 @@ def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
-def _height_curve(dataset: xr.Dataset, angle: np.ndarray) -> np.ndarray:
-    problem = Result.of(dataset).problem
+def _height_curve(problem: Problem, angle: np.ndarray) -> np.ndarray:
     data = problem.data
     field = mixture_field(problem, data) if isinstance(data, GaussianMixture) else discrete_field(problem, data)
     return field.objective(on_circle(angle))

@@ -140,10 +140,11 @@ def _plot_kurtosis(report: xr.Dataset, axes: Axes) -> Axes:
 def describe(escape: xr.Dataset) -> str:
     """Result of `predict_escape` as a sentence."""
     times = ["later than the end" if np.isnan(t) else f"at t = {t:.4g}" for t in escape["escape_time_quantile"].values]
-    if Result.of(escape).problem.student.initial != "random":
+    problem = Result.of(escape).problem
+    if problem.student.initial != "random":
         return f"students are told apart {times[0]}"
     shares = (f"{100 * share:g} % {when}" for share, when in zip(escape["quantile"].values, times, strict=True))
-    return f"random start, N = {Result.of(escape).label('dimension'):,.0f}: of starts escape {', '.join(shares)}"
+    return f"random start, N = {problem.particles.dimension:,}: of starts escape {', '.join(shares)}"
 
 
 def key_numbers(escape: xr.Dataset) -> Iterator[tuple[str, str]]:

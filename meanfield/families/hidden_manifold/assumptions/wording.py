@@ -35,16 +35,20 @@ MEANINGS = {
 
 def describe(report: xr.Dataset) -> str:
     """Result of `examine_assumptions` as text."""
+    problem: Problem = Result.of(report).problem
     regime = str(report["regime"].item())
     kind = "Gaussian latents" if regime == GAUSSIAN else f"regime {regime}"
     return "\n".join(
-        [f"{kind}: {MEANINGS[regime]}", *(f"  {line}" for line in _reasons(report)), *_differences(report)]
+        [
+            f"{kind}: {MEANINGS[regime]}",
+            *(f"  {line}" for line in _reasons(report, problem.particles.dimension)),
+            *_differences(report, problem.order_parameters.tolerance),
+        ]
     )
 
 
-def _reasons(report: xr.Dataset) -> Iterator[str]:
+def _reasons(report: xr.Dataset, N: int) -> Iterator[str]:
     """Numbers in which latents differ from standard Gaussians."""
-    problem: Problem = Result.of(report).problem
     scale, chance = report["component_scale"].values, report["component_weight"].values
     variance = float(chance @ scale**2)
     if abs(variance - 1.0) > ZERO_TO_ROUNDING:
@@ -55,7 +59,7 @@ def _reasons(report: xr.Dataset) -> Iterator[str]:
     lengths = report["component_mean_norm"].values
     overlaps = np.abs(report["teacher_field_mean"].values)
     if lengths.max() > 0.0:
-        root = problem.particles.dimension**0.5
+        root = N**0.5
         yield (
             f"means of components have lengths up to {lengths.max():.4g} ({lengths.max() / root:.2g} of sqrt(N), which "
             f"must be small), and move the teacher's fields by up to {overlaps.max():.4g}"
@@ -80,11 +84,11 @@ def _tails(report: xr.Dataset) -> Iterator[str]:
         yield f"kurtosis of the fields: {shown[0]} of the student, {shown[1]} of the teacher (3 if Gaussian)"
 
 
-def _differences(report: xr.Dataset) -> Iterator[str]:
+def _differences(report: xr.Dataset, tolerance: float) -> Iterator[str]:
     last = _end(report)
     if "Q" not in report or last is None:
         return
-    tolerance = max(Result.of(report).problem.order_parameters.tolerance, _stated(report, last))
+    tolerance = max(tolerance, _stated(report, last))
     for theory, words in THEORIES.items():
         found = {name: _largest(report, name, theory, last) for name in MEASURED}
         if all(abs(difference) <= 2.0 * tolerance for difference, _ in found.values()):
