@@ -72,7 +72,7 @@ def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
-def _height_curve(problem: Problem, angle: np.ndarray) -> np.ndarray:
+def _height_curve(problem: Any, angle: np.ndarray) -> np.ndarray:
     data = problem.data
     field = mixture_field(problem, data) if isinstance(data, GaussianMixture) else discrete_field(problem, data)
     return field.objective(on_circle(angle))

@@ -24,6 +24,7 @@ from meanfield.families.contrastive.channels.rules import (
     ACCURATE,
     LARGEST_CHANGE,
     Method,
+    Quadrature,
     Vector,
     batch_law_of,
     refined,
@@ -47,6 +48,27 @@ class BatchAverages(NamedTuple):
     P: FloatArray
     D: FloatArray
     Lambda: FloatArray
+
+
+class BatchMethod(NamedTuple):
+    """Method for averages over a batch, and how accurate its quadrature over one sample must be.
+
+    Parameters
+    ----------
+    average : callable
+    accurate, worst : float
+        See `refined`.
+    collapsed : bool
+        Whether it must be accurate where channels have become equal, too.
+    penalty_at_random : bool
+        Whether the averages lack the penalty, whose contribution comes from random batches.
+    """
+
+    average: Method
+    accurate: float
+    worst: float
+    collapsed: bool = False
+    penalty_at_random: bool = False
 
 
 class ChannelClosure:
@@ -120,38 +142,46 @@ class ChannelClosure:
         return BatchAverages(P.reshape(d1, d2), D.reshape(d2, d2), self._tau**2 * noise.reshape(d2, d2))
 
     def _choose(self) -> Vector:
-        settings, strength = self.problem.decorrelation, self.problem.decorrelation_strength
-        activation = self.problem.model.activation_functions
-        batch, channels, views = self._batch, self.problem.model.channels, self._batch.sample.views
-        absolute = settings is not None and strength > 0 and settings.penalty == "absolute"
-        self.linear = absolute and not batch.centred and bool((activation.values(PROBES) >= 0).all())
-        if settings is None or strength == 0 or settings.penalty == "square" or self.linear:
-            terms = batch_terms(channels, views, batch.size, batch.by_batch, strength, self.linear)
-            return self._refined(partial(exact_averages, batch, terms), ACCURATE, LARGEST_CHANGE)
-        if absolute and channels == 2 and views == 1 and not batch.by_batch:
-            by_fourier = partial(fourier_averages, batch, strength)
-            if batch.size == 1 and not batch.centred:  # C is the product of the outputs of the sample itself
-                self.kinks = (*self.kinks, *_zeros(activation))
-                return self._refined(by_fourier, ACCURATE, LARGEST_CHANGE)
-            try:
-                return self._refined(by_fourier, ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True)
-            except InputError:
-                pass
-        return self._at_random(strength, settings.functions.address)
-
-    def _refined(self, method: Method, accurate: float, worst: float, collapsed: bool = False) -> Vector:
-        """Averages by a rule for one sample that is fine enough; see `refined`."""
+        """Averages by the first method whose quadrature over one sample is accurate enough."""
         law = self._batch.sample
-        found = refined(method, law, self.kinks, self.states(collapsed), accurate, worst)
-        if not found.error <= worst:
+        for method in self._methods():
+            states = self.states(method.collapsed)
+            found = refined(method.average, law, self.kinks, states, method.accurate, method.worst)
+            if found.error <= method.worst:
+                break
+        else:
             raise InputError(
                 f"model.activation = '{self.problem.model.activation}': the quadrature over one sample of "
                 f"{law.directions} Gaussian directions changes by {found.error:.2g} when it is made finer; use a "
                 "smooth activation, fewer channels or features, no augmentation, or SGD"
             )
-        self.error, self._rule = found.error, found.rule
+        self.error, self.at_random = found.error, method.penalty_at_random
+        if self.at_random:
+            return self._with_random_batches(found)
         self.compared = None if found.compared is None else self._with(found.compared)
         return found.vector
+
+    def _methods(self) -> list[BatchMethod]:
+        settings, strength = self.problem.decorrelation, self.problem.decorrelation_strength
+        activation = self.problem.model.activation_functions
+        batch, views, channels = self._batch, self._batch.sample.views, self._shape[1]
+        absolute = settings is not None and strength > 0 and settings.penalty == "absolute"
+        self.linear = absolute and not batch.centred and bool((activation.values(PROBES) >= 0).all())
+        square = settings is not None and settings.penalty == "square"
+        exactly = strength == 0 or square or self.linear
+        terms = batch_terms(channels, views, batch.size, batch.by_batch, strength if exactly else 0.0, self.linear)
+        exact = partial(exact_averages, batch, terms)
+        if exactly:
+            return [BatchMethod(exact, ACCURATE, LARGEST_CHANGE)]
+        # 1e-3 is accurate enough, as the rest comes from random batches.
+        at_random = BatchMethod(exact, 1e-3, LARGEST_CHANGE, penalty_at_random=True)
+        if not absolute or channels != 2 or views != 1 or batch.by_batch:
+            return [at_random]
+        by_fourier = partial(fourier_averages, batch, strength)
+        if batch.size == 1 and not batch.centred:  # C is the product of the outputs of the sample itself
+            self.kinks = (*self.kinks, *_zeros(activation))
+            return [BatchMethod(by_fourier, ACCURATE, LARGEST_CHANGE)]
+        return [BatchMethod(by_fourier, ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True), at_random]
 
     def _with(self, vector: Vector) -> ChannelClosure:
         """Copy of the closure with other averages, which take no random batches of their own."""
@@ -173,18 +203,15 @@ class ChannelClosure:
         states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
         return [*states, (alike, np.ones((d2, d2)))] if collapsed else states
 
-    def _at_random(self, strength: float, penalty_slope: int) -> Vector:
+    def _with_random_batches(self, free: Quadrature) -> Vector:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
-        batch, law = self._batch, self._batch.sample
-        terms = batch_terms(self._shape[1], law.views, batch.size, batch.by_batch, 0.0)
-        exact = partial(exact_averages, batch, terms)
-        free = self._refined(exact, 1e-3, LARGEST_CHANGE)  # accurate enough, as the rest comes from random batches
-        compared, self.at_random = self.compared, True
-        for i, batches in enumerate(randomisations_of(law, batch.size)):
-            extra = PenaltyAverages(batch, batches, penalty_slope, strength, self._rule)
-            closure = self._with(_sum_of(free, extra))
-            if i == 0 and compared is not None:
-                closure.compared = self._with(_sum_of(compared._vector, extra))
+        batch, settings = self._batch, self.problem.decorrelation
+        assert settings is not None
+        for batches in randomisations_of(batch.sample, batch.size):
+            extra = PenaltyAverages(batch, batches, settings.functions.address, settings.strength, free.rule)
+            closure = self._with(_sum_of(free.vector, extra))
+            if not self.randomisations and free.compared is not None:
+                closure.compared = self._with(_sum_of(free.compared, extra))
             self.randomisations.append(closure)
         each = [closure._vector for closure in self.randomisations]
         return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
