@@ -20,7 +20,7 @@ from meanfield.comparison.judgement import FEWEST_RUNS, Judgement
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
 from meanfield.comparison.runs import judge_runs
-from meanfield.comparison.sides import has_runs, is_prediction, least_spread, moments, predicted_variance
+from meanfield.comparison.sides import least_spread, moments, predicted_variance
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.process.progress import counted
@@ -100,11 +100,11 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
         All results that are compared, one of which may predict the variance of runs.
     """
     both = (first, second)
-    if all(is_prediction(result) for result in both):
+    if all(result.is_prediction for result in both):
         return judge_predictions(first, second, comparison)
-    if any(not has_runs(result) and not is_prediction(result) for result in both):
+    if any(not result.has_runs and not result.is_prediction for result in both):
         return judge_moments(first, second, results)
-    few = any(has_runs(result) and result.dataset.sizes["replica"] < FEWEST_RUNS for result in both)
+    few = any(result.has_runs and result.dataset.sizes["replica"] < FEWEST_RUNS for result in both)
     names = first.family.compared
     if few and any(predicted_variance(result, name) is not None for result in results for name in names):
         return judge_moments(first, second, results)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.sides import has_runs
 from meanfield.errors import InputError
 from meanfield.problems.base import same_times
 from meanfield.results.checks import check
@@ -102,7 +101,7 @@ def _check_contents(name: str, result: Result) -> None:
         check(result)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    if has_runs(result):
+    if result.has_runs:
         _check_independence(name, result)
 
 

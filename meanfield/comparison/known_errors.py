@@ -18,7 +18,6 @@ from scipy.special import stdtr, stdtrit
 from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST_RUNS, SOLVER_ROUNDING, Judgement, Place, decide
 from meanfield.comparison.sides import (
     Moments,
-    is_prediction,
     largest_value,
     least_spread,
     measurement_variance,
@@ -83,7 +82,7 @@ def judge_moments(first: Result, second: Result, results: Sequence[Result]) -> J
     hidden = all(resolution[n.name] > n.size for n in found)
     why = decide(p_value, p_without_errors, min(n.runs for n in found), hidden)
     places = {n.name: np.nonzero(np.isfinite(n.left)) for n in found}
-    predicted = any(is_prediction(result) for result in (first, second))
+    predicted = any(result.is_prediction for result in (first, second))
     scatters = worst.deviation / math.sqrt(min(n.runs for n in found)) if predicted else 0.0
     lowest = {name: float(np.nanmin(allowed)) for name, allowed in levels.items()}
     return Judgement(why, p_value, worst, scatters, lowest, resolution, places)
@@ -97,7 +96,7 @@ def _worst(numbers: _Numbers, levels: FloatArray) -> Place:
 def _with_prediction(result: Result, name: str, results: Sequence[Result]) -> Moments | None:
     """Moments of a quantity, with its predicted variance where too few runs show one."""
     found = moments(result, name)
-    if found is None or found.runs >= FEWEST_RUNS or is_prediction(result):
+    if found is None or found.runs >= FEWEST_RUNS or result.is_prediction:
         return found
     known = (predicted_variance(other, name) for other in results)
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanfield.comparison.inputs import own_times
 from meanfield.comparison.judgement import EXACT_START_SCATTER, FEWEST_RUNS, MOST_PLACES, SOLVER_ROUNDING, Judgement
-from meanfield.comparison.sides import finished_runs, has_runs, largest_value, moments
+from meanfield.comparison.sides import finished_runs, largest_value, moments
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
 from meanfield.results.result import Result
@@ -50,7 +50,7 @@ def _places(whole: Sequence[Result], results: Sequence[Result]) -> Iterator[str]
 def _runs(names: Sequence[str], results: Sequence[Result], found: Judgement) -> Iterator[str]:
     """Runs that ended early."""
     for name, result in zip(names, results, strict=True):
-        if has_runs(result):
+        if result.has_runs:
             runs, left = (each.dataset.sizes["replica"] for each in (result, finished_runs(result)))
             if left < runs and found.places:
                 yield f"{runs - left} of the {runs} runs of {name}, which ended before the others"

@@ -16,7 +16,7 @@ from meanfield.comparison.rotations import (
     rotation_test,
     two_samples,
 )
-from meanfield.comparison.sides import finished_runs, has_runs, largest_value, least_spread, stated_error
+from meanfield.comparison.sides import finished_runs, largest_value, least_spread, stated_error
 from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
@@ -31,8 +31,8 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     comparison : Result
         The pair of them in what `compare` returns, without a verdict.
     """
-    first, second = (finished_runs(result) if has_runs(result) else result for result in (first, second))
-    if any(result.dataset.sizes["replica"] == 0 for result in (first, second) if has_runs(result)):
+    first, second = (finished_runs(result) if result.has_runs else result for result in (first, second))
+    if any(result.dataset.sizes["replica"] == 0 for result in (first, second) if result.has_runs):
         return Judgement("no scatter")
     contrast = _contrast(first, second)
     quantities = list(_quantities(first, second, comparison)) if contrast.freedom > 0 else []
@@ -63,7 +63,7 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
 
 def _contrast(first: Result, second: Result) -> Contrast:
     """Contrast of the two results, whose rows are weighted by their numbers of runs, and by N if both hold runs."""
-    sides = [result for result in (first, second) if has_runs(result)]
+    sides = [result for result in (first, second) if result.has_runs]
     sizes = [batched(np.zeros(result.dataset.sizes["replica"]))[1] for result in sides]
     if len(sides) == 1:
         return one_sample(sizes[0])
@@ -83,8 +83,8 @@ def _quantities(first: Result, second: Result, comparison: Result) -> Iterator[D
             found = _compared(first, second, name)
             if found is not None:
                 yield found
-    if family.measure_deviations and has_runs(first) != has_runs(second):
-        prediction, runs = (second, first) if has_runs(first) else (first, second)
+    if family.measure_deviations and first.has_runs != second.has_runs:
+        prediction, runs = (second, first) if first.has_runs else (first, second)
         for found in resolve(family.measure_deviations)(prediction, runs, comparison):
             yield Deviations(batched(found.rows)[0], found.allowance, found.measures, found.where)
 
@@ -94,7 +94,7 @@ def _compared(first: Result, second: Result, name: str) -> Deviations | None:
     results = (first, second)
     held = [result.dataset[name].transpose("replica", "time", ..., missing_dims="ignore") for result in results]
     sides = [x.values.astype(float) for x in held]
-    runs = [x for x, result in zip(sides, results, strict=True) if has_runs(result)]
+    runs = [x for x, result in zip(sides, results, strict=True) if result.has_runs]
     if len(runs) == 2:
         rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(r)) for x, r in zip(sides, results, strict=True)])
     else:

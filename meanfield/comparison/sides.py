@@ -23,17 +23,6 @@ class Moments(NamedTuple):
     runs: float
 
 
-def has_runs(result: Result) -> bool:
-    """Whether a result holds compared quantities of runs one by one."""
-    held = result.dataset
-    return any("replica" in held[name].dims for name in result.family.compared if name in held)
-
-
-def is_prediction(result: Result) -> bool:
-    """Whether a result holds compared quantities without runs."""
-    return not has_runs(result) and not any(f"{name}_mean" in result.dataset for name in result.family.compared)
-
-
 def finished_runs(result: Result) -> Result:
     """Runs that reached the end, or, if these are too few, all that began."""
     dataset = result.dataset
@@ -68,7 +57,7 @@ def moments(result: Result, name: str) -> Moments | None:
 
 def predicted_variance(result: Result, name: str) -> FloatArray | None:
     """Variance of a quantity over runs of SGD times N, where a result predicts it."""
-    if is_prediction(result) and {f"{name}_variance", f"{name}_covariance"} & set(result.dataset):
+    if result.is_prediction and {f"{name}_variance", f"{name}_covariance"} & set(result.dataset):
         return _scaled_variance(result.dataset, name)
     return None
 
@@ -107,7 +96,7 @@ def stated_error(result: Result, name: str) -> FloatArray | None:
     dataset, values = result.dataset, held_values(result, name)
     shape = tuple(size for dim, size in values.sizes.items() if dim != "replica")
     rounded = rounding(values) * float(np.nan_to_num(np.abs(values.values)).max(initial=0.0))
-    if not is_prediction(result):
+    if not result.is_prediction:
         return np.full(shape, rounded)
     if f"{name}_error" in dataset:
         error = np.nan_to_num(dataset[f"{name}_error"].values, nan=0.0, posinf=np.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,17 @@ class Result:
     def status(self) -> str:
         """`complete`, `interrupted` or `failed: why`."""
         return str(self.dataset.attrs["status"])
+
+    @cached_property
+    def has_runs(self) -> bool:
+        """Whether it holds compared quantities of runs one by one."""
+        held = self.dataset
+        return any("replica" in held[name].dims for name in self.family.compared if name in held)
+
+    @cached_property
+    def is_prediction(self) -> bool:
+        """Whether it holds compared quantities without runs."""
+        return not self.has_runs and not any(f"{name}_mean" in self.dataset for name in self.family.compared)
 
     @property
     def variables(self) -> list[str]:
