@@ -9,7 +9,7 @@ from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import DenseWeights, forward, gradient, uniform_start
 from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import evaluate
-from tests.networks.test_losses import DIGITS, REFERENCE, W1, W2, X0, X
+from tests.networks.test_contrast import DIGITS, REFERENCE, W1, W2, X0, X
 
 CASE_A, PLAIN = Population(X, X0), Normalisation(False)
 REFERENCE_NET = DenseWeights([W1, W2], [])

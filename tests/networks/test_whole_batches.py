@@ -12,7 +12,7 @@ from meanfield.networks.dense import DenseWeights, forward, uniform_start
 from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import Evaluation, batch_weights
 from tests.networks.test_connections import REFERENCE_NET
-from tests.networks.test_losses import DIGITS, X0, X
+from tests.networks.test_contrast import DIGITS, X0, X
 
 TAU = 0.4
 NT_XENT = Contrast("nt_xent", temperature=TAU)

@@ -1,11 +1,16 @@
-"""Cores that are granted, not those that there are."""
+"""Cores that are granted, not those that there are, and threads of linear algebra beside those of an ensemble."""
 
 import os
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from meanfield.families.hidden_manifold.particles.simulation import simulate_sgd
+from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.process import cores
-from meanfield.process.cores import available_cores
+from meanfield.process.cores import available_cores, one_thread
+from tests.families.hidden_manifold.particles.problems import make_problem
 
 needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity to cores, as in Linux")
 
@@ -40,3 +45,26 @@ def test_cores_without_affinity_and_quota_are_those_of_the_machine(monkeypatch, 
     monkeypatch.setattr(cores, "QUOTA", tmp_path / "none")
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert available_cores() == 3
+
+
+def threads():
+    np.linalg.eigvalsh(np.eye(2))  # for which NumPy loads its library
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_linear_algebra_takes_one_thread_and_then_as_many_as_before():
+    with threadpool_limits(2, user_api="blas"):
+        assert threads() == {2}
+        with one_thread():
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_workers_of_an_ensemble_have_none_of_their_own(monkeypatch):
+    found, advance = [], Plain.advance
+    monkeypatch.setattr(Plain, "advance", lambda self, *steps: (found.append(threads()), advance(self, *steps)))
+    with threadpool_limits(2, user_api="blas"):
+        simulate_sgd(make_problem("particles.dimension = 20"), workers=1)
+        assert threads() == {2}
+    assert found
+    assert all(some == {1} for some in found)
