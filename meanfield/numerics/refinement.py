@@ -1,4 +1,4 @@
-"""Refinement: solutions on finer and finer levels until two of them agree, and what is said where they do not."""
+"""Refinement: a computation is repeated with better settings until it is good enough, or until two solutions agree."""
 
 from __future__ import annotations
 
@@ -57,17 +57,8 @@ def refine(
         (result of the level before, result) -> change
     tolerance : float
     status_of : callable, optional
-        result -> status. Unless it is `complete` there are no more levels.
-
-    Returns
-    -------
-    Refined
-        After an interruption of a third level or a later one the level before, whose errors are known.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If `solve` is interrupted before there are errors.
+        result -> status. Unless it is `complete` there are no more levels. After an interruption the level before
+        stands, if its error is known.
     """
     found: Refined[Level, Result] | None = None
     for level in levels:
@@ -87,6 +78,28 @@ def refine(
             break
     assert found is not None, "there are levels"
     return found
+
+
+def retry(
+    attempt: Callable[[Level], Result], settings: Level, better: Callable[[Level, Result], Level | None]
+) -> Result:
+    """Result of the first attempt whose settings cannot be improved, or need not be.
+
+    Parameters
+    ----------
+    attempt : callable
+        settings -> result. What makes an attempt fail belongs to its result, so that `better` can answer to it.
+    settings : object
+        Settings of the first attempt.
+    better : callable
+        (settings, result) -> settings of the next attempt; None, or the same settings again, where there is to be none.
+    """
+    while True:
+        result = attempt(settings)
+        following = better(settings, result)
+        if following is None or following == settings:
+            return result
+        settings = following
 
 
 def change_of(before: dict[str, FloatArray], after: dict[str, FloatArray], names: Iterable[str]) -> Change:
@@ -109,5 +122,5 @@ def missed(what: str, error: float, key: str, tolerance: float, remedy: str = "r
     """
     if error <= tolerance:
         return ""
-    size = f"estimated at {error:.2g}" if math.isfinite(error) else "unknown"
-    return f"the error of {what} is {size}, above {key} = {tolerance:g}; {remedy}"
+    size = f"estimated at {error:.2g}, above" if math.isfinite(error) else "unknown, and may be above"
+    return f"the error of {what} is {size} {key} = {tolerance:g}; {remedy}"

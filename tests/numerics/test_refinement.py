@@ -1,11 +1,11 @@
-"""Refinement of a number with an error of order one, its budget and its interruption."""
+"""Refinement of a number with an error of order one, its budget and its interruption; retries that end in time."""
 
 import math
 
 import numpy as np
 import pytest
 
-from meanfield.numerics.refinement import change_of, doublings, missed, refine
+from meanfield.numerics.refinement import change_of, doublings, missed, refine, retry
 
 
 def solve(level):
@@ -68,4 +68,30 @@ def test_what_is_said_of_a_missed_tolerance():
     assert missed("q", 2e-3, "density.tolerance", 1e-3, "raise it, or go") == (
         "the error of q is estimated at 0.002, above density.tolerance = 0.001; raise it, or go"
     )
-    assert missed("q", math.inf, "a.b", 1e-3) == "the error of q is unknown, above a.b = 0.001; raise it"
+    assert missed("q", math.inf, "a.b", 1e-3) == "the error of q is unknown, and may be above a.b = 0.001; raise it"
+
+
+def retried(better, settings=1):
+    tried = []
+
+    def attempt(settings):
+        tried.append(settings)
+        return 10 * settings
+
+    return retry(attempt, settings, better), tried
+
+
+def test_the_first_good_result_ends_it():
+    assert retried(lambda settings, result: None if result >= 40 else 2 * settings) == (40, [1, 2, 4])
+    assert retried(lambda settings, result: None) == (10, [1])
+
+
+def test_settings_that_cannot_change_are_not_tried_twice():
+    assert retried(lambda settings, result: min(2 * settings, 6)) == (60, [1, 2, 4, 6])
+
+
+def test_the_next_settings_answer_to_what_went_wrong():
+    def better(settings, result):
+        return {10: 3, 30: 7, 70: None}[result]
+
+    assert retried(better) == (70, [1, 3, 7])

@@ -13,8 +13,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.numerics.refinement import missed
-from meanfield.numerics.retry import retry
+from meanfield.numerics.refinement import missed, retry
 from meanfield.typing import FloatArray
 
 MORE_NODES = 1.35
@@ -113,6 +112,19 @@ class LevelSearch(ABC, Generic[P, L]):
 
     Attributes
     ----------
+    what : str
+        Of what the error is.
+    factors, node_factors : tuple of int
+        Factors on the numbers of cells and steps of the levels, in the order in which they are solved; and of those on
+        which numbers of nodes are compared.
+    forgiven : int
+        Factor below which levels may fail as long as none has succeeded.
+    most_work : float
+        Largest work of a level.
+    node_share : float
+        Share of the tolerance that more nodes may change; the rest is for cells and steps.
+    node_fall : float
+        Largest ratio of a change by more nodes to the one before; if it is larger, cells are too wide to tell.
     levels : list
         From coarse to fine.
     unfinished : object or None
@@ -126,25 +138,12 @@ class LevelSearch(ABC, Generic[P, L]):
     """
 
     what: ClassVar[str]
-    """Of what the error is."""
-
     factors: ClassVar[tuple[int, ...]]
-    """Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
-
     node_factors: ClassVar[tuple[int, ...]]
-    """Factors of the levels on which numbers of nodes are compared, until the error of the cells is small enough."""
-
     forgiven: ClassVar[int]
-    """Factor below which levels may fail as long as none has succeeded."""
-
     most_work: ClassVar[float]
-    """Largest work of a level."""
-
     node_share: ClassVar[float]
-    """Share of the tolerance that more nodes may change; the rest is for cells and steps."""
-
     node_fall: ClassVar[float]
-    """Largest ratio of a change by more nodes to the one before; if it is larger, cells are too wide to tell."""
 
     def __init__(self, plan: P, tolerance: float, nodes_given: bool) -> None:
         self.plan, self.tolerance, self.nodes_given = plan, tolerance, nodes_given
@@ -176,13 +175,7 @@ class LevelSearch(ABC, Generic[P, L]):
         """Largest error of the extrapolation over all levels; infinite if they are too few."""
 
     def solve(self) -> str:
-        """Choose nodes, and add levels until the estimated error is small enough; the status.
-
-        Raises
-        ------
-        BlowUpError
-            If finer levels do, or cells are too narrow.
-        """
+        """Choose nodes, and add levels until the estimated error is small enough; the status."""
         self.choose_nodes()
         for factor in self.factors:
             if self.work(self.plan, factor) > self.most_work and self.error < math.inf:

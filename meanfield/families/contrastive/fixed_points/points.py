@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.families.contrastive.fixed_points.search import all_zeros, copies, field_size, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.growth_rates import RATE_RESOLUTION, FixedPoint, sorted_rates
-from meanfield.numerics.retry import retry
+from meanfield.numerics.refinement import retry
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline, make_interp_spline
 
 from meanfield.errors import InputError
-from meanfield.numerics.retry import retry
+from meanfield.numerics.refinement import retry
 from meanfield.typing import FloatArray
 
 Function = Callable[[FloatArray], FloatArray]

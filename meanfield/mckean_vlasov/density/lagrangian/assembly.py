@@ -11,6 +11,7 @@ from meanfield.mckean_vlasov.density.lagrangian.estimate import Correction, extr
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.density.solution import Errors, Solution, sampled
 from meanfield.numerics.finite_volumes.grid import Grid
+from meanfield.numerics.refinement import missed
 from meanfield.typing import FloatArray
 
 
@@ -74,10 +75,8 @@ class Found:
             remedy = "raise density.feature_nodes, or leave it out"
         elif part == "nodes in u":
             why = "more of them would take too long"
-        return (
-            f"failed: the error of q and r is estimated at {self.error:.2g} (mostly of the {part}), above "
-            f"density.tolerance = {tolerance:g}, and {why}; {remedy}"
-        )
+        what = f"q and r (mostly of the {part})"
+        return f"failed: {missed(what, self.error, 'density.tolerance', tolerance, f'{why}; {remedy}')}"
 
 
 def assembled(found: Found | None, levels: list[Level], status: str) -> Solution:

@@ -136,7 +136,7 @@ def test_a_tolerance_is_kept_or_its_miss_is_said(monkeypatch):
     np.testing.assert_allclose((run["w_sample"][-1] ** 2).mean("particle"), 1.0, atol=0.02)  # of 65536 particles
     monkeypatch.setattr("meanfield.families.contrastive.channels.limit.solver.MOST_NUMBERS", 20_000)
     missed = meanfield.solve(problem, "density")
-    assert missed.attrs["status"].startswith("failed: density.tolerance = 0.002 is missed: errors of q and M are")
+    assert missed.attrs["status"].startswith("failed: the error of q and M (")
     assert np.isfinite(missed["q"]).all()
 
 

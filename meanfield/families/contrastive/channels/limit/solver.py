@@ -12,6 +12,7 @@ from meanfield.families.contrastive.channels.limit.particles import Runs, Size, 
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
+from meanfield.numerics.refinement import missed
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
@@ -145,12 +146,13 @@ def _next_size(size: Size, tolerance: float, chance: float, steps: float) -> Siz
 
 
 def _missed(tolerance: float, chance: float, steps: float, quadrature: float, most: int) -> str:
-    return (
-        f"failed: density.tolerance = {tolerance:g} is missed: errors of q and M are {chance:.2g} by chance, "
-        f"{steps:.2g} by steps and {quadrature:.2g} by the quadrature of averages over a batch, and it takes "
-        f"more than {most:,} particles of a run, {MOST_STEPS:,} steps between two output times, or better averages; "
-        "raise it"
+    parts = f"{chance:.2g} by chance, {steps:.2g} by steps and {quadrature:.2g} by the quadrature over a batch"
+    remedy = (
+        f"it takes more than {most:,} particles of a run, {MOST_STEPS:,} steps between two output times, or better "
+        "averages; raise it"
     )
+    error = chance + steps + quadrature
+    return f"failed: {missed(f'q and M ({parts})', error, 'density.tolerance', tolerance, remedy)}"
 
 
 def _errors(problem: Problem, averages: list[ChannelClosure], size: Size, runs: Runs) -> Errors:
