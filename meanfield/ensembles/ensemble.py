@@ -129,7 +129,8 @@ class Ensemble:
         rows = self._collector.rows(replicas)
         output, step = self._resume_block(b, stepper, rows)
         tick(step * len(replicas))
-        pace, trial, saved_at = _Pace(), _Trial(), time.monotonic()
+        pace, trial = _Pace(), _Trial()
+        saved_at = time.monotonic()
         while output < last:
             end = int(self._step_at[output + 1])
             while step < end and stepper.reached.max() >= step:  # else none is finite any more

@@ -96,7 +96,8 @@ def evaluate(
         return _of_triples(contrast, views, outputs[0])
     p, samples = views.p, len(views.p)
     means = views.P @ outputs  # (parts, samples, outputs)
-    mean, beta, kappa = means.sum(axis=0), 0.0, np.ones((samples, samples))
+    mean = means.sum(axis=0)
+    beta, kappa = 0.0, np.ones((samples, samples))
     gaps = mean[:, None, :] - mean[None, :, :]
     squares = (gaps * gaps).sum(axis=-1)
     between = 0.5 * float(p @ squares @ p)

@@ -94,7 +94,8 @@ class Triples:
         p, chance = self._p, self._chance
         grouped = np.stack([self._grouped(row[:, None] * columns) for row in self._P])
         mean = np.tensordot(self._negative_laws, grouped, axes=1)
-        out, far, value = np.zeros_like(grouped), np.zeros_like(mean), 0.0
+        out, far = np.zeros_like(grouped), np.zeros_like(mean)
+        value = 0.0
         for some, found in self._blocks():
             value += float(np.sum(found.value * p[:, None] * chance[:, some]))
             for z, weight in enumerate(p):
@@ -141,7 +142,8 @@ class Triples:
     @cached_property
     def _negatives(self) -> list[tuple[IntArray, FloatArray, FloatArray]]:
         """Blocks of all negatives of an anchor, shape (terms, negatives), with weights without and with the first."""
-        count, H, blocks = len(self._y), self._contrast.each, []
+        count, H = len(self._y), self._contrast.each
+        blocks = []
         step = max(1, BLOCK // count)
         for first in range(0, count**H, step):
             terms = np.arange(first, min(first + step, count**H))
@@ -152,7 +154,8 @@ class Triples:
 
     def _enumerated(self, anchor: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Sums of one anchor, by the enumeration of positives and negatives."""
-        gaps, count, H = self._y - self._y[anchor], len(self._y), self._contrast.each
+        count, H = len(self._y), self._contrast.each
+        gaps = self._y - self._y[anchor]
         r = 0.5 * (gaps * gaps).sum(axis=1)
         value, positive = np.zeros(len(self._p)), np.zeros(count)
         negative = np.zeros((len(self._p), count))

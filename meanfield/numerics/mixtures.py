@@ -253,7 +253,8 @@ def _scores_on(curves, points, v):  # type: ignore[no-untyped-def]
     """
     result, last = np.empty_like(v), points.size - 1
     for row in range(v.shape[0]):
-        curve, i, of, slope = curves[row], 0, -1, 0.0
+        curve, i = curves[row], 0
+        of, slope = -1, 0.0
         for j in range(v.shape[1]):
             x = v[row, j]
             while i < last and curve[i + 1] <= x:

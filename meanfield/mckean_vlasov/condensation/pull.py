@@ -129,7 +129,8 @@ def coarsening(prior: Prior, elapsed: float) -> Coarsening:
     mass[0] *= 0.5
     mass /= mass.sum()
     w = xi / np.sqrt(mass @ xi**2)
-    s, times, ratios, maps = 0.0, [], [], []
+    s = 0.0
+    times, ratios, maps = [], [], []
     while True:
         pull = bounded_pull(prior, w)
         ratio = float(mass @ (w * pull))

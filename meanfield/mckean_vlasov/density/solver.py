@@ -121,7 +121,8 @@ def _with_enough_nodes(limit: Limit, solution: Solution, more: Callable[[float],
     more : callable
         Solution with a factor on the number of nodes of this one, or None.
     """
-    scale, best, least = 1.0, solution, math.inf
+    scale = 1.0
+    best, least = solution, math.inf
     while solution.status == "complete":
         error = solution.error_between_nodes(limit)
         if error <= least:

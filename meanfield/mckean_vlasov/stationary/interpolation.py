@@ -56,7 +56,8 @@ def at_many(functions: Functions, places: FloatArray, accuracy: float = ACCURACY
     if len(places) <= FEWEST:
         return functions(places)
     values, direct = np.empty((len(places), 0)), np.ones(len(places), dtype=bool)
-    pieces, spent, scale = [(float(places[0]), float(places[-1]))], NODES, np.zeros(0)
+    pieces, spent = [(float(places[0]), float(places[-1]))], NODES
+    scale = np.zeros(0)
     while pieces and spent < direct.sum():
         found, status = functions(_nodes_of(pieces))
         if status != 0:

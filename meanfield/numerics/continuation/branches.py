@@ -221,7 +221,9 @@ class _Walker:
         """Extremum of p between two points: regula falsi (Illinois) for the tangent's last component."""
         chord = here._replace(tangent=(there.z - here.z) / np.linalg.norm(there.z - here.z))
         far = float(np.linalg.norm(there.z - here.z))
-        near, far_value, near_value, side = 0.0, float(there.tangent[-1]), float(here.tangent[-1]), 0
+        near = 0.0
+        far_value, near_value = float(there.tangent[-1]), float(here.tangent[-1])
+        side = 0
         best = min(here, there, key=lambda locus: abs(float(locus.tangent[-1])))
         for _ in range(30):  # secant steps and bisections; few are usual
             at = (near * far_value - far * near_value) / (far_value - near_value)

@@ -101,7 +101,8 @@ def _sorted_cuts(kinks, factor, mean, xi, j, cuts):  # type: ignore[no-untyped-d
     cuts[0], cuts[1] = -CUTOFF, CUTOFF
     count = 2
     for i in range(factor.shape[0]):
-        loading, later, centre = factor[i, j], 0.0, mean[i]
+        loading, centre = factor[i, j], mean[i]
+        later = 0.0
         for column in range(j + 1, factor.shape[1]):
             later += factor[i, column] ** 2
         if loading == 0.0 or later > loading * loading:

@@ -54,7 +54,8 @@ def _narrowest(level: Level) -> tuple[float, FloatArray, FloatArray]:
     """
     _, weight = level.frames.nodes.solved
     heavy = weight > 1e-5 * weight.max()  # the widths at lighter nodes are not resolved
-    reach, places, slopes = 0.0, [], []
+    reach = 0.0
+    places, slopes = [], []
     for output, X in enumerate(level.X):  # one after the other, to stay in fast memory
         if not np.isfinite(X).all():
             continue

@@ -26,7 +26,8 @@ points per factor e of the distance beyond. The density of the first level falls
 to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
 
 WIDEST_SMOOTH_CORE = 12.0
-"""The same without a jump of phi, where the potential may rise as slowly as a logarithm around a narrow core."""
+"""Largest width of a core that is graded where phi has no jump: there the potential may rise as slowly as a logarithm
+around a narrow core."""
 
 NARROWEST_LAYER, SMALLEST_NOISE = 1e-9, 1e-300
 """Least width of a layer that is resolved, and the noise that stands for none."""

@@ -16,22 +16,25 @@ from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 from meanfield.typing import FloatArray
 
-AMPLITUDE, NARROW_AMPLITUDE, NARROW = 0.6, 1.2, 1e-5
-"""Points per factor e of the distance from a jump, the same of a narrower one, and the width of that. Jumps move with
-errors of points, and the error that is left where they are next is that of the distance of points there."""
+AMPLITUDE = 0.6
+"""Points per factor e of the distance from a jump. Jumps move with errors of points, and the error that is left where
+they are next is that of the distance of points there."""
+
+NARROW_AMPLITUDE, NARROW = 1.2, 1e-5
+"""Points per factor e of the distance from a narrow jump, and the width up to which a jump is narrow."""
 
 ROUGH = 0.35
 """Rise of asinh(X) between neighbours, weighted with the square root of the density relative to its largest value,
 above which points are too far apart."""
 
-SHARP, FAR = 0.5, 5.5
-"""The same rise without a weight, and the quantile up to which it counts, where other nodes have jumps: beyond the
-quantile lie 4e-8 of the probability."""
+SHARP_RISE, LAST_QUANTILE = 0.5, 5.5
+"""Rise of asinh(X) between neighbours above which points are too far apart where other nodes have jumps, and the
+quantile up to which it counts: beyond it lie 4e-8 of the probability."""
 
 NARROWEST = 1e-8
 """Least width of a jump for which points can be told apart."""
 
-UNRESOLVED, WIDEST = 1e-9, 0.1
+UNRESOLVED, WIDEST_UNRESOLVED = 1e-9, 0.1
 """Probability, in units of the largest density of the normal law, within the width of a jump that is left alone, and
 the largest such width."""
 
@@ -52,11 +55,11 @@ def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -
     known = np.isfinite(rises)
     weighted = np.where(known, rises * np.exp(-0.25 * middle**2), 0.0)
     torn = weighted.max(axis=(0, 2)) > rough
-    near = np.where(known & (np.abs(middle) < FAR), rises, 0.0)
+    near = np.where(known & (np.abs(middle) < LAST_QUANTILE), rises, 0.0)
     jumpy = torn.any() or any(each.size for each in level.frames.jumps)
     found = []
     for k, of_node in enumerate(torn):
-        if not of_node and (not jumpy or near[:, k].max() <= SHARP):
+        if not of_node and (not jumpy or near[:, k].max() <= SHARP_RISE):
             found.append(level.frames.jumps[k])
             continue
         rise = weighted[:, k] if of_node else near[:, k]
@@ -120,7 +123,7 @@ def _least_width(place: float, weight: float) -> float:
     Points that are gathered more closely leave their order long before any average notices, so that only short steps
     would keep it.
     """
-    return min(WIDEST, UNRESOLVED / (weight * math.exp(-0.5 * place * place) + UNRESOLVED))
+    return min(WIDEST_UNRESOLVED, UNRESOLVED / (weight * math.exp(-0.5 * place * place) + UNRESOLVED))
 
 
 def _continued(u: FloatArray, places: FloatArray, at: FloatArray) -> FloatArray:

@@ -120,7 +120,7 @@ def lines_across(coordinates: Sequence[CoordinateLaw], pull: FloatArray) -> tupl
     return tuple(Line(laws, along, axes, fixed, float(share)) for fixed, share in zip(values, shares, strict=True))
 
 
-WIDEST, GROWTH = 1.8, 0.6
+WIDEST_PANEL, PANEL_GROWTH = 1.8, 0.6
 """Largest width of a panel to begin with, and of one far out in units of its distance from zero."""
 
 MORE_NODES = 2
@@ -263,7 +263,7 @@ def _graded(a: float, b: float) -> FloatArray:
     if b <= 0.0:
         return -_graded(-b, -a)[::-1]
     places = a + np.linspace(0.0, b - a, 2001)
-    count = np.concatenate([[0.0], np.cumsum(np.diff(places) / np.maximum(WIDEST, GROWTH * places[1:]))])
+    count = np.concatenate([[0.0], np.cumsum(np.diff(places) / np.maximum(WIDEST_PANEL, PANEL_GROWTH * places[1:]))])
     return np.interp(np.linspace(0.0, count[-1], math.ceil(count[-1]) + 1), count, places)
 
 

@@ -58,8 +58,10 @@ def prepare(
     InputError
         If the levels that an estimate takes at least do not fit into the free memory.
     """
-    noise, deficit = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1]), 0.0
-    grading, wells, finer, moves, before = grading_of(limit, noise), None, 1.0, 0, math.inf
+    noise = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1])
+    grading, wells = grading_of(limit, noise), None
+    finer, moves = 1.0, 0
+    deficit, before = 0.0, math.inf
     frames = Frames.plain(nodes, grading, GRADED_SPACING if grading.terms.size else SPACING)
     narrowest = max(NARROWEST, 0.5 * tolerance)  # a jump narrower than half the error of a step is not resolved
     if known is not None:
