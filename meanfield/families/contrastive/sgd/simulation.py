@@ -17,7 +17,6 @@ from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.problems.base import check_problem
-from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -89,6 +88,8 @@ def simulation_of(problem: Problem) -> Simulation:
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
+    working_set = _working_set(problem, method, problem.model.batch_size)
+    by_batch = working_set > 2 * _working_set(problem, method, min(problem.model.batch_size, 2))  # most of it
     return Simulation(
         identity=identity_of(problem),
         particles=problem.particles,
@@ -101,9 +102,9 @@ def simulation_of(problem: Problem) -> Simulation:
         marks=() if several else ("escape", "winner"),
         quantiles=("q", "M") if several else ("q",),
         together=MOST_TOGETHER if chain else 1,
-        working_set=_working_set(problem, method),
+        working_set=working_set,
         remedy="lower model.learning_rate, or prior.strength if it is large",
-        size=_largest_key(problem, method),
+        size="model.batch_size" if by_batch else "particles.dimension",
     )
 
 
@@ -137,11 +138,10 @@ def chosen_method(problem: Problem) -> str:
     return settings.method
 
 
-def _working_set(problem: Problem, method: str) -> int:
-    """Bytes that one worker needs to advance one block."""
-    N, d1, m = problem.particles.dimension, len(problem.features), problem.model.batch_size
-    several = problem.model.channels > 1
-    d2 = problem.model.channels
+def _working_set(problem: Problem, method: str, m: int) -> int:
+    """Bytes that one worker needs to advance one block with batches of m samples."""
+    N, d1, d2 = problem.particles.dimension, len(problem.features), problem.model.channels
+    several = d2 > 1
     # what is drawn, and what is made of it
     samples = m * (8 * d1 + 15 * d2 if several else 5 * d1 + 10) * BYTES_PER_NUMBER
     if method == "chain":
@@ -152,13 +152,6 @@ def _working_set(problem: Problem, method: str) -> int:
     views = (2 if several or problem.noise_covariance.any() else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
     return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)
-
-
-def _largest_key(problem: Problem, method: str) -> str:
-    """Key that most of the memory of a step comes from."""
-    small = with_value(problem, "model.batch_size", min(problem.model.batch_size, 2))
-    most_of_it = 2 * _working_set(small, method) < _working_set(problem, method)
-    return "model.batch_size" if most_of_it else "particles.dimension"
 
 
 def _with_declared_statistics(arrays: dict[str, Any]) -> dict[str, Any]:
