@@ -9,17 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
-from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.ensembles.stepper import replica_generator
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch
-from meanfield.networks.dense import DenseWeights, forward, gradient
+from meanfield.families.latent_tree.particles.samples import BatchStepper, batch_slope, draw_batch
+from meanfield.networks import dense
+from meanfield.networks.dense import DenseWeights, forward
 from meanfield.networks.probe import probe_accuracy
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
@@ -105,18 +105,14 @@ class ImageSampler:
         return self._images.values(roots).reshape(len(roots), -1)
 
 
-class ImageReplicas(PythonStepper):
+class ImageReplicas(BatchStepper):
     """Replicas that start with the same weights."""
 
     kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
+    problem: ImageProblem
 
     def __init__(self, problem: ImageProblem, replicas: range) -> None:
-        super().__init__(replicas)
-        self.problem = problem
-        self._start = problem.initial_weights
-        self._sampler = ImageSampler(problem)
-        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
-        self.w = np.tile(self._start.vector, (len(replicas), 1))
+        super().__init__(problem, ImageSampler(problem), replicas)
         moments = self.w.shape[1] if problem.training.optimiser == "adam" else 0
         self.means, self.squares = np.zeros((2, len(replicas), moments))
         self._epoch = math.ceil(len(problem.data.split[0]) / problem.training.batch_size)
@@ -126,21 +122,10 @@ class ImageReplicas(PythonStepper):
         training = self.problem.training
         if training.weight_noise > 0.0 and k > 0 and k % self._epoch == 0:
             self._blend()
-        gradients = self._gradients()
+        gradients = self._gradient(self._start.like(self.w), dense, self.problem.network.normalisation).vector
         if training.optimiser == "adam":
             gradients = self._adapted(gradients, k)
         self.w = self.w - training.learning_rate * gradients
-
-    def _gradients(self) -> FloatArray:
-        problem = self.problem
-        normalisation = self.problem.network.normalisation
-        x = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
-        weights = self._start.like(self.w)
-        found = forward(weights, x.reshape(len(x), -1, x.shape[-1]))
-        outputs = normalisation.value(found.last).reshape(*x.shape[:-1], -1)
-        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
-        by_last = normalisation.back(found.last, slope.reshape(found.last.shape))
-        return gradient(weights, found, by_last).vector
 
     def _adapted(self, gradients: FloatArray, k: int) -> FloatArray:
         """Steps of Adam in place of gradients."""
@@ -157,11 +142,6 @@ class ImageReplicas(PythonStepper):
             w = self._start.like(self.w[i])
             mixed = [(1.0 - eta) * W + eta * _fresh(W, rng) for W in w.W]
             self.w[i] = DenseWeights(mixed, w.b).vector
-
-    @property
-    def finite(self) -> NDArray[np.bool_]:
-        """See `PythonStepper.finite`."""
-        return np.asarray(np.isfinite(self.w).all(axis=1))
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:

@@ -1,14 +1,19 @@
-"""Samples of a latent tree, batches of their views, and the slope of their loss (latent_tree.md, section 1.2)."""
+"""Samples of a latent tree, batches of their views, and the slope of their loss, which replicas of SGD follow.
+
+Source: latent_tree.md, section 1.2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.families.latent_tree.problem import Loss, Problem, Training
 from meanfield.families.latent_tree.ring import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
@@ -151,3 +156,30 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
     pulls = by_distance[..., None] * gaps
     slope[0], slope[1 : 2 + H] = pulls.sum(axis=0), -pulls
     return value, slope
+
+
+class BatchStepper(PythonStepper):
+    """Replicas that start with the same weights, and follow gradients of the losses of batches."""
+
+    kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
+
+    def __init__(self, problem: Any, sampler: Source, replicas: range) -> None:
+        super().__init__(replicas)
+        self.problem = problem
+        self._sampler: Any = sampler
+        self._start = problem.initial_weights
+        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.w: FloatArray = np.tile(self._start.vector, (len(replicas), 1))
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """See `PythonStepper.finite`."""
+        return np.asarray(np.isfinite(self.w).all(axis=1))
+
+    def _gradient(self, weights: Any, network: ModuleType, output: Any) -> Any:
+        """Gradients of the losses of batches at the weights of all replicas, by functions of the network."""
+        x = np.stack([draw_batch(self.problem, self._sampler, rng) for rng in self.rngs])
+        found = network.forward(weights, x.reshape(len(x), -1, x.shape[-1]))
+        outputs = output.value(found.last).reshape(*x.shape[:-1], -1)
+        slope = np.stack([batch_slope(self.problem.loss.contrast, y)[1] for y in outputs])
+        return network.gradient(weights, found, output.back(found.last, slope.reshape(found.last.shape)))

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
-from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.initial import latent_coordinates
-from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch, sampler_of
+from meanfield.families.latent_tree.particles.samples import BatchStepper, sampler_of
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sizes import check_tables, without_root
@@ -85,7 +83,7 @@ def activations_of_a_batch(problem: Problem) -> int:
     return problem.training.batch_size * problem.loss.views * nodes
 
 
-class Replicas(PythonStepper):
+class Replicas(BatchStepper):
     """Replicas that start with the same weights.
 
     Parameters
@@ -94,34 +92,18 @@ class Replicas(PythonStepper):
         Whether rows have exact averages, where tables fit.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
+    problem: Problem
 
     def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
-        super().__init__(replicas)
+        super().__init__(problem, sampler_of(problem), replicas)
         self._exact = exact
-        self.problem = problem
-        self._start = problem.initial_weights
-        self._sampler = sampler_of(problem)
         self._motion = problem.motion
-        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
-        self.w = np.tile(self._start.vector, (len(replicas), 1))
 
     def step(self, k: int) -> None:
         """Take step k: w <- w - eta grad of the loss of a batch."""
-        problem, output = self.problem, self.problem.output
-        leaves = np.stack([draw_batch(problem, self._sampler, rng) for rng in self.rngs])
         weights = self._start.like(self.w)
-        found = network.forward(weights, leaves.reshape(len(leaves), -1, leaves.shape[-1]))
-        outputs = output.value(found.last).reshape(*leaves.shape[:-1], -1)
-        slope = np.stack([batch_slope(problem.loss.contrast, y)[1] for y in outputs])
-        by_last = output.back(found.last, slope.reshape(found.last.shape))
-        moved = self._motion.velocity(weights, network.gradient(weights, found, by_last))
-        self.w = self._motion.held(self._start.like(self.w + problem.training.learning_rate * moved))
-
-    @property
-    def finite(self) -> NDArray[np.bool_]:
-        """See `PythonStepper.finite`."""
-        return np.asarray(np.isfinite(self.w).all(axis=1))
+        moved = self._motion.velocity(weights, self._gradient(weights, network, self.problem.output))
+        self.w = self._motion.held(self._start.like(self.w + self.problem.training.learning_rate * moved))
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:
