@@ -93,6 +93,25 @@ def tiled_closure_of(limit: Limit) -> tuple[Any, float]:
     return tiled(compiled, len(limit.coordinates)), reach
 
 
+def closures_on_tiles(path: FloatArray) -> int:
+    """Number of closures that the tiles of a path of overlaps take, shape (points, 2), if the largest are accurate."""
+    q = np.stack([np.interp(np.arange(0.0, len(path) - 0.99, 0.01), np.arange(len(path)), each) for each in path.T])
+    p = (q / (1.0 + np.sqrt(np.maximum(1.0 - (q * q).sum(axis=0), 0.0)))).T
+    count = 0
+    for size in range(LARGEST, SMALLEST + 1):
+        places = np.floor(p * 2.0**size)
+        fits = _fits(0.5**size, 0.5**size * np.hypot(*(places.T + 0.5)))
+        count += len(np.unique(places[fits], axis=0))
+        p = p[~fits]
+    return DEGREES**2 * count
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fits(side, radius):  # type: ignore[no-untyped-def]
+    """Whether a tile is at most a quarter as wide as its centre, at this radius, is far from the circle."""
+    return side <= 0.25 * (1.0 - radius)
+
+
 @register_closure(TiledClosure)
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def tiled_values(tiled, q):  # type: ignore[no-untyped-def]
@@ -128,8 +147,7 @@ def _tile_of(tiled, p):  # type: ignore[no-untyped-def]
         side = 0.5**size
         place[0], place[1], place[2] = size, math.floor(p[0] / side), math.floor(p[1] / side)
         radius = side * math.sqrt((place[1] + 0.5) ** 2 + (place[2] + 0.5) ** 2)
-        # A tile is at most a quarter as wide as its centre is far from the circle.
-        if side > 0.25 * (1.0 - radius):
+        if not _fits(side, radius):
             continue
         number = 0
         while number < tiles.counts[0] and not _is_same(tiles.places[number], place):

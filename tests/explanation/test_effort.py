@@ -13,13 +13,13 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.explanation import density_cost, predictions
+from meanfield.families.contrastive.channels.limit import solver as channels_limit
+from meanfield.families.contrastive.explanation import predictions
 from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.mckean_vlasov import closure_tiles
-from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PILOT_TILES
-from meanfield.mckean_vlasov.density.lagrangian.level import Level
+from meanfield.mckean_vlasov.density.lagrangian import budget, level
 from meanfield.problems.file import parse_problem
 from tests import ROOT
 
@@ -54,6 +54,14 @@ LARGE = {
     ],
     "sparse_prior": [{"outputs = 41": "outputs = 100001"}],  # 2 GB for each level of the pilot of a density
 }
+
+
+def ticking(module, monkeypatch):
+    """Times at which a module looks at the clock, which moves by a hundredth of a second each time."""
+    looks = []
+    clock = SimpleNamespace(process_time=lambda: looks.append(1) or 0.01 * len(looks))
+    monkeypatch.setattr(module, "time", clock)
+    return looks
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the memory that a process has, as Linux says it")
@@ -159,9 +167,7 @@ def test_flows_of_which_nodes_slide_are_tried_for_a_second(monkeypatch):
 
     The clock of this test moves by a hundredth of a second each time that it is looked at.
     """
-    looks = []
-    clock = SimpleNamespace(process_time=lambda: looks.append(1) or 0.01 * len(looks))
-    monkeypatch.setattr(tree_costs, "time", clock)
+    looks = ticking(tree_costs, monkeypatch)
     text = (PROBLEMS / "latent_tree.toml").read_text()
     problem = parse_problem(text.replace("low = 0.7", "low = 1.0"))
     trial = tree_costs._flow_seconds(tables_of(problem))
@@ -189,24 +195,42 @@ def test_critical_points_are_searched_once_on_few_arcs(monkeypatch):
     assert seconds["optimal filters"] > seconds["critical points"] > 3.0  # START, and some seconds more
 
 
-def test_pilots_whose_closures_take_long_are_extrapolated(monkeypatch):
-    """Next to |q| = 1 tiles are small, and fifty of them took ten seconds."""
+def test_pilots_call_slow_closures_for_a_fraction_of_a_second(monkeypatch):
+    """Next to |q| = 1 tiles are small, and fifty of them took ten seconds; their closures are counted in place."""
     changes = {"model.batch_size": 1_000_000, "time.outputs": 2}
     problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "digits.toml"), changes)
     made, tiled = [], closure_tiles.tiled
     monkeypatch.setattr(closure_tiles, "tiled", lambda *given: (made.append(tiled(*given)), made[-1])[1])
-    words = " ".join(str(meanfield.explain(problem)).split())
-    tiles = [int(each.tiles.counts[0]) for each in made if isinstance(each, closure_tiles.TiledClosure)]
-    assert PILOT_TILES <= sum(tiles) < PILOT_TILES + 10  # those of the steps in which the last one was made
-    assert "the time of the density is extrapolated from t = " in words
+    looks = ticking(budget, monkeypatch)
+    explained = meanfield.explain(problem)
+    assert {int(each.tiles.counts[0]) for each in made if isinstance(each, closure_tiles.TiledClosure)} == {0}
+    assert 0 < len(looks) <= 70 + 6  # of a search, few nodes, and the path alone
+    assert "the time of the density is extrapolated from t = " in " ".join(str(explained).split())
 
 
 @pytest.mark.parametrize(("key", "value"), [("model.batch_size", 1_000_000), ("prior.strength", 1e6)])
-def test_long_pilots_are_hardly_repeated_on_few_nodes(key, value, monkeypatch):
-    """The share of the pilot was used up twice, once on all nodes and once on few of them."""
+def test_long_pilots_end_after_a_fraction_of_a_second(key, value, monkeypatch):
+    """They took three seconds: work of a step differs from prior to prior, and few nodes took as long once more."""
     problem = meanfield.with_value(meanfield.load_problem(PROBLEMS / "sparse_prior.toml"), key, value)
-    levels, start = [], Level.__init__
-    monkeypatch.setattr(Level, "__init__", lambda self, *given: (levels.append(self), start(self, *given))[1])
+    looks, steps, advance = ticking(budget, monkeypatch), [], level.advance
+    monkeypatch.setattr(
+        level, "advance", lambda time, most, *state: (steps.append(most), advance(time, most, *state))[1]
+    )
     meanfield.explain(problem)
-    # The share on all nodes, a look at it that came too late, and half of the share on few of them.
-    assert 0.0 < sum(level.work for level in levels) < (1.6 * density_cost.PILOT_SHARE) * MOST_WORK
+    assert set(steps) == {1}  # each is followed by a look
+    assert len(steps) <= len(looks) <= 55 + 4  # on all nodes, and on few
+
+
+def test_particles_of_the_limit_are_tried_to_the_first_output_time(monkeypatch):
+    """Eight runs to the last one, twice, took four seconds, and with a million output times hours."""
+    changes = {"density.scheme": "particles", "time.outputs": 1_000_000}
+    problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "two_channels.toml"), changes)
+    tried, march = [], channels_limit.march
+    monkeypatch.setattr(
+        channels_limit, "march", lambda *given: (tried.append((given[0].time.outputs, len(given[1]))), march(*given))[1]
+    )
+    found = {p.method: p for p in meanfield.explain(problem).predictions}["density"]
+    assert set(tried) == {(2, 1), (2, channels_limit.RUNS)}
+    assert tried.count((2, channels_limit.RUNS)) == 1
+    assert found.seconds > 1000.0
+    assert found.memory > 1e9

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from meanfield.mckean_vlasov.closure_tiles import MOST_DIVIDED, TILE_TOLERANCE, tiled
+from meanfield.mckean_vlasov.closure_tiles import MOST_DIVIDED, TILE_TOLERANCE, closures_on_tiles, tiled
 from meanfield.mckean_vlasov.closures import closure_values, register_closure
 
 
@@ -56,6 +56,19 @@ def test_a_path_needs_few_calls_and_its_values_do_not_depend_on_the_way_there():
     values = [evaluate(closure, q) for q in path]
     assert model.calls[0] < 3000  # some twenty tiles; 5000 points without
     assert all((evaluate(other, q) == before).all() for q, before in zip(path[::-1], values[::-1], strict=True))
+    assert closures_on_tiles(path[::250]) == 100 * closure.tiles.counts[0]
+
+
+def test_closures_of_paths_to_the_circle_are_counted():
+    """Towards the circle tiles become smaller; the smallest end before it, and there closures are called."""
+    model = Model(0.0, np.zeros(1))
+    closure, radius = tiled(model, 2), 1.0 - 10.0 ** np.linspace(-0.1, -4.0, 2000)
+    path = radius[:, None] * np.array([0.6, 0.8])
+    called = sum(evaluate(closure, q) is None or closure.tiles.counts[2] < 0 for q in path)
+    assert called == 0
+    counted = closures_on_tiles(path[::20])
+    assert counted > 3000
+    assert abs(counted - 100 * closure.tiles.counts[0]) <= 300  # tiles that a coarse path cuts the corners of
 
 
 def test_a_closure_of_one_feature_is_called():

@@ -134,8 +134,9 @@ def gaussian_work(prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q:
     means = u @ q
     reach = float(np.abs(means).max()) + deviation
     grid = np.linspace(-reach, reach, math.ceil(2.0 * reach * PER_DEVIATION / deviation) + DEGREE)
-    work = make_interp_spline(grid, _work_given_means(prior, grid, deviation), k=DEGREE)
-    return float(weight @ work(means))
+    blocks = np.array_split(grid, math.ceil(len(grid) / 4096))  # each takes some megabytes
+    work = np.concatenate([_work_given_means(prior, block, deviation) for block in blocks])
+    return float(weight @ make_interp_spline(grid, work, k=DEGREE)(means))
 
 
 def _rule(law: CoordinateLaw, scale: float) -> tuple[FloatArray, FloatArray]:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from meanfield.errors import BlowUpError
+from meanfield.explanation.rates import seconds_of
+from meanfield.mckean_vlasov.closure_tiles import TILED_FEATURES, closures_on_tiles
+from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.fixed import CELL_STEP, check_work, levels_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
-from meanfield.mckean_vlasov.density.lagrangian.preparation import LEAST_FACTOR, check_level, continued, prepare, run
+from meanfield.mckean_vlasov.density.lagrangian.preparation import LEAST_FACTOR, check_level, continued, prepare
 from meanfield.mckean_vlasov.density.lagrangian.search import STEP_SHARE, Search
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import FACTORS
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
+from meanfield.typing import FloatArray
 
 FEW_NODES = {1: 16, 2: 4, 3: 3}
 """Nodes of each feature where a level on all of them takes too long."""
 
-PILOT_SHARE = 0.03
-"""Share of the budget of a solution that the pilot may take, about a second."""
+PILOT_SECONDS, FEW_SECONDS = 0.4, 0.15
+"""Processor seconds after which a pilot ends, and its time is extrapolated: of a search, and of few nodes."""
 
-TRIAL_SHARE = 1 / 3
-"""Share of that for the trial run on few nodes, after which it stands for the level: so many steps hardly depend on
-the error that they may make."""
+WORK_UNIT = 7e-8
+"""Seconds of a unit of work, which is a point and step without grading."""
 
 FINER_POINTS = 8.0
 """Number of points that all levels hold, over that of the first."""
@@ -39,7 +43,7 @@ SEARCH_WORK = 10.5
 """Work of a whole search at a tolerance of 1e-6, in units of that of its coarsest level; it grows slowly with the
 accuracy."""
 
-EXTRAPOLATED = "the time of the density is extrapolated from t = {:.3g} of {:g}: its closure takes long on the way"
+EXTRAPOLATED = "the time of the density is extrapolated from t = {:.3g} of {:g}: its steps or its closure take long"
 
 OUT_OF_REACH = "density.tolerance = {:g} seems out of reach: the levels that it needs take too long; raise it"
 
@@ -71,80 +75,82 @@ def density_cost(limit: Limit, settings: DensitySettings) -> DensityCost:
 
 
 def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:
-    """Cost by a pilot: the search itself, until it has chosen nodes in u or used up its share of the budget."""
-    begun: list[Level] = []
-    first: Level | None
-    budget, outputs = PilotBudget(PILOT_SHARE), len(limit.times)
+    """Cost by a pilot: the search itself, until it has chosen nodes in u, or a level of it as far as it comes."""
+    outputs, stop = len(limit.times), float(limit.times[-1])
     # The steps of a pilot do not depend on the output times at which it keeps its points.
-    kept = np.linspace(0, outputs - 1, min(outputs, 101)).astype(int)
-    pilot = replace(limit, times=limit.times[kept])
+    kept = np.linspace(0, outputs - 1, min(outputs, 41)).astype(int)
+    pilot, budget = replace(limit, times=limit.times[kept]), PilotBudget(PILOT_SECONDS)
+    begun = list[Level]()
     search = Search(pilot, settings, tolerance, lambda level, _: begun.append(level), budget)
-    first, work, held, warning, extrapolated = None, MOST_WORK, 0, "", ""
-    unfinished: ExpensiveError | None = None
+    level, work, held, seconds, warning = None, MOST_WORK, 0.0, 0.0, ""
     try:
+        unfinished = None
         try:
             if len(search.shown.u_weight) <= 500:  # more nodes take too much memory for a pilot
-                first, _ = search.begin()
+                level, _ = search.begin()
                 # The finer levels take six times the work of the first.
-                work, held = budget.spent + 6.0 * first.work, FINER_POINTS * first.X[0].size
+                work, held = budget.spent + 6.0 * level.work, FINER_POINTS * level.X[0].size
         except ExpensiveError as error:
-            unfinished = error
-        if unfinished and budget.tiled_out:
-            first = unfinished.level
-            work, held = _extrapolated(unfinished, pilot, tolerance), FINER_POINTS * first.X[0].size
-            extrapolated = EXTRAPOLATED.format(unfinished.time, pilot.times[-1])
-        elif first is None:
-            if unfinished and _is_hopeless(unfinished, pilot):
-                raise unfinished
-            solved = [level for level in begun if np.isfinite(level.moments).all()]
-            first = solved[0] if solved else _on_few_nodes(pilot, settings, tolerance)
-            growth = len(search.shown.solved[1]) / len(first.frames.nodes.solved[1])
-            whole = SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * growth * first.work
-            # The search for nodes usually is 0.4 of the whole work.
-            work, held = max(whole, budget.spent / 0.4), FINER_POINTS * growth * first.X[0].size
-        warning = OUT_OF_REACH.format(tolerance) if work > MOST_WORK else extrapolated
-    except ExpensiveError:
-        warning = OUT_OF_REACH.format(tolerance)
+            unfinished = error.level
+        if level is None:
+            level = next((each for each in begun if each.time >= stop), search.trial or unfinished)
+            # Few nodes take less, unless the pilot's time went into closures.
+            if level is None or (level.time < stop and budget.spent * WORK_UNIT > 0.3 * PILOT_SECONDS):
+                level = _on_few_nodes(pilot, settings, tolerance)
+            growth = len(search.shown.solved[1]) / level.nodes
+            work = SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * growth * level.work / _share(level, stop)
+            held = FINER_POINTS * growth * level.X[0].size
+        if level.time < 0.5 * stop:
+            warning = EXTRAPOLATED.format(level.time, stop)
+        if work > MOST_WORK:
+            warning = OUT_OF_REACH.format(tolerance)
+        if len(limit.coordinates) == TILED_FEATURES:
+            seconds = _tile_seconds(pilot, settings)
+        elif level.calls:
+            # Closures are called on each of eight levels, as is usual.
+            seconds = 8 * level.calls / _share(level, stop) * _closure_seconds(pilot, level.moments[:1, :-3])
     except BlowUpError as error:
         warning = f"the density {error.status}"
     cells = 300  # of P in the results of pilots that fail
-    if first:
-        cells = len(edges_for(first)) - 1
-        check_level(limit, continued(first.frames, search.shown), LEAST_FACTOR * first.points)
+    if level:
+        cells = len(edges_for(level)) - 1
+        check_level(limit, continued(level.frames, search.shown), LEAST_FACTOR * level.points)
     numbers = outputs * len(search.shown.u_weight) * cells
     # Each number of P takes 32 bytes, with its share in what is made of it.
-    memory = 8.0 * outputs * max(held, sum(level.X[0].size for level in begun)) + 32.0 * numbers
+    memory = 8.0 * outputs * max(held, sum(each.X[0].size for each in begun)) + 32.0 * numbers
     # A number of P takes 4e-7 seconds; the density of w alone is made at each output time.
-    shown = 4e-7 * numbers + SECONDS_OF_MARGINAL[len(limit.coordinates)] * outputs
-    # A unit of work, which is a point and step without grading, takes 7e-8 seconds.
-    return DensityCost(7e-8 * min(work, MOST_WORK) + shown, memory, len(search.shown.u_weight), cells, warning)
-
-
-def _extrapolated(error: ExpensiveError, limit: Limit, tolerance: float) -> float:
-    """Work of a search of which a level was left on the way, as if its steps went on as they were."""
-    share = min(1.0, error.time / float(limit.times[-1]))
-    return float(SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * error.level.work / max(share, 1e-3))
-
-
-def _is_hopeless(error: ExpensiveError, limit: Limit) -> bool:
-    """Whether few nodes would not reach the end, either, because the share of all of them is used up so early."""
-    most = FEW_NODES[len(limit.coordinates)] ** len(limit.coordinates)
-    gain = max(1.0, error.level.nodes / most)
-    # To reach it all the same, steps would have to become a thousand times as long as those until then.
-    return bool(gain * error.time < 1e-3 * limit.times[-1])
+    seconds += WORK_UNIT * min(work, MOST_WORK) + 4e-7 * numbers + SECONDS_OF_MARGINAL[len(limit.coordinates)] * outputs
+    return DensityCost(seconds, memory, len(search.shown.u_weight), cells, warning)
 
 
 def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
-    """The coarsest level on few nodes, whose steps hardly depend on their number."""
+    """A level on few nodes, whose steps hardly depend on their number."""
     most = FEW_NODES[len(limit.coordinates)]
     few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
-    budget = PilotBudget(PILOT_SHARE)
-    frames, trial = prepare(limit, few, budget)
-    if trial.frames is frames and budget.spent > TRIAL_SHARE * PILOT_SHARE * MOST_WORK:
-        return trial
-    pilot = Level(limit, frames, frames.first_points(limit), STEP_SHARE * tolerance, budget)
-    run(pilot, "density, pilot")
-    return pilot
+    try:
+        return prepare(limit, few, PilotBudget(FEW_SECONDS), STEP_SHARE * tolerance)[1]
+    except ExpensiveError as error:
+        return error.level
+
+
+def _share(level: Level, stop: float) -> float:
+    """Share of the time that a pilot has reached, as if its steps went on as they were."""
+    return float(np.clip(level.time / stop, 0.01, 1.0))  # steps become longer than the shortest at the start
+
+
+def _tile_seconds(limit: Limit, settings: DensitySettings) -> float:
+    """Seconds of the closures on the tiles of a path, which is found on few nodes by long steps."""
+    limit = replace(limit, times=np.linspace(0.0, float(limit.times[-1]), 41))  # close enough for a path
+    level = _on_few_nodes(limit, settings, 1e-2)
+    reached = np.isfinite(level.moments[:, 0])
+    path = np.vstack([limit.initial_overlap, level.moments[reached, :TILED_FEATURES]])
+    return closures_on_tiles(path) / _share(level, float(limit.times[-1])) * _closure_seconds(limit, path)
+
+
+def _closure_seconds(limit: Limit, path: FloatArray) -> float:
+    """Mean seconds of a closure in the second half of a path; towards |q| = 1 they take longer."""
+    each = [seconds_of(partial(called_values, limit.closure, path[n])) for n in (len(path) // 2, -1)]
+    return 0.5 * sum(each)
 
 
 def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> DensityCost:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from itertools import count
 
@@ -17,7 +16,7 @@ from meanfield.families.contrastive.channels.density.display import CELLS, JOINT
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
 from meanfield.families.contrastive.channels.density.search import FACTORS, MOST_WORK
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
-from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
+from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, pilot_of, size_after_pilot
 from meanfield.families.contrastive.explanation.analysis_costs import (
     channels_seconds,
     dynamics_seconds,
@@ -194,16 +193,17 @@ def _of_formula(problem: Problem) -> Prediction:
 
 
 def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
-    """Time of the pilot, times the particles and steps that its errors ask for."""
-    size_after_pilot(problem, closure)  # loads what is compiled
-    began = time.process_time()
-    size = size_after_pilot(problem, closure)
-    pilot = time.process_time() - began
+    """Time of one run of the pilot to the first output time, times all particles and steps that its errors ask for."""
+    averages = closure.randomisations or [closure] * RUNS
+    each = seconds_of(lambda: pilot_of(problem, averages[:1]))
+    size = size_after_pilot(problem, averages, pilot_of(problem, averages))
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels
-    memory = 4.0 * BYTES_PER_NUMBER * RUNS * size.particles * (d1 + 3 * d2)
-    seconds = (1.0 + factor) * pilot
-    return Prediction("density", "", seconds, memory, HEADER + 1e6, "q, M, r, weights of interacting particles")
+    moments = RUNS * problem.time.outputs * (d1 + d2 + 1) * d2
+    memory = BYTES_PER_NUMBER * (4.0 * RUNS * size.particles * (d1 + 3 * d2) + 3.0 * moments)
+    seconds = (1.0 + factor) * (problem.time.outputs - 1) * RUNS * each
+    file = HEADER + 1e6 + 3.0 * BYTES_PER_NUMBER * moments / RUNS
+    return Prediction("density", "", seconds, memory, file, "q, M, r, weights of interacting particles")
 
 
 def _numbers(nodes: int, outputs: int) -> float:

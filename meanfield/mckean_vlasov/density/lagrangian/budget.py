@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 MOST_WORK = 4.2e8
 """Largest number of points times steps of a solution; they take some 25 seconds, 60 ns each."""
 
@@ -14,10 +16,6 @@ their number below."""
 
 CALL_WORK = 1e4
 """Points times steps that take as long as a closure in Python, some milliseconds."""
-
-
-PILOT_TILES = 20
-"""Tiles of a closure that a pilot may make; one takes a hundred closures, up to a tenth of a second."""
 
 
 class Budget:
@@ -34,11 +32,11 @@ class Budget:
         Negative once it is overdrawn.
     reserved : float
         Part of it that is kept for what comes last.
-    steps_between_tiles : int or None
-        Largest number of steps after which tiles that were made for them are counted; None if none are.
+    is_pilot : bool
+        Whether levels ask after every step, and call closures in place of making tiles of them for many levels.
     """
 
-    steps_between_tiles: int | None = None
+    is_pilot = False
 
     def __init__(self, work: float | None = None) -> None:
         self.left = MOST_WORK if work is None else work
@@ -48,11 +46,8 @@ class Budget:
         """Keep this much, in place of what has been kept."""
         self.reserved = work
 
-    def spend(self, work: float, tiles: int = 0) -> bool:
-        """Take off work that was done, and return whether anything is left besides what is kept.
-
-        Tiles of the closure that were made for it are free: a whole solution uses them many times.
-        """
+    def spend(self, work: float) -> bool:
+        """Take off work that was done, and return whether anything is left besides what is kept."""
         self.left -= work
         return self.allows(0.0)
 
@@ -62,32 +57,24 @@ class Budget:
 
 
 class PilotBudget(Budget):
-    """Budget of a search that decides as one with the whole budget does, and ends after a share of it.
+    """Budget of a search that decides as one with the whole budget does, and ends after some processor seconds.
 
     Parameters
     ----------
-    share : float
-        Share of the work that is done.
+    seconds : float
     """
 
-    steps_between_tiles = 4
+    is_pilot = True
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, seconds: float) -> None:
         super().__init__()
-        self._most = share * MOST_WORK
-        self._tiles = 0
+        self._end = time.process_time() + seconds
 
     @property
     def spent(self) -> float:
         """Work that was done."""
         return MOST_WORK - self.left
 
-    @property
-    def tiled_out(self) -> bool:
-        """Whether as many tiles were made as a pilot may make."""
-        return self._tiles >= PILOT_TILES
-
-    def spend(self, work: float, tiles: int = 0) -> bool:
-        """Take off work that was done, and return whether neither the share nor the tiles have been used up."""
-        self._tiles += tiles
-        return super().spend(work) and self.spent < self._most and not self.tiled_out
+    def spend(self, work: float) -> bool:
+        """Take off work that was done, and return whether there are work and seconds left."""
+        return super().spend(work) and time.process_time() < self._end

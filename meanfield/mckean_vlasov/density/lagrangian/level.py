@@ -71,11 +71,13 @@ class Level:
         Weights of the points.
     given_u : ndarray, shape (3, outputs, nodes)
         Averages of w, w phi(w) and w^2 at every node.
+    calls : int
+        Number of closures that were called in Python.
     """
 
     def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
         self.points, self.tolerance, self._limit, self._budget = points, tolerance, limit, budget
-        self.frames = frames
+        self.frames, self.calls = frames, 0
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
         self.zeta, spacing, X = frames.start(limit, points)
@@ -120,6 +122,11 @@ class Level:
         return int(self._counts[0])
 
     @property
+    def time(self) -> float:
+        """Time that was reached."""
+        return float(self._clock[1])
+
+    @property
     def least_noise(self) -> float:
         """Least D = Lambda/2 that was met."""
         return float(self._clock[4])
@@ -150,13 +157,17 @@ class Level:
         all_u, all_weights = np.repeat(u[-1:], padded, axis=0), np.zeros(padded)
         all_u[:nodes], all_weights[:nodes] = u, u_weight
         q, values = np.empty(d1), np.empty(d1 + 1)
+        closure, reach = tiled_closure_of(self._limit)
+        is_pilot = self._budget.is_pilot
+        if is_pilot and isinstance(closure, TiledClosure):
+            reach = -1.0  # the closure is called everywhere
 
         def call() -> bool:
             values[:] = called_values(self._limit.closure, q)
-            return not self._budget.spend(CALL_WORK)
+            self.calls += 1
+            return not self._budget.spend(0.0 if is_pilot else CALL_WORK)  # pilots have these calls counted
 
         callback = Callback(call)
-        _, reach = tiled_closure_of(self._limit)
         tau = float(self._limit.learning_rate)
         return Coupling(all_u, all_weights, tau, tolerance, float(reach), callback.address, q, values), callback
 
@@ -208,16 +219,12 @@ class Level:
         state.end[:] = state.start
 
     def _advance(self, time: float) -> None:
-        steps = max(1, int(WORK_PER_CALL / self._size))
-        closure = self._march[0]
-        tiled = isinstance(closure, TiledClosure)
-        if tiled and self._budget.steps_between_tiles:
-            steps = min(steps, self._budget.steps_between_tiles)
+        steps = 1 if self._budget.is_pilot else max(1, int(WORK_PER_CALL / self._size))
         while self._clock[1] < time:
-            before, known = self.work, closure.tiles.counts[0] if tiled else 0
+            before = self.work
             end = advance(time, steps, *self._march)
             self._callback.reraise()
-            if not self._budget.spend(self.work - before, int(closure.tiles.counts[0] - known) if tiled else 0):
+            if not self._budget.spend(self.work - before):
                 raise self._expensive()
             if end in (STUCK, STOPPED):
                 raise self._stuck()

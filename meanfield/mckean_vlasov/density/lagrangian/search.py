@@ -48,6 +48,11 @@ class Search:
     watch : callable, optional
     budget : Budget, optional
         What all levels may take together.
+
+    Attributes
+    ----------
+    trial : Level or None
+        Trial run of the nodes that are chosen so far.
     """
 
     def __init__(
@@ -65,7 +70,7 @@ class Search:
         self._scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
         self._nodes = self._node_search.nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((4, 0)), PLAIN_REACH), SPACING)
-        self._trial: Level | None = None
+        self.trial: Level | None = None
         self._second: Level | None = None
         self._shown: list[Level] = []
         self._found: Found | None = None
@@ -97,7 +102,7 @@ class Search:
         BlowUpError
             If no level can be solved, or the budget is spent.
         """
-        self._frames, self._trial = self._levels.prepared(self._nodes, self._step_tolerance)
+        self._frames, self.trial = self._levels.prepared(self._nodes, self._step_tolerance)
         return self._choose_nodes()
 
     @property
@@ -157,9 +162,9 @@ class Search:
         Steps come first, because errors of theirs would look like those of nodes.
         """
         by_steps = self._with_short_steps(self._levels.coarsest(self._frames, self._step_tolerance))
-        start = Rule(self._scale, self._frames, self._trial, by_steps[0])
+        start = Rule(self._scale, self._frames, self.trial, by_steps[0])
         base, self._correction = self._node_search.choose(start)
-        self._frames, self._trial, self._second = base.frames, base.trial, base.second
+        self._frames, self.trial, self._second = base.frames, base.trial, base.second
         product = self._node_search.product
         several = base.on_panels and len(self._limit.coordinates) > 1
         shown = product if several and product else base
@@ -170,7 +175,7 @@ class Search:
 
     def _with_short_steps(self, level: Level) -> tuple[Level, Level]:
         """The level, or one with shorter time steps where these are needed, and the same with longer ones."""
-        trial, tolerance = self._trial, LOOSER * self._step_tolerance
+        trial, tolerance = self.trial, LOOSER * self._step_tolerance
         same = trial and trial.frames is level.frames and trial.points == level.points and trial.tolerance == tolerance
         try:
             looser = trial if trial and same else self._levels.again(level, tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, avera
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
 from meanfield.numerics.refinement import missed
+from meanfield.problems.problem_keys import with_values
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
@@ -116,13 +118,20 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
         size = wanted
 
 
-def size_after_pilot(problem: Problem, closure: ChannelClosure) -> Size:
-    """Numbers that the errors of the pilot ask for; those of the pilot where it fails."""
-    averages = closure.randomisations or [closure] * RUNS
-    runs = march(problem, averages, PILOT, "pilot")
+def pilot_of(problem: Problem, averages: list[ChannelClosure]) -> Runs:
+    """Runs of the pilot from the start to the first output time after it."""
+    interval = problem.time.stop / (problem.time.outputs - 1)
+    return march(with_values(problem, {"time.stop": interval, "time.outputs": 2}), averages, PILOT, "pilot")
+
+
+def size_after_pilot(problem: Problem, averages: list[ChannelClosure], runs: Runs) -> Size:
+    """Numbers that the errors of a pilot ask for at the last output time; its own if it fails."""
     if runs.status != "complete":
         return PILOT
     chance, steps, quadrature = _errors(problem, averages, PILOT, runs).largest(_overlaps(problem))
+    intervals = problem.time.outputs - 1
+    # Errors by chance grow like the root of time, those of steps like time, until trajectories come to rest.
+    chance, steps = chance * min(math.sqrt(intervals), 3.0), steps * min(intervals, 30)
     return _next_size(PILOT, (problem.density.tolerance or PARTICLE_TOLERANCE) - quadrature, chance, steps)
 
 
