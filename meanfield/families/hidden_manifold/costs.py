@@ -6,7 +6,7 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory im
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
-    FEWEST_NODES,
-    LOWEST_ORDER,
-    MORE,
-    POINTS_PER_DIGIT,
+    levels_of,
+    system_of,
 )
 from meanfield.families.hidden_manifold.particles.features import blocks_of, latent_dimension
 from meanfield.families.hidden_manifold.particles.fresh_samples import count_fresh
@@ -95,10 +93,8 @@ def _path(problem: Problem, seconds: float) -> float:
 
 def _unit(problem: Problem) -> tuple[float, int, int]:
     """Time of an evaluation of the rates, length of a state, and number of nodes."""
-    digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
-    count = math.ceil(MORE * (FEWEST_NODES + digits))
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, count)
-    system = make_system(problem, nodes, LOWEST_ORDER + POINTS_PER_DIGIT * digits)
+    (_, order, _), (nodes, _, _) = islice(levels_of(problem.order_parameters.tolerance), 2)
+    system = system_of(problem, nodes, order)
     y = start_of(problem, system)
     rate, calls = np.empty(len(y)), 0
     rates(y, system, rate)  # compiles, or loads what is compiled
@@ -106,7 +102,7 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
     while calls == 0 or time.process_time() - started < 0.02:
         rates(y, system, rate)
         calls += 1
-    return (time.process_time() - started) / calls, len(y), len(nodes.rho)
+    return (time.process_time() - started) / calls, len(y), len(system.rho)
 
 
 def cost(problem: Problem) -> Prediction:

@@ -5,9 +5,8 @@ Trajectories are followed until they hardly move, then by Newton's method.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
-    make_system,
     observables,
     packed,
     start_of,
@@ -27,12 +25,9 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 )
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     COMPARED,
-    FEWEST_NODES,
-    LOWEST_ORDER,
-    MORE,
-    MORE_POINTS,
-    POINTS_PER_DIGIT,
     check_trajectory,
+    levels_of,
+    system_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import interpolated
@@ -76,12 +71,8 @@ def find_fixed_points(problem: Problem) -> Solved:
     Source: hidden_manifold.md, section 5.
     """
     check_trajectory(problem)
-    digits = math.ceil(-math.log10(problem.order_parameters.tolerance))
-    sizes = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits
-    spectrum, delta = problem.inputs.spectrum, problem.inputs.aspect_ratio
-    coarse = make_system(problem, spectrum.nodes(delta, sizes[0]), sizes[1])
-    finer = math.ceil(MORE * sizes[0]), math.ceil(MORE_POINTS * sizes[1])
-    fine = make_system(problem, spectrum.nodes(delta, finer[0]), finer[1])
+    levels = islice(levels_of(problem.order_parameters.tolerance), 2)
+    coarse, fine = (system_of(problem, nodes, order) for nodes, order, _ in levels)
     start = start_of(problem, coarse)
     rows: list[dict[str, Any]] = []
     for found in chain.from_iterable(fixed_points_along(coarse, y) for y in (start, symmetrised(coarse, start))):

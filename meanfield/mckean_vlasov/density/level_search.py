@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.numerics.refinement import missed, retry
+from meanfield.numerics.refinement import missed
 from meanfield.typing import FloatArray
 
 MORE_NODES = 1.35
@@ -57,28 +57,21 @@ def solved(attempt_with: Callable[[Factors], A], wider: float, allowed: Callable
     allowed : callable
         (the last attempt, factors) -> whether there may be one with these.
     """
-
-    def ended(factors: Factors) -> tuple[A, str, BlowUpError | None]:
+    factors = Factors()
+    while True:
         attempt = attempt_with(factors)
         try:
-            return attempt, attempt.solve(), None
-        except BlowUpError as fault:
-            return attempt, fault.status, fault
+            return attempt, attempt.solve()
         except KeyboardInterrupt:
-            return attempt, "interrupted", None
-
-    def better(factors: Factors, end: tuple[A, str, BlowUpError | None]) -> Factors | None:
-        attempt, _, fault = end
-        if isinstance(fault, NarrowCellsError):
-            factors = factors._replace(widening=wider * factors.widening)
-        elif isinstance(fault, LongStepsError):
-            factors = factors._replace(refinement=4.0 * factors.refinement)  # too long for the dynamics
-        else:
-            return None
-        return factors if allowed(attempt, factors) else None
-
-    attempt, status, _ = retry(ended, Factors(), better)
-    return attempt, status
+            return attempt, "interrupted"
+        except NarrowCellsError as error:
+            status, factors = error.status, factors._replace(widening=wider * factors.widening)
+        except LongStepsError as error:
+            status, factors = error.status, factors._replace(refinement=4.0 * factors.refinement)
+        except BlowUpError as error:
+            return attempt, error.status
+        if not allowed(attempt, factors):
+            return attempt, status
 
 
 class AnyLevel(Protocol):

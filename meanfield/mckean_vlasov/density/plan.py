@@ -13,7 +13,7 @@ from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.schedule import Schedule
@@ -34,9 +34,6 @@ COARSE_WIDTH, COARSE_TOLERANCE, COARSE_POWER = 0.32, 1e-6, 1 / 18
 """Cell width of the first level on the way to an accuracy, where it holds, and how it changes with the accuracy.
 
 The error has order 6, so that a power of 1/6 would leave nothing to the levels, whose number follows the problem."""
-
-NODES_TOLERANCE = 1e-8
-"""Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def coarse_plan(
     ticks = refinement * 1.25 * COARSE_WIDTH / width  # with them steps and cells contribute equally to the error
     ticks *= min(1.0, 5000 / (ticks * rate * float(limit.times[-1])))  # no more on the coarsest level
     schedule = Schedule(limit.times, ticks, rate, onset)
-    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    scale = node_scale(tolerance, settings.feature_nodes)
     return Plan(half_width, cells, settings.feature_nodes, schedule, scale)
 
 

@@ -98,6 +98,11 @@ class Nodes:
         return np.concatenate([P, np.flip(images, (axis, *cells))], axis)
 
 
+def node_scale(tolerance: float, given: int | None) -> float:
+    """Factor on the number of nodes to begin with; errors fall exponentially with the nodes."""
+    return 1.0 if given else math.log(tolerance) / math.log(1e-8)  # for which the default numbers are a good start
+
+
 def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
     """Whether two arrays are equal up to rounding of numbers of a size; infinite ones exactly."""
     finite = np.isfinite(a) & np.isfinite(b)

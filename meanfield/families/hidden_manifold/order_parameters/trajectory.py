@@ -136,7 +136,7 @@ def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
 
     def prepared(nodes: int, order: int) -> tuple[System, FloatArray]:
-        system = make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
+        system = system_of(problem, nodes, order)
         return system, start_of(problem, system)
 
     return to_tolerance(problem, times, prepared)
@@ -155,7 +155,7 @@ def to_tolerance(
         return system, path, observables(system, path.state) | {"generalisation_error": path.errors}
 
     found = refine(
-        _levels(tolerance),
+        levels_of(tolerance),
         solve,
         lambda coarse, fine: change_of(coarse[2], fine[2], COMPARED),
         tolerance,
@@ -171,7 +171,12 @@ def to_tolerance(
     return system, path, seen | found.change.errors, warning
 
 
-def _levels(tolerance: float) -> Iterator[tuple[int, int, float]]:
+def system_of(problem: Problem, nodes: int, order: int) -> System:
+    """Equations with some nodes of the spectrum, and points of a quadrature over a field."""
+    return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
+
+
+def levels_of(tolerance: float) -> Iterator[tuple[int, int, float]]:
     """Nodes of the spectrum, points of a quadrature and tolerances of a step, from coarse to fine."""
     digits = math.ceil(-math.log10(tolerance))
     nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance

@@ -24,14 +24,11 @@ from meanfield.mckean_vlasov.density.lagrangian.points import Frames
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution
-from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.mckean_vlasov.limit import Limit
 
 STEP_SHARE, LONGEST_STEPS = 0.2, 2e-6
 """Error of w that a step may make to begin with, as a share of the tolerance, and at most."""
-
-NODES_TOLERANCE = 1e-8
-"""Accuracy for which the default numbers of nodes are a good start; errors fall exponentially with the nodes."""
 
 TOO_LONG = "more levels would take too long"
 
@@ -67,7 +64,7 @@ class Search:
         self._step_tolerance = min(STEP_SHARE * tolerance, LONGEST_STEPS)
         self._levels = Levels(limit, watch, budget or Budget())
         self._node_search = NodeSearch(self._levels, settings, tolerance)
-        self._scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+        self._scale = node_scale(tolerance, settings.feature_nodes)
         self._nodes = self._node_search.nodes_of(self._scale)
         self._frames = Frames.plain(self._nodes, Grading(np.zeros((4, 0)), PLAIN_REACH), SPACING)
         self.trial: Level | None = None

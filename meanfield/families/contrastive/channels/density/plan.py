@@ -9,9 +9,8 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.mckean_vlasov.density.plan import NODES_TOLERANCE
 from meanfield.mckean_vlasov.density.settings import DensitySettings
-from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.numerics.schedule import Schedule
 
 USUAL_WIDTH = 6.0
@@ -63,7 +62,7 @@ def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: f
     rate = fastest_rate(closure)
     # A factor of 1 takes five steps in the fastest time scale.
     schedule = Schedule(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
-    scale = 1.0 if settings.feature_nodes else math.log(tolerance) / math.log(NODES_TOLERANCE)
+    scale = node_scale(tolerance, settings.feature_nodes)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
     # A factor of 1 has 16 cells on an axis of the usual width.
     return Plan(half_width, 16 * half_width / USUAL_WIDTH, schedule, nodes, scale)
