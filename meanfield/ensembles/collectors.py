@@ -112,7 +112,8 @@ class Statistics:
         self._shapes, self._columns = simulation.rows, simulation.columns
         wanted = simulation.rows if simulation.quantiles is None else simulation.quantiles
         self._ranked = [name for name in simulation.rows if name in wanted]
-        ranked = [column for name in self._ranked for column in _numbers(self._columns[name])]
+        columns = (self._columns[name] for name in self._ranked)
+        ranked = [column for some in columns for column in range(some.start, some.stop)]
         self._running = RunningStatistics(self._outputs, sum(map(_width, self._columns.values())), ranked)
         self._next = 0
         self._early: dict[int, Rows] = {}
@@ -128,7 +129,7 @@ class Statistics:
         """See `Collector.add`: blocks wait for those before them, so that rounding does not depend on workers."""
         self._early[block] = rows
         while self._next in self._early:
-            together = [_flat(row) for row in self._early.pop(self._next).values()]
+            together = [row.reshape(*row.shape[:2], -1) for row in self._early.pop(self._next).values()]
             self._running.add(np.concatenate(together, axis=2))
             self._next += 1
 
@@ -177,14 +178,5 @@ def _place(replicas: range) -> slice:
     return slice(replicas.start, replicas.stop)
 
 
-def _numbers(columns: slice) -> range:
-    return range(columns.start, columns.stop)
-
-
 def _width(columns: slice) -> int:
     return int(columns.stop - columns.start)
-
-
-def _flat(row: FloatArray) -> FloatArray:
-    """Rows of any shape as vectors, shape (replicas, outputs, columns)."""
-    return row.reshape(*row.shape[:2], -1)

@@ -112,23 +112,28 @@ def _one(x: float) -> float:
     return 1.0
 
 
-def _sign(x: float) -> float:
+def sign(x: float) -> float:
+    """Sign of x, 0 of 0."""
     return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
 
 
-def _identity(x: float) -> float:
+def identity(x: float) -> float:
+    """The number x itself."""
     return x
 
 
-def _square(x: float) -> float:
+def square(x: float) -> float:
+    """x^2."""
     return x * x
 
 
-def _twice(x: float) -> float:
+def twice(x: float) -> float:
+    """2 x, the derivative of x^2."""
     return 2.0 * x
 
 
-def _cube(x: float) -> float:
+def cube(x: float) -> float:
+    """x^3."""
     return x * x * x
 
 
@@ -140,11 +145,13 @@ def _relu(x: float) -> float:
     return max(x, 0.0)
 
 
-def _step(x: float) -> float:
+def step(x: float) -> float:
+    """Step function, 1/2 at its jump."""
     return 1.0 if x > 0 else 0.0 if x < 0 else 0.5
 
 
-def _absolute(x: float) -> float:
+def absolute(x: float) -> float:
+    """|x|."""
     return abs(x)
 
 
@@ -189,7 +196,8 @@ def _scaled_erf_derivative(x: float) -> float:
     return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * x * x)
 
 
-def _tanh(x: float) -> float:
+def tanh(x: float) -> float:
+    """Hyperbolic tangent."""
     return math.tanh(x)
 
 
@@ -237,16 +245,16 @@ def _cos(x: float) -> float:
 
 
 ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
-    "linear": Activation(_identity, _one),
-    "quadratic": Activation(_square, _twice),
-    "cubic": Activation(_cube, _thrice_square),
-    "relu": Activation(_relu, _step, kinks=(0.0,)),
+    "linear": Activation(identity, _one),
+    "quadratic": Activation(square, twice),
+    "cubic": Activation(cube, _thrice_square),
+    "relu": Activation(_relu, step, kinks=(0.0,)),
     "leaky_relu": _leaky_relu,
-    "abs": Activation(_absolute, _sign, kinks=(0.0,)),
+    "abs": Activation(absolute, sign, kinks=(0.0,)),
     "hard_tanh": Activation(_clip, _inside, kinks=(-1.0, 1.0)),
     "erf": Activation(_erf, _erf_derivative),
     "scaled_erf": Activation(_scaled_erf, _scaled_erf_derivative),
-    "tanh": Activation(_tanh, _tanh_derivative),
+    "tanh": Activation(tanh, _tanh_derivative),
     "sigmoid": Activation(_sigmoid, _sigmoid_derivative),
     "softplus": Activation(_softplus, _sigmoid),
     "gelu": Activation(_gelu, _gelu_derivative),

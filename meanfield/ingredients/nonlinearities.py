@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from meanfield.ingredients.activations import ACTIVATIONS, Activation
+from meanfield.ingredients.activations import ACTIVATIONS, Activation, sign, step
 from meanfield.ingredients.function_checks import check_function
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
@@ -115,17 +115,9 @@ def _density(u: Any) -> Any:
     return np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
 
 
-def _sign(x: float) -> float:
-    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
-
-
-def _step(x: float) -> float:
-    return 1.0 if x > 0 else 0.0 if x < 0 else 0.5
-
-
 NONLINEARITIES: dict[str, Nonlinearity] = {
-    "sign": Nonlinearity(_sign, (0.0,)),
-    "step": Nonlinearity(_step, (0.0,)),
+    "sign": Nonlinearity(sign, (0.0,)),
+    "step": Nonlinearity(step, (0.0,)),
 } | {
     name: Nonlinearity(found.value, found.kinks) for name, found in ACTIVATIONS.items() if isinstance(found, Activation)
 }

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from meanfield.arguments import as_numbers
+from meanfield.ingredients.activations import absolute, sign, square, twice
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar
@@ -51,22 +52,6 @@ class Penalty:
         return compile_scalar(self.slope)
 
 
-def _square(x: float) -> float:
-    return x * x
-
-
-def _twice(x: float) -> float:
-    return 2.0 * x
-
-
-def _absolute(x: float) -> float:
-    return abs(x)
-
-
-def _sign(x: float) -> float:
-    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
-
-
 def _smooth_absolute(width: float = 0.1) -> Penalty:
     """Absolute value that is rounded where |x| is below `width`."""
     if not 0 < width < math.inf:
@@ -82,8 +67,8 @@ def _smooth_absolute(width: float = 0.1) -> Penalty:
 
 
 PENALTIES: dict[str, Penalty | Callable[..., Penalty]] = {
-    "square": Penalty(_square, _twice),
-    "absolute": Penalty(_absolute, _sign, kinks=(0.0,)),
+    "square": Penalty(square, twice),
+    "absolute": Penalty(absolute, sign, kinks=(0.0,)),
     "smooth_absolute": _smooth_absolute,
 }
 

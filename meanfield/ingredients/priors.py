@@ -18,6 +18,7 @@ from pydantic import Field
 
 from meanfield.arguments import as_numbers
 from meanfield.errors import InputError
+from meanfield.ingredients.activations import absolute, cube, identity, sign, tanh
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters
@@ -114,20 +115,8 @@ def _zero(w: float) -> float:
     return 0.0 * w
 
 
-def _identity(w: float) -> float:
-    return w
-
-
 def _half_square(w: float) -> float:
     return 0.5 * w * w
-
-
-def _sign(w: float) -> float:
-    return 1.0 if w > 0 else -1.0 if w < 0 else 0.0
-
-
-def _absolute(w: float) -> float:
-    return abs(w)
 
 
 def _elastic_net(ratio: float = 0.5) -> Prior:
@@ -160,16 +149,8 @@ def _smooth_l1(width: float = 0.5) -> Prior:
     return Prior(force, potential, kinks=(-width, width))
 
 
-def _tanh(w: float) -> float:
-    return math.tanh(w)
-
-
 def _log_cosh(w: float) -> float:
     return abs(w) + math.log1p(math.exp(-2.0 * abs(w))) - math.log(2.0)
-
-
-def _cube(w: float) -> float:
-    return w * w * w
 
 
 def _quarter_fourth_power(w: float) -> float:
@@ -194,12 +175,12 @@ def _double_well_potential(w: float) -> float:
 
 PRIORS: dict[str, Prior | Callable[..., Prior]] = {
     "none": Prior(_zero, _zero, linear=True),
-    "l2": Prior(_identity, _half_square, linear=True),
-    "l1": Prior(_sign, _absolute, kinks=(0.0,)),
+    "l2": Prior(identity, _half_square, linear=True),
+    "l1": Prior(sign, absolute, kinks=(0.0,)),
     "elastic_net": _elastic_net,
     "smooth_l1": _smooth_l1,
-    "log_cosh": Prior(_tanh, _log_cosh),
-    "quartic": Prior(_cube, _quarter_fourth_power),
+    "log_cosh": Prior(tanh, _log_cosh),
+    "quartic": Prior(cube, _quarter_fourth_power),
     "cauchy": Prior(_cauchy, _half_log),
     "double_well": Prior(_double_well, _double_well_potential),
 }

@@ -114,7 +114,8 @@ class _Film:
         given_u.set_ylabel(f"density $P_t(w|{name})$")
         given_u.set_title(f"weights given ${name}$", fontsize="medium")
         for axes, parts in ((self._all, self._parts[:1]), (given_u, self._parts[1:])):
-            axes.set(xlabel="weight $w$", xlim=self._range, ylim=(0, 1.3 * _highest(parts)))
+            highest = max(float(part.predicted.max()) for part in parts)
+            axes.set(xlabel="weight $w$", xlim=self._range, ylim=(0, 1.3 * highest))
         given_u.legend(frameon=False, fontsize="small", loc="upper left")
         overlap.legend(frameon=False, fontsize="small", ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         self.figure.suptitle(density.attrs["title"], parse_math=False)
@@ -170,7 +171,3 @@ class _Film:
                 )
         self._all.legend(frameon=False, fontsize="small", loc="upper left")
         return [part.line for part in self._parts]
-
-
-def _highest(parts: Sequence[_Part]) -> float:
-    return max(float(part.predicted.max()) for part in parts)

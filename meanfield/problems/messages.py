@@ -75,7 +75,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             continue  # its elements are at fault, and reported themselves
         if kind == "tuple_type" and isinstance(given, str) and _key(location, model) + f" = {given!r}" in reasons:
             continue  # a text in place of a number or word is no slip of a list
-        hint = _description(location, model) or (_keys(location, model) if kind.startswith("model_") else "")
+        hint = _innermost(location, model)[0] or (_keys(location, model) if kind.startswith("model_") else "")
         reason = item["msg"].replace("Input should", "should")
         if kind in _PLAIN_WORDS:
             reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
@@ -127,11 +127,6 @@ def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
         elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
             path += f".{part}" if path else part
     return path
-
-
-def _description(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """Description of the innermost field on the way to `location`."""
-    return _innermost(location, model)[0]
 
 
 def _keys(location: tuple[int | str, ...], model: type[BaseModel]) -> str:

@@ -127,15 +127,13 @@ def _state_table(dataset: xr.Dataset) -> Table:
         columns.append(("stability", lambda state: VERDICTS.get(int(state["stability"]), "unknown")))
     columns.append(("growth rate", lambda state: plain(float(state["growth_rate"]))))
     if "region_share" in dataset:
-        columns.append(("attracts", lambda state: _share(float(state["region_share"]))))
+        columns.append(
+            ("attracts", lambda state: f"{share:.1%}" if (share := float(state["region_share"])) > 0 else "")
+        )
     count = dataset.sizes["state"]
     rows = [tuple(of(dataset.isel(state=i)) for _, of in columns) for i in range(min(count, MOST_ROWS))]
     caption = "" if count <= MOST_ROWS else f"the first {MOST_ROWS} of {count} states"
     return Table(tuple(name for name, _ in columns), rows, caption)
-
-
-def _share(share: float) -> str:
-    return f"{share:.1%}" if share > 0 else ""
 
 
 def _provenance(result: Result) -> list[tuple[str, str]]:

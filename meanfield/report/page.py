@@ -76,7 +76,8 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     groups: list[tuple[Problem, dict[str, Result]]] = []
     for label, dataset in datasets.items():
         result, problem = _checked(label, dataset)
-        same = next((group for first, group in groups if _have_one_limit(first, problem)), None)
+        alike = (group for first, group in groups if type(first) is type(problem) and first.limit() == problem.limit())
+        same = next(alike, None)
         if same is None:
             groups.append((problem, {label: result}))
         else:
@@ -84,10 +85,6 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
     page = _template().render(title=_page_title(sections), sections=sections)
     return page.translate(_ILLEGAL).encode(errors="replace").decode()
-
-
-def _have_one_limit(first: Problem, second: Problem) -> bool:
-    return type(first) is type(second) and first.limit() == second.limit()
 
 
 def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, Problem]:

@@ -16,7 +16,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from meanfield.families.latent_tree.initial import find_operators
-from meanfield.families.latent_tree.particles.simulation import Replicas
+from meanfield.families.latent_tree.particles import Replicas
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
 from validation.benchmarks.table import Row, Table, run_benchmark

@@ -19,7 +19,7 @@ from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHO
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
 from meanfield.families.latent_tree.many_nodes.sphere_density import TRIANGLES_PER_CELL, carried_triangles
 from meanfield.families.latent_tree.operators import needs_connections
-from meanfield.families.latent_tree.particles.simulation import (
+from meanfield.families.latent_tree.particles import (
     Replicas,
     activations_of_a_batch,
     exact_tables,

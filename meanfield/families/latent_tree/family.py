@@ -40,9 +40,9 @@ FAMILY = Family(
         ),
         "particles": Method(
             "particles",
-            f"{HERE}.particles.simulation:simulate_sgd",
+            f"{HERE}.particles:simulate_sgd",
             ("particles", "ensemble"),
-            check=f"{HERE}.particles.simulation:simulation_of",
+            check=f"{HERE}.particles:simulation_of",
             cost=f"{HERE}.costs:particles",
             resumes=True,
             threads=True,

@@ -100,17 +100,14 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     slope = difference[None, :, :, None] * np.eye(outputs)[:, None, None, :]
     left = tables.gradient(found, tables.by_last(found, slope)).W
     normalised = tables.problem.normalisation.active
-    right = tables.gradient(found, slope * _gain(tables, found)).W if normalised else left
+    gain = tables.problem.normalisation.gain(found.before[-1]) if normalised else 1.0
+    right = tables.gradient(found, slope * gain).W if normalised else left
     made = []
     for level in reversed(shape.levels):
         for latent in range(shape.latents[level]):
             K, K_ = (side[level - 1][:, latent].reshape(outputs, -1).T for side in (left, right))
             made.append(Operator(scale * K, K_, not normalised))
     return made
-
-
-def _gain(tables: Tables, found: Pass) -> FloatArray:
-    return tables.problem.normalisation.gain(found.before[-1])
 
 
 def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:

@@ -43,7 +43,7 @@ def newton(
     for _ in range(20):  # of Newton's method, which converges in fewer or not at all
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
             return None
-        step = _newton_step(values, slope)
+        step = np.linalg.lstsq(slope, -values, rcond=None)[0]
         if np.abs(values).max() <= tolerance or np.abs(step).max() <= STEP_ROUNDING:
             return x
         factor, gradient = _deflation(x, known)
@@ -62,10 +62,6 @@ def newton(
             return None
         x = trial
     return None
-
-
-def _newton_step(values: FloatArray, slope: FloatArray) -> FloatArray:
-    return np.asarray(np.linalg.lstsq(slope, -values, rcond=None)[0])
 
 
 def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, FloatArray]:

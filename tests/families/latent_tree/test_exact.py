@@ -7,8 +7,8 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.operators import operators
-from meanfield.families.latent_tree.particles.samples import Sampler, batch_slope, draw_batch
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.samples import Sampler, batch_slope, draw_batch
 from meanfield.families.latent_tree.tables import Tables
 from tests.families.latent_tree import enumeration
 from tests.families.latent_tree.problems import case_b, drawn, trigonometric

@@ -6,7 +6,7 @@ import pytest
 import meanfield
 from meanfield.comparison.comparison import compare
 from meanfield.families.latent_tree import network
-from meanfield.families.latent_tree.particles.samples import Sampler, batch_slope, draw_batch
+from meanfield.families.latent_tree.samples import Sampler, batch_slope, draw_batch
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.contrast import Contrast
 from tests.families.latent_tree import enumeration

@@ -71,7 +71,7 @@ class Monomials:
         self.degree = np.array([float(sum(exponents)) for exponents in self.all])
         self._factorial = np.array([np.prod([[1, 1, 2, 6, 24][e] for e in exponents]) for exponents in self.all])
         self._parts = [_parts(exponents, place) for exponents in self.all]
-        self.product = np.array([[place[_sum(a, b)] for b in self.low] for a in self.low])
+        self.product = np.array([[place[tuple(map(sum, zip(a, b, strict=True)))] for b in self.low] for a in self.low])
         self._shared = [
             (t, j, u, i, _choose(self.low[t], self.low[i]) * _choose(self.low[u], self.low[j]), place[rest])
             for t, j, u, i in product(range(len(self.low)), repeat=4)
@@ -96,10 +96,6 @@ class Monomials:
         for t, j, u, i, factor, rest in self._shared:
             result[t, j, u, i] = factor * moments[rest]
         return result
-
-
-def _sum(a: Exponents, b: Exponents) -> Exponents:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def _parts(whole: Exponents, place: dict[Exponents, int]) -> tuple[list[int], list[int]]:

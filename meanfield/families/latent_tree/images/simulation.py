@@ -17,10 +17,9 @@ from meanfield.ensembles.stepper import replica_generator
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.particles.samples import BatchStepper, batch_slope, draw_batch
+from meanfield.families.latent_tree.samples import BatchStepper, batch_slope, draw_batch
 from meanfield.networks import dense
 from meanfield.networks.dense import DenseWeights, forward
-from meanfield.networks.probe import probe_accuracy
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray, IntArray
@@ -195,3 +194,29 @@ def _fresh(W: FloatArray, rng: Generator) -> FloatArray:
 def has_probe(problem: ImageProblem) -> bool:
     """Whether images have classes, and some are held out."""
     return problem.data.read.labels is not None and len(problem.data.split[1]) > 0
+
+
+def probe_accuracy(features: FloatArray, labels: IntArray, held_out: FloatArray, wanted: IntArray) -> float:
+    """Share of held-out samples that a linear least-squares classifier with ridge gets right.
+
+    Parameters
+    ----------
+    features : ndarray, shape (samples, features)
+        Of the samples from which it learns.
+    labels : ndarray, shape (samples,)
+        Their classes from 0 on.
+    held_out : ndarray, shape (others, features)
+    wanted : ndarray, shape (others,)
+        Classes of the others.
+
+    Notes
+    -----
+    Features are standardised, and there is an intercept; the class with the largest output is the answer.
+    """
+    mean, deviation = features.mean(axis=0), features.std(axis=0)
+    kept = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
+    x, x_out = ((side[:, kept] - mean[kept]) / deviation[kept] for side in (features, held_out))
+    targets = np.eye(int(max(labels.max(), wanted.max())) + 1)[labels]
+    matrix = x.T @ x / len(x) + 1e-3 * np.eye(x.shape[1])  # a ridge, because features may depend on each other
+    slope = np.linalg.solve(matrix, x.T @ (targets - targets.mean(axis=0)) / len(x))
+    return float(np.mean((x_out @ slope + targets.mean(axis=0)).argmax(axis=1) == wanted))

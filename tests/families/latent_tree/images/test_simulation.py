@@ -7,13 +7,12 @@ import pytest
 
 import meanfield
 from meanfield.families.latent_tree.images.operators import Population, draw_population
-from meanfield.families.latent_tree.images.simulation import ImageReplicas, ImageSampler
-from meanfield.families.latent_tree.particles.samples import batch_slope, draw_batch
+from meanfield.families.latent_tree.images.simulation import ImageReplicas, ImageSampler, probe_accuracy
+from meanfield.families.latent_tree.samples import batch_slope, draw_batch
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import forward, gradient, uniform_start
 from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import evaluate
-from meanfield.networks.probe import probe_accuracy
 from tests.families.latent_tree.images.problems import problem
 
 

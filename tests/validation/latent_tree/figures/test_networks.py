@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.operators import operators
-from meanfield.families.latent_tree.particles.samples import Sampler, batch_slope
+from meanfield.families.latent_tree.samples import Sampler, batch_slope
 from meanfield.families.latent_tree.tables import Tables
 from validation.latent_tree.figures import (
     batch_size,

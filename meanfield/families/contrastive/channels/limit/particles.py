@@ -257,7 +257,7 @@ def march(
     d1, d2 = len(problem.features), problem.model.channels
     key = stream_key(problem.particles.seed)
     outputs = problem.time.outputs
-    snapshots = _snapshots(problem)
+    snapshots = problem.particles.snapshot_index(problem.time)
     kept = min(size.particles, 2**13)
     count = len(averages)
     samples = [draw_sample(problem, size.particles, key, run) for run in range(count)]
@@ -309,10 +309,6 @@ def _interval(
     except np.linalg.LinAlgError:  # averages that are not finite, or particles that are all but equal
         return False
     return True
-
-
-def _snapshots(problem: Problem) -> list[int]:
-    return problem.particles.snapshot_index(problem.time)
 
 
 def _too_long(problem: Problem, output: int) -> BlowUpError:

@@ -16,9 +16,9 @@ from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.initial import latent_coordinates
-from meanfield.families.latent_tree.particles.samples import BatchStepper, sampler_of
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
+from meanfield.families.latent_tree.samples import BatchStepper, sampler_of
 from meanfield.families.latent_tree.sizes import check_tables, without_root
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms

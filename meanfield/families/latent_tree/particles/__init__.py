@@ -1,1 +1,0 @@
-"""SGD with batches of fresh samples of the tree."""
