@@ -69,7 +69,7 @@ def simulation_of(problem: Problem) -> Simulation:
         problem,
         activations_of_a_batch(problem),
         together=2**18,
-        rows=row_shapes(problem),
+        rows=row_shapes(problem, exact_tables(problem)),
         quantiles=("loss",),
         remedy=problem.network.remedy,
         size="network.nodes_per_latent",
@@ -114,13 +114,18 @@ class Replicas(BatchStepper):
         tables = self._tables
         if tables is not None:
             exact = observables(tables, self._start, self.w)
-            found |= {name: exact[name] for name in row_shapes(self.problem) if name in exact}
+            found |= {name: exact[name] for name in self._names if name in exact}
         return found
 
     @cached_property
     def _tables(self) -> Tables | None:
         """Tables for exact averages, where they fit."""
         return exact_tables(self.problem) if self._exact else None
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Names of the rows."""
+        return list(row_shapes(self.problem, self._tables))
 
     def _score(self, i: int) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
@@ -160,12 +165,11 @@ def exact_tables(problem: Problem) -> Tables | None:
     return None
 
 
-def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Shapes of what is kept at every output time."""
+def row_shapes(problem: Problem, tables: Tables | None) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time, with exact averages where there are tables for them."""
     latents, nodes = len(problem.shape.level_of), problem.shape.nodes
     shapes: dict[str, tuple[int, ...]] = {"score": (latents,)}
     replicas = problem.particles.record == "replicas"
-    tables = exact_tables(problem)
     if replicas:
         shapes["weights"] = (len(problem.initial_weights.vector),)
     if tables is not None:
