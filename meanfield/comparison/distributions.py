@@ -85,7 +85,7 @@ class Group:
     def membership(self, u: FloatArray) -> FloatArray:
         """Membership of each of `u` in the group, a degree in [0, 1]."""
         if self.neighbours is None:
-            return np.asarray(np.exp(-0.5 * ((u - self.centre) / self.width) ** 2))
+            return np.exp(-0.5 * ((u - self.centre) / self.width) ** 2)
         nearest = self.neighbours[np.argmin(np.abs(u[..., None] - self.neighbours), axis=-1)]
         return np.asarray(nearest == self.centre, dtype=float)
 

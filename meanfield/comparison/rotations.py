@@ -183,10 +183,10 @@ def _rows(contrast: Contrast, quantity: Deviations, with_allowance: bool) -> Flo
     """Rows without what is common to all, and without the difference within the allowance that explains most."""
     rows = quantity.rows - np.tensordot(contrast.common, np.tensordot(contrast.common, quantity.rows, 1), 0)
     if not with_allowance:
-        return np.asarray(rows)
+        return rows
     along = np.tensordot(contrast.direction, rows, 1)
     allowed = quantity.allowance * contrast.reach
-    return np.asarray(rows - np.tensordot(contrast.direction, np.clip(along, -allowed, allowed), 0))
+    return rows - np.tensordot(contrast.direction, np.clip(along, -allowed, allowed), 0)
 
 
 def _sizes(
@@ -216,4 +216,4 @@ def _spread(contrast: Contrast, rows: FloatArray) -> FloatArray:
 def _tail_shares(values: FloatArray) -> FloatArray:
     """Share of the values that are at least as large, for each of them."""
     ordered = np.sort(values)
-    return np.asarray(1.0 - np.searchsorted(ordered, values, side="left") / len(values))
+    return 1.0 - np.searchsorted(ordered, values, side="left") / len(values)

@@ -113,7 +113,7 @@ def _compared(first: Result, second: Result, name: str) -> Deviations | None:
 
 def _only(values: FloatArray) -> FloatArray:
     """Size of a vector of one component."""
-    return np.asarray(values[..., 0])
+    return values[..., 0]
 
 
 def _worst(outcome: Outcome, quantities: list[Deviations]) -> Place:

@@ -74,7 +74,7 @@ def measurement_variance(result: Result, name: str) -> FloatArray | float:
 def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
     """Variance over runs times N, which results hold for a single number or as a part of a covariance."""
     if f"{name}_variance" in dataset:
-        return np.asarray(dataset[f"{name}_variance"].values)
+        return dataset[f"{name}_variance"].values
     covariance = dataset[f"{name}_covariance"]
     dims = dataset[f"{name}_mean" if f"{name}_mean" in dataset else name].dims
     taken = {str(dim) for dim in dims}
@@ -85,7 +85,7 @@ def _scaled_variance(dataset: xr.Dataset, name: str) -> FloatArray:
         taken.add(again)
         diagonal = xr.DataArray(np.arange(covariance.sizes[dim]), dims=dim)
         covariance = covariance.isel({dim: diagonal, again: diagonal})
-    return np.asarray(covariance.transpose(*(dim for dim in dims if dim in covariance.dims)).values)
+    return covariance.transpose(*(dim for dim in dims if dim in covariance.dims)).values
 
 
 def stated_error(result: Result, name: str) -> FloatArray | None:

@@ -109,7 +109,7 @@ def _l1(first: Result, second: Result) -> FloatArray:
         edges, others, P, Q = others, edges, Q, P
     if not np.array_equal(edges, others):
         Q = rebin(others, Q, edges)
-    return np.asarray(l1_distance(edges, P, Q) @ weight)
+    return l1_distance(edges, P, Q) @ weight
 
 
 def _compare_snapshot(
@@ -203,7 +203,7 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
 
 
 def _weights(pair: Pair, time: float) -> FloatArray:
-    return np.asarray(pair.particles["weights"].sel(snapshot_time=time, method="nearest").values)
+    return pair.particles["weights"].sel(snapshot_time=time, method="nearest").values
 
 
 def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> _Place:
@@ -235,7 +235,7 @@ def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
     edges, F = edges[inside], F[inside]
     # at 64 weights W1 between true pairs is right to a few 1e-3
     both = 0.5 * (F + (edges - edges[0]) / (edges[-1] - edges[0]))
-    return np.asarray(np.interp(np.linspace(both[0], both[-1], 64), both, edges))
+    return np.interp(np.linspace(both[0], both[-1], 64), both, edges)
 
 
 def _scatter(w: FloatArray, membership: FloatArray, points: FloatArray, predicted: FloatArray) -> FloatArray:

@@ -104,7 +104,7 @@ class RunningStatistics:
         """Unbiased covariances, shape (outputs, columns, columns); NaN of a single replica."""
         if self._count < 2:
             return np.full_like(self._products, np.nan)
-        return np.asarray(self._products / (self._count - 1))
+        return self._products / (self._count - 1)
 
     @property
     def quantiles(self) -> FloatArray:
@@ -112,7 +112,7 @@ class RunningStatistics:
         if not self._first:
             return np.full((len(LEVELS), *self._counts.shape[1:]), np.nan)
         if not len(self._edges):
-            return np.asarray(np.quantile(np.concatenate(self._first), LEVELS, axis=0))
+            return np.quantile(np.concatenate(self._first), LEVELS, axis=0)
         result = np.full((len(LEVELS), *self._counts.shape[1:]), np.nan)
         share = np.cumsum(self._counts[:-1], axis=0) / self._count
         for t, k in np.ndindex(*self._counts.shape[1:]):

@@ -29,19 +29,19 @@ def pair_matrix(evaluation: Evaluation, views: Views) -> FloatArray:
     """
     if evaluation.pull is not None:
         both = evaluation.pull(np.eye(len(views.whole[0])))
-        return np.asarray(0.5 * (both - np.diag(both.sum(axis=1))))
+        return 0.5 * (both - np.diag(both.sum(axis=1)))
     assert evaluation.between is not None
     p, P = views.p, views.whole
     M = P.T @ weighted(p, evaluation.between) @ P
     if evaluation.within != 0.0:
         M -= evaluation.within * (np.diag(p @ P) - P.T @ (p[:, None] * P))
-    return np.asarray(M)
+    return M
 
 
 def weighted(p: FloatArray, weight: FloatArray) -> FloatArray:
     """Matrix of (1/2) sum p p' weight (m - m')^2 as a quadratic form in the means m of samples."""
     pairs = p[:, None] * p * weight
-    return np.asarray(np.diag(pairs.sum(axis=1)) - pairs)
+    return np.diag(pairs.sum(axis=1)) - pairs
 
 
 class Operator(NamedTuple):
@@ -63,7 +63,7 @@ class Operator(NamedTuple):
 
         Where `left` is `right` and all signs are positive, it is the tangent kernel of the layer, centred.
         """
-        return np.asarray(self.sign[:, None] * (self.right @ self.left.T))
+        return self.sign[:, None] * (self.right @ self.left.T)
 
     @property
     def norm(self) -> float:

@@ -115,8 +115,8 @@ class Contrast:
         if self.kind in ("simple", "beta"):
             return np.ones_like(distance)
         if self.kind == "triplet":
-            return np.asarray(expit((self.margin - distance) / self.temperature))
-        return np.asarray(expit(-distance / self.temperature) / self.temperature)
+            return expit((self.margin - distance) / self.temperature)
+        return expit(-distance / self.temperature) / self.temperature
 
     def of_batch_means(self, positive: float, negative: float, outputs: int) -> tuple[float, float]:
         """Loss `batch_ratio` of mean distances, and its derivative by the positive one, minus that by the negative.

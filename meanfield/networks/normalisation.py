@@ -66,8 +66,8 @@ class Rectified:
 
     def gain(self, f: FloatArray) -> FloatArray:
         """Factor of each output with which y = gain f."""
-        return np.asarray(self.normalisation.gain(np.maximum(f, 0.0)) * (f > 0.0))
+        return self.normalisation.gain(np.maximum(f, 0.0)) * (f > 0.0)
 
     def back(self, f: FloatArray, slope: FloatArray) -> FloatArray:
         """Derivative by f of what has the derivative `slope` by y."""
-        return np.asarray(self.normalisation.back(np.maximum(f, 0.0), slope) * (f > 0.0))
+        return self.normalisation.back(np.maximum(f, 0.0), slope) * (f > 0.0)

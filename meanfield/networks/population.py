@@ -191,4 +191,4 @@ def batch_weights(outputs: FloatArray, temperature: float) -> FloatArray:
     shares = np.exp(-distances(outputs, outputs) / temperature)
     np.fill_diagonal(shares, 0.0)
     shares /= temperature * (1.0 + 2.0 * shares.sum(axis=1, keepdims=True))
-    return np.asarray(len(outputs) * (shares + shares.T))
+    return len(outputs) * (shares + shares.T)

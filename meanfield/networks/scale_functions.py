@@ -167,17 +167,17 @@ class Lattice:
     def _products(self, profile: Profile) -> FloatArray:
         """Terms of a function at the scales of the last group below the table, shape (TERMS, PER_GROUP)."""
         s = STEP * np.arange(PER_GROUP) - WIDTH * (BELOW + 1) - self.margin
-        return np.asarray(profile.terms[:, None] * np.exp(_POWER[:, None] * s))
+        return profile.terms[:, None] * np.exp(_POWER[:, None] * s)
 
     def _table(self, profile: Profile) -> FloatArray:
         """Chebyshev series of a function on an interval, shape (POLYNOMIALS, scales around it)."""
-        return np.asarray(_TO_SERIES @ profile.value(self._around))
+        return _TO_SERIES @ profile.value(self._around)
 
     @cached_property
     def _around(self) -> FloatArray:
         """Values of exp(s - x) at points of an interval, shape (POLYNOMIALS, scales around it)."""
         s = STEP * np.arange(-PER_GROUP * BELOW, PER_GROUP * self._above) - self.margin
-        return np.asarray(np.exp(s - _IN_INTERVAL[:, None]))
+        return np.exp(s - _IN_INTERVAL[:, None])
 
 
 def _accumulated(parts: FloatArray) -> FloatArray:

@@ -129,7 +129,7 @@ class Triples:
         """Sums of columns over views with the same output."""
         order = np.argsort(self._place, kind="stable")
         starts = np.searchsorted(self._place[order], np.arange(len(self._y)))
-        return np.asarray(np.add.reduceat(columns[order], starts, axis=0))
+        return np.add.reduceat(columns[order], starts, axis=0)
 
     def _sums(self, anchors: slice) -> Sums:
         """Sums over positives and negatives of some anchors."""

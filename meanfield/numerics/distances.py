@@ -16,7 +16,7 @@ from meanfield.typing import FloatArray
 
 def density_of(edges: FloatArray, F: FloatArray) -> FloatArray:
     """Averages over cells of the density with distribution function F at the edges."""
-    return np.asarray(np.diff(F) / np.diff(edges))
+    return np.diff(F) / np.diff(edges)
 
 
 def distribution_function(edges: FloatArray, density: FloatArray) -> FloatArray:

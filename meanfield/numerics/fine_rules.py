@@ -117,4 +117,4 @@ def _splines(nodes: bytes, rule: Rule, degree: int) -> FloatArray:
         return np.ones((len(at), 1))
     spline = make_interp_spline(u, np.eye(len(u)), k=degree)
     within = np.clip(at, u[0], u[-1])
-    return np.asarray(spline(within) + spline.derivative()(within) * (at - within)[:, None])
+    return spline(within) + spline.derivative()(within) * (at - within)[:, None]

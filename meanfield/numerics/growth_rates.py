@@ -20,7 +20,7 @@ VERDICTS = {STABLE: "stable", MARGINAL: "marginal", UNSTABLE: "unstable"}
 def sorted_rates(rates: np.ndarray[Any, Any]) -> ComplexArray:
     """Eigenvalues in the order of their real parts, the largest first."""
     values = rates.astype(complex)
-    return np.asarray(values[np.lexsort((values.imag, -values.real))])
+    return values[np.lexsort((values.imag, -values.real))]
 
 
 def verdict_of(growth_rate: float, resolution: float) -> int:

@@ -70,7 +70,7 @@ def covariance_along(
         growth = np.diag(relative)
         change = relative - 0.5 * R * (growth[:, None] + growth)
         np.fill_diagonal(change, growth)
-        return np.asarray(change.ravel())
+        return change.ravel()
 
     def margin(t: float, y: FloatArray) -> float:
         return float(LARGEST_COVARIANCE - np.abs(covariance(y)[0]).max())

@@ -71,7 +71,7 @@ class Schedule:
         return np.split(times, last[:-1])
 
     def _clock(self, t: FloatArray) -> FloatArray:
-        return np.asarray(self.ticks * (self.rate * t + np.log1p(t / self.onset)))
+        return self.ticks * (self.rate * t + np.log1p(t / self.onset))
 
     def _inverse(self, s: FloatArray) -> FloatArray:
         """Inverse of the clock: with y = 1 + t/onset and a = rate onset it is a (y - 1) + log y times its ticks."""
@@ -79,4 +79,4 @@ class Schedule:
         if math.isinf(self.onset):
             return s / self.rate
         a = self.rate * self.onset
-        return np.asarray(self.onset * (wrightomega(s + a + math.log(a)) / a - 1.0))
+        return self.onset * (wrightomega(s + a + math.log(a)) / a - 1.0)

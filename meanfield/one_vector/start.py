@@ -29,4 +29,4 @@ def weights_with_overlap(U: FloatArray, q: FloatArray, residual: ResidualLaw, rn
     xi = residual.sample(rng, N)
     xi -= U @ (U.T @ xi) / N
     xi *= np.sqrt(N / (xi @ xi))
-    return np.asarray(U @ q + np.sqrt(1 - q @ q) * xi)
+    return U @ q + np.sqrt(1 - q @ q) * xi

@@ -45,7 +45,7 @@ class FourierStart(Part):
         for parts, wave in ((self.cosine, np.cos), (self.sine, np.sin)):
             for k, part in enumerate(parts, 1):
                 total += part * wave(k * theta)
-        return np.asarray(total / (2.0 * np.pi))
+        return total / (2.0 * np.pi)
 
     def distribution(self, theta: FloatArray) -> FloatArray:
         """Integral of the density from 0 to angles."""
@@ -54,7 +54,7 @@ class FourierStart(Part):
             total += part * np.sin(k * theta) / k
         for k, part in enumerate(self.sine, 1):
             total += part * (1.0 - np.cos(k * theta)) / k
-        return np.asarray(total / (2.0 * np.pi))
+        return total / (2.0 * np.pi)
 
 
 class RandomStart(Part):

@@ -73,10 +73,10 @@ def _plot(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
 def _mean(dataset: xr.Dataset, name: str) -> FloatArray:
     """Values, or means over the replicas that are there, shape (time, ...)."""
     if f"{name}_mean" in dataset:
-        return np.asarray(dataset[f"{name}_mean"].values)
+        return dataset[f"{name}_mean"].values
     if "replica" in dataset[name].dims:
-        return np.asarray(dataset[name].mean("replica").values)
-    return np.asarray(dataset[name].values)
+        return dataset[name].mean("replica").values
+    return dataset[name].values
 
 
 def _spread(dataset: xr.Dataset, name: str) -> FloatArray | None:

@@ -75,7 +75,7 @@ def _values(dataset: xr.Dataset, name: str) -> FloatArray | None:
             values = dataset[key]
             if "node" in values.dims:
                 values = xr.apply_ufunc(np.abs, values).max("node")
-            return np.asarray((values.mean("replica") if "replica" in values.dims else values).values)
+            return (values.mean("replica") if "replica" in values.dims else values).values
     return None
 
 

@@ -142,14 +142,14 @@ def _weighed(tables: Tables, evaluation: Evaluation, K: FloatArray) -> FloatArra
     """Columns of connections K', shape (views, columns), weighed so that OP is the sum of K times these over views."""
     if evaluation.pull is not None:
         pulled = evaluation.pull(np.column_stack([np.ones(len(K)), K]))
-        return np.asarray(-0.5 * (pulled[:, :1] * K - pulled[:, 1:]))
+        return -0.5 * (pulled[:, :1] * K - pulled[:, 1:])
     p = tables.views.p
     P = tables.views.P[0] if tables.whole else _all_views(tables)
     assert evaluation.between is not None
     means = P @ K
     between = (p[:, None] * P).T @ (means - p @ means)
     within = (p @ P)[:, None] * K - (p[:, None] * P).T @ means
-    return np.asarray(float(evaluation.between[0, 1]) * between - evaluation.within * within)
+    return float(evaluation.between[0, 1]) * between - evaluation.within * within
 
 
 def _all_views(tables: Tables) -> FloatArray:

@@ -56,7 +56,7 @@ class RingTables(Tables):
 
     def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
         """See `Tables.by_last`."""
-        return np.asarray(self.problem.normalisation.back(found.after[0], slope) * found.gates[0])
+        return self.problem.normalisation.back(found.after[0], slope) * found.gates[0]
 
     def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
         """See `Tables.gradient`."""

@@ -39,7 +39,7 @@ class Sampler:
 
     def roots(self, rng: Generator, count: int) -> Values:
         """Values of independent roots, shape (count,)."""
-        return np.asarray(rng.random(count) < self._root)
+        return rng.random(count) < self._root
 
     def below(self, rng: Generator, roots: Values) -> list[Values]:
         """Values of all latents given the root, level by level from the root down, shapes (samples, latents)."""
@@ -54,7 +54,7 @@ class Sampler:
     def leaves(self, values: list[Values]) -> FloatArray:
         """Inputs of the network, shape (samples, leaves)."""
         low, high = self._leaves
-        return np.asarray(np.where(values[-1], high, low))
+        return np.where(values[-1], high, low)
 
     def views(self, rng: Generator, roots: Values) -> FloatArray:
         """Inputs of independent views of samples with these roots."""

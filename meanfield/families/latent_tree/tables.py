@@ -123,7 +123,7 @@ class Tables:
         """All configurations of the leaves, shape (configurations, leaves)."""
         count = self.problem.shape.latents[0]
         leaves = np.array(self.problem.tree.leaves)
-        return np.asarray(leaves[np.indices((2,) * count).reshape(count, -1).T])
+        return leaves[np.indices((2,) * count).reshape(count, -1).T]
 
     @cached_property
     def chances(self) -> FloatArray:
@@ -134,7 +134,7 @@ class Tables:
         for level in range(shape.depth - 1, 0, -1):
             children = shape.children[level]
             found.append(np.repeat(found[-1], children) * self.problem.tree.polarities[level])
-        return np.asarray(0.5 * (1.0 + np.concatenate(found)))
+        return 0.5 * (1.0 + np.concatenate(found))
 
     def forward(self, weights: Weights, gates: Gates | None = None) -> Pass:
         """Tables of all levels, the root's only where it is needed; gates are those of the weights, or given ones."""

@@ -24,7 +24,7 @@ def by_difference(
     """Derivative dF/dp where F(p) = values, by a difference in the range; for `ParametricEquations.by_parameter`."""
     low, high = limits
     step = 1e-5 * (high - low) * (1.0 if p < 0.5 * (low + high) else -1.0)  # one-sided, into the range
-    return np.asarray((function(p + step) - values) / step)
+    return (function(p + step) - values) / step
 
 
 class SearchableEquations(ParametricEquations, Protocol):

@@ -50,7 +50,7 @@ def null_space(rows: FloatArray, d: int) -> FloatArray:
         return np.eye(d)
     _, size, vectors = np.linalg.svd(rows)
     rank = int(np.count_nonzero(size > 1e-10 * max(size[0], 1e-300)))
-    return np.asarray(vectors[rank:].T)
+    return vectors[rank:].T
 
 
 def flats(normal: FloatArray, d: int) -> list[Flat]:

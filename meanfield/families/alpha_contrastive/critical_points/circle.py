@@ -113,7 +113,7 @@ def _distinct(angles: FloatArray) -> FloatArray:
 
 def _turned(angle: FloatArray) -> FloatArray:
     """Angles brought to (-pi, pi]."""
-    return np.asarray(np.pi - np.mod(np.pi - angle, TURN))
+    return np.pi - np.mod(np.pi - angle, TURN)
 
 
 def _signs(field: Field, events: FloatArray) -> IntArray:

@@ -123,7 +123,7 @@ def newton_on_walls(field: DiscreteField, w: FloatArray, hold: BoolArray) -> Flo
 def tangent_of(wall: FloatArray, w: FloatArray) -> FloatArray:
     """Orthonormal vectors of a subspace that are orthogonal to w, shape (d, k - 1)."""
     inside = wall.T @ w
-    return np.asarray(wall @ null_space(inside[None], len(inside)))
+    return wall @ null_space(inside[None], len(inside))
 
 
 def gates_of(field: DiscreteField, w: FloatArray, hold: BoolArray, bounded: bool = False) -> tuple[FloatArray, float]:

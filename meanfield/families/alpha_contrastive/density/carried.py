@@ -195,7 +195,7 @@ def on_walls(w: FloatArray, held: IntArray, carrier: Carrier) -> FloatArray:
         rest = np.sqrt(np.maximum(1.0 - np.sum(base * base, axis=1, keepdims=True), 0.0))
         line *= np.sign(np.sum(line * w[second], axis=1, keepdims=True)) / np.sqrt(sine)
         w[second] = base + rest * line
-    return np.asarray(w)
+    return w
 
 
 def _release(filters: CarriedFilters, carrier: Carrier, force: FloatArray, jump: FloatArray) -> BoolArray:

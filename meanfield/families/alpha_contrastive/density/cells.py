@@ -73,7 +73,7 @@ class CircleCells:
             side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
             force, _ = flow.forces(w, side, (L, L), np.zeros(len(w)))
             pushes.append(force[:, 1] * w[:, 0] - force[:, 0] * w[:, 1])
-        return np.asarray((pushes[0] > 0.0) & (pushes[1] < 0.0))
+        return (pushes[0] > 0.0) & (pushes[1] < 0.0)
 
     def edges(self, filters: CarriedFilters) -> FloatArray:
         """Increasing angles of the edges."""
@@ -126,7 +126,7 @@ def masses(problem: Problem, edges: FloatArray) -> FloatArray:
     start = problem.filters.start
     if isinstance(start, FourierStart):
         return np.maximum(np.diff(start.distribution(edges)), 0.0)
-    return np.asarray(np.diff(edges) / (2.0 * np.pi))
+    return np.diff(edges) / (2.0 * np.pi)
 
 
 class MovedCells:

@@ -55,7 +55,7 @@ class DiscreteField:
             return h @ self.frozen
         if self.pairs.uniform:
             p = self.pairs.probability
-            return np.asarray(p * (h - (h @ p)[:, None]))
+            return p * (h - (h @ p)[:, None])
         step = max(1, MOST_PAIRS // h.shape[1] ** 2)
         parts = [self._pull(h[k : k + step]) for k in range(0, len(h), step)]
         return np.concatenate(parts) if parts else np.empty_like(h)
@@ -67,7 +67,7 @@ class DiscreteField:
     def field(self, w: FloatArray) -> FloatArray:
         """F, not projected, shape (filters, coordinates)."""
         z = w @ self.atoms.T
-        return np.asarray((self.pull(self.filter.value(z)) * self.filter.slope(z)) @ self.atoms)
+        return (self.pull(self.filter.value(z)) * self.filter.slope(z)) @ self.atoms
 
     def energy(self, w: FloatArray) -> FloatArray:
         """E_alpha(w) = C_alpha[h(w.x)]/2, shape (filters,)."""
@@ -95,7 +95,7 @@ class DiscreteField:
     def matrix(self, w: FloatArray, slope: FloatArray | None = None) -> FloatArray:
         """A(w) = C_alpha[h'(w.x) x], shape (coordinates, coordinates), with h' of each atom if given."""
         x = (self.filter.slope(self.atoms @ w) if slope is None else slope)[:, None] * self.atoms
-        return np.asarray(x.T @ self.laplacian(w) @ x)
+        return x.T @ self.laplacian(w) @ x
 
     def jacobians(
         self, w: FloatArray, basis: FloatArray, slope: FloatArray | None = None

@@ -60,7 +60,7 @@ class Nodes:
     def second(self, by: FloatArray) -> FloatArray:
         """Sum over nodes of E[x x^T] at the node, times numbers, shape (coordinates, coordinates)."""
         rest = np.bincount(self.component.astype(int), by, len(self.rest))
-        return np.asarray(self.x.T @ (by[:, None] * self.x) + np.tensordot(rest, self.rest, 1))
+        return self.x.T @ (by[:, None] * self.x) + np.tensordot(rest, self.rest, 1)
 
     def covariance(self, M: FloatArray) -> FloatArray:
         """C[h' x] for weights M of pairs of nodes, shape (coordinates, coordinates)."""

@@ -62,14 +62,14 @@ class Pairs:
         p = self.probability
         if not self.normalised or self.diagonal:
             return np.outer(p, p)
-        return np.asarray(np.where(np.eye(len(p), dtype=bool), 0.0, np.outer(p / (1.0 - p), p)))
+        return np.where(np.eye(len(p), dtype=bool), 0.0, np.outer(p / (1.0 - p), p))
 
     def objective(self, D: FloatArray) -> FloatArray:
         """G, shape (...), of distances, shape (..., atoms, atoms)."""
         if self.normalised:
             _, mean, offset = self._shares(D)
             tau, p = self.normalised, self.probability
-            return np.asarray(-0.5 * tau * ((np.log(mean) - offset / tau) @ p))
+            return -0.5 * tau * ((np.log(mean) - offset / tau) @ p)
         integral = D if self.kernel is None else self.kernel.integral(D)
         return np.asarray(0.5 * np.einsum("...ij,ij->...", integral, self.weight))
 
@@ -84,7 +84,7 @@ class Pairs:
     def shares(self, D: FloatArray) -> FloatArray:
         """Shares of the second atom in a normalised importance of the first, shape (..., atoms, atoms)."""
         terms, mean, _ = self._shares(D)
-        return np.asarray(terms / mean[..., None])
+        return terms / mean[..., None]
 
     def importance(self, D: FloatArray, with_itself: bool = False) -> FloatArray:
         """M, the symmetric importance of pairs with their probabilities, shape (..., atoms, atoms).
@@ -96,7 +96,7 @@ class Pairs:
             M = 0.5 * (shares + np.swapaxes(shares, -1, -2))
         else:
             M = self.weight * (1.0 if self.kernel is None else self.kernel.value(D))
-        return np.asarray(M if with_itself else _without_diagonal(M))
+        return M if with_itself else _without_diagonal(M)
 
     def response(self, D: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
         """Change of 1/2 sum_ij M_ij u_ij when D changes by v_ij, shape (...).
@@ -134,7 +134,7 @@ def laplacian(M: FloatArray) -> FloatArray:
 
 def half_squares(h: FloatArray) -> FloatArray:
     """Half the squared difference of every two atoms, shape (..., atoms, atoms)."""
-    return np.asarray(0.5 * (h[..., :, None] - h[..., None, :]) ** 2)
+    return 0.5 * (h[..., :, None] - h[..., None, :]) ** 2
 
 
 def make_pairs(importance: Importance, probability: FloatArray) -> Pairs:
@@ -177,7 +177,7 @@ def _sigmoid(c: float) -> Kernel:
 
     def slope(D: FloatArray) -> FloatArray:
         s = expit(-c * D)
-        return np.asarray(-c * c * s * (1.0 - s) * (1.0 - 2.0 * s))
+        return -c * c * s * (1.0 - s) * (1.0 - 2.0 * s)
 
     return Kernel(lambda D: c * expit(-c * D) * expit(c * D), slope, lambda D: np.asarray(0.5 * np.tanh(0.5 * c * D)))
 
@@ -188,6 +188,6 @@ def _own(importance: Importance) -> Kernel:
 
     def integral(D: FloatArray) -> FloatArray:
         nodes = 0.5 * (1.0 + x) * D[..., None]
-        return np.asarray(0.5 * D * (evaluate(own.value, nodes) @ weight))
+        return 0.5 * D * (evaluate(own.value, nodes) @ weight)
 
     return Kernel(lambda D: evaluate(own.value, D), lambda D: evaluate(own.slope, D), integral)

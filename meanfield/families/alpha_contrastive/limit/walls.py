@@ -77,7 +77,7 @@ class Walls:
         step = self.filter.slope(self.kink + BESIDE_KINK) - self.filter.slope(self.kink - BESIDE_KINK)
         table = np.zeros((pull.shape[1], len(self.offset)))
         np.add.at(table, (self.atom, self.number), step * self.lengths[self.atom])
-        return np.asarray(pull @ table)
+        return pull @ table
 
 
 def make_walls(atoms: FloatArray, filter_: Filter) -> Walls:

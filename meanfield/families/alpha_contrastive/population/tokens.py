@@ -103,7 +103,7 @@ class TokenDrift:
         """Laplacian of the importances of pairs of generators, over their squared number."""
         if self._kernel is None:
             return np.asarray(self._uniform)
-        return np.asarray(self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2)))
+        return self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2))
 
     def table(self, filters: FloatArray) -> Table:
         """Inputs of the top layer, at each token."""
@@ -120,7 +120,7 @@ class TokenDrift:
         """Derivative by the filters from that by the values of the table."""
         if self._norm.active:
             slope = _through_statistics(self._norm, self._alone, table, slope)
-        return np.asarray(np.swapaxes(slope * self._h.slope(table.z) * self._lengths, 1, 2))
+        return np.swapaxes(slope * self._h.slope(table.z) * self._lengths, 1, 2)
 
 
 def weights_of_variances(problem: Problem, data: Tokens) -> tuple[float, float]:
@@ -143,7 +143,7 @@ def _through_statistics(norm: BatchNorm, alone: FloatArray, table: Table, slope:
         found = found - alone * slope.sum(axis=1, keepdims=True)
     if norm.differentiate_variance:
         found = found - alone * table.values * np.sum(slope * table.values, axis=1, keepdims=True)
-    return np.asarray(found * table.gain)
+    return found * table.gain
 
 
 def _flat(top: FloatArray) -> FloatArray:
@@ -187,7 +187,7 @@ class GeneratorKernel:
         wave = np.ones((self._chance.shape[1], len(weights)), dtype=complex)
         for chance, of_tokens in zip(self._chance, phase, strict=True):
             wave *= chance @ of_tokens
-        return np.asarray(((wave * weights) @ wave.conj().T).real)
+        return ((wave * weights) @ wave.conj().T).real
 
     def _counts(self, y: FloatArray) -> tuple[int, ...]:
         """Number of nodes for each output, from the largest difference of two strings."""
@@ -209,7 +209,7 @@ class GeneratorKernel:
     def laplacian(self, y: FloatArray) -> FloatArray:
         """Laplacian of the mean importance, over the squared number of generators."""
         found = self.importance(y)
-        return np.asarray((np.diag(found.sum(axis=1)) - found) / len(found) ** 2)
+        return (np.diag(found.sum(axis=1)) - found) / len(found) ** 2
 
 
 @lru_cache(maxsize=8)

@@ -93,7 +93,7 @@ class ImageSampler:
 
     def roots(self, rng: Generator, count: int) -> IntArray:
         """Numbers of independent images, shape (count,)."""
-        return np.asarray(self._trained[rng.integers(len(self._trained), size=count)])
+        return self._trained[rng.integers(len(self._trained), size=count)]
 
     def views(self, rng: Generator, roots: IntArray) -> FloatArray:
         """Inputs of independent views of images with these numbers, shape (views, pixels)."""

@@ -152,7 +152,7 @@ class Paths:
 def _at(across: FloatArray, g: FloatArray, x: FloatArray, u: FloatArray) -> FloatArray:
     """Weights times u, shape (nodes, weights)."""
     along = 0.5 * ((x + 1.0) + (x - 1.0) * u * u)
-    return np.asarray(u[:, None] * across + along[:, None] * g)
+    return u[:, None] * across + along[:, None] * g
 
 
 def _roots(across: FloatArray, along: FloatArray, x: FloatArray, side: Sides) -> FloatArray:

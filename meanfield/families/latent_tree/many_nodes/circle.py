@@ -40,7 +40,7 @@ class Circle:
         angle = np.arctan2(seen[:, 1], seen[:, 0])[:, None] + 0.5 * np.pi * np.array([-1.0, 1.0])
         angle = np.sort(np.mod(angle.ravel() + np.pi, TURN) - np.pi)
         apart = np.diff(angle, append=angle[0] + TURN) > AT_REST
-        return np.asarray(angle[np.roll(apart, 1)])
+        return angle[np.roll(apart, 1)]
 
     @cached_property
     def ends(self) -> FloatArray:
@@ -105,7 +105,7 @@ class Flows:
 
     def selectivity(self, row: IntArray, angle: FloatArray, arc: IntArray) -> FloatArray:
         """Selectivity s of nodes with |w| = 1, shape (points,)."""
-        return np.asarray(self.size[row, arc] * np.cos(angle - self.phase[row, arc]))
+        return self.size[row, arc] * np.cos(angle - self.phase[row, arc])
 
     def push(self, row: IntArray, angle: FloatArray, arc: IntArray, duration: FloatArray) -> Points:
         """Places of nodes after some time, which may be negative.
@@ -183,4 +183,4 @@ def _growth(rate: FloatArray, x: FloatArray, time: FloatArray) -> FloatArray:
     """Integral of rate cos x along the solution: the logarithm of cosh(rate t) + cos x sinh(rate t)."""
     c, depth = np.sign(rate) * np.cos(x), np.abs(rate) * time
     with np.errstate(divide="ignore"):  # at a point of rest one of the two is exactly 0
-        return np.asarray(depth + np.logaddexp(np.log(0.5 * (1.0 + c)), np.log(0.5 * (1.0 - c)) - 2.0 * depth))
+        return depth + np.logaddexp(np.log(0.5 * (1.0 + c)), np.log(0.5 * (1.0 - c)) - 2.0 * depth)

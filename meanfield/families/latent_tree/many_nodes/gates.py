@@ -102,7 +102,7 @@ class Gates:
         """
         found = self.base[row] + ((side > 0) * self.jump[row]) @ self.normal
         found[np.linalg.norm(found, axis=1) <= NO_JUMP * self.scale] = 0.0
-        return np.asarray(found)
+        return found
 
     def idle(self, side: Sides) -> BoolArray:
         """Whether no input is active, shape (nodes,)."""
@@ -176,11 +176,11 @@ def _shortest(g: FloatArray, normal: FloatArray, jump: FloatArray, on: BoolArray
     start = g + (on * jump) @ normal
     back = jump < 0.0
     if not back.any():
-        return np.asarray(start)
+        return start
     A = (jump[back, None] * normal[back]).T
     x = lsq_linear(A, -start, bounds=(0.0, 1.0), method="bvls", tol=1e-15).x
     free = (x > NO_SLOPE) & (x < 1.0 - NO_SLOPE)
     ends = start + A[:, ~free] @ np.round(x[~free])
     if free.any():
         ends = ends - A[:, free] @ np.linalg.lstsq(A[:, free], ends, rcond=SAME_NORMAL)[0]
-    return np.asarray(ends)
+    return ends

@@ -126,7 +126,7 @@ def _sum(kernel: FloatArray, children: int) -> FloatArray:
     for _ in range(children - 1):
         size = len(total) * len(kernel)
         total = (total[:, None, :, None] + kernel[None, :, None, :]).reshape(size, size)
-    return np.asarray(total)
+    return total
 
 
 def _of_gaussian(second: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -103,7 +103,7 @@ def _density(triangles: Triangles, w: FloatArray, cells: SphereCells) -> FloatAr
             at = (1.0 - x - y) * a + x * b + y * c
             at /= np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1e-300)
             total += np.bincount(cells.numbers(at), triangles.mass / POINTS_OF_TRIANGLE**2, total.size)
-    return np.asarray(total.reshape(cells.shape) / cells.area)
+    return total.reshape(cells.shape) / cells.area
 
 
 @dataclass(frozen=True)
