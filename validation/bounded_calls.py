@@ -98,7 +98,7 @@ def bounded_calls(
 
 
 def _outcome(call: _Call[T], receiver: Connection) -> Outcome[T, Any]:
-    """What a child sent before it ended; one that sent nothing by now hangs."""
+    """Outcome that a child sent before it ended; one that sent nothing by now hangs."""
     value, fault = None, HANGS
     if receiver.poll():
         try:

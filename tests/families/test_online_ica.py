@@ -19,7 +19,7 @@ FILES = {block.caption: block.text for block in blocks(PAGE.read_text(encoding="
 
 MOST_LINES, MOST_IMPORTS = 80, 3
 
-WORST = 3.5
+MOST_SIGMAS = 3.5
 """Standard errors; with a normal law and 20 comparisons one seed in 100 would exceed it."""
 
 
@@ -92,7 +92,7 @@ def test_coefficients_are_those_of_the_step(module, problem, source, q):
         spread += ((tau / np.sqrt(N) * f[:, None] * x) ** 2).sum()
     expected = -(1 - q * q) * g - 0.5 * q * diffusion
     error = change.std() / np.sqrt(draws)
-    assert abs(change.mean() - expected) < WORST * error + 5 * abs(expected) / N  # the order of corrections
+    assert abs(change.mean() - expected) < MOST_SIGMAS * error + 5 * abs(expected) / N  # the order of corrections
     assert spread / draws == pytest.approx(diffusion, rel=0.05)  # the noise of E[f^2] with heavy tails
 
 
@@ -108,8 +108,8 @@ def test_density_under_a_prior_agrees_with_sgd(problem):
     density, sgd = (meanfield.solve(problem, method) for method in ("density", "particles"))
     report = meanfield.compare(density, sgd)
     for name in ("q", "r"):
-        assert float(abs(report[f"{name}_difference"] / report[f"{name}_standard_error"]).max()) < WORST
+        assert float(abs(report[f"{name}_difference"] / report[f"{name}_standard_error"]).max()) < MOST_SIGMAS
     free = meanfield.solve(with_value(problem, "prior.name", "none"), "order_parameters")
     error = sgd["q"].isel(time=-1).std("replica") / np.sqrt(sgd.sizes["replica"])
     shift = abs(free["q"] - density["q"]).isel(time=-1) / error
-    assert shift.item() > WORST  # without the prior it would not agree
+    assert shift.item() > MOST_SIGMAS  # without the prior it would not agree

@@ -12,7 +12,7 @@ from meanfield.families.contrastive.explanation.predictions import several_cost
 from meanfield.families.latent_tree.costs import population
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import families, family_of
-from validation.predictions.problems import MORE, write_problems
+from validation.predictions.problems import UNUSUAL_PROBLEMS, write_problems
 from validation.predictions.run import Plan, Run, measure, page, shares
 
 
@@ -48,7 +48,7 @@ def test_a_run_is_a_process_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_the_flow_of_a_tree_takes_as_long_as_its_beginning_says():
-    problem = load_problem(MORE / "tree_density.toml")
+    problem = load_problem(UNUSUAL_PROBLEMS / "tree_density.toml")
     predicted = population(problem).seconds
     began = time.process_time()
     meanfield.solve(problem, "population")
@@ -56,7 +56,7 @@ def test_the_flow_of_a_tree_takes_as_long_as_its_beginning_says():
 
 
 def test_particles_of_many_channels_are_refused_where_averages_are():
-    text = (MORE / "three_channels.toml").read_text()
+    text = (UNUSUAL_PROBLEMS / "three_channels.toml").read_text()
     text = text.replace("two_point", "laplace").replace("values = [-1.3, 1.3]", "second_moment = 1.5")
     with pytest.raises(InputError, match="nodes or more"):
         several_cost(meanfield.parse_problem(text.replace("quadratic", "tanh")))

@@ -66,7 +66,7 @@ def ours() -> Callable[[], None]:
 
 
 def in_pytorch() -> Callable[[], None]:
-    """The same step by automatic differentiation, with batches drawn at once, and all places in one product."""
+    """Step of SGD by automatic differentiation, with batches drawn at once, and all places in one product."""
     import torch
 
     data = problem_from(PAPER).data

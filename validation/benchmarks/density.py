@@ -38,7 +38,7 @@ from meanfield.numerics.compiled.vectors import WIDE_LANES, lanes_for
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.process.cores import at_most
 from validation import ROOT
-from validation.benchmarks.density_elsewhere import FINE, OURS, TARGET, contenders, error
+from validation.benchmarks.density_elsewhere import FINE_CELLS, OURS, TARGET, contenders, error
 from validation.benchmarks.machine import limit_rates
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
@@ -119,7 +119,7 @@ def step_tables() -> Iterator[Table]:
 def comparison_table(fine: bool) -> Table:
     """All contenders at one accuracy, each with the coarsest setting that reaches it, or on the same fine cells."""
     every = contenders()
-    settings = [(FINE, each.on_fine_cells) if fine else each.coarsest for each in every]
+    settings = [(FINE_CELLS, each.on_fine_cells) if fine else each.coarsest for each in every]
     works = [each.prepare(*setting) for each, setting in zip(every, settings, strict=True)]
     full = [each.prepare(*setting, nodes=WIDE_LANES) for each, setting in zip(OURS, settings, strict=False)]
     times = [1e6 * taken for taken in seconds(*works, *full, rounds=5)]
@@ -129,7 +129,7 @@ def comparison_table(fine: bool) -> Table:
         per_node = f"{taken / in_full:.0f} x ours per node of {WIDE_LANES}"
         note = f"{cells} cells, {steps} steps; error {error(work()):.1e}; {per_node}"
         rows.append(Row(each.name, taken, "us", "our best", best, f"error below {TARGET:g}", note))
-    where = f"{FINE} cells" if fine else "the fewest cells and steps that reach it"
+    where = f"{FINE_CELLS} cells" if fine else "the fewest cells and steps that reach it"
     return Table(f"One accuracy in other software, with {where}", ONE_THREAD, tuple(rows))
 
 
@@ -159,7 +159,7 @@ def solver_table() -> Table:
 
 
 def fipy_table() -> Table:
-    """The same steps by FiPy."""
+    """Table of the steps by FiPy."""
     limit = limit_of(ORDER_TWO)
     plan = fixed_plan(limit, ORDER_TWO.density)
     grid = plan.grid(limit)

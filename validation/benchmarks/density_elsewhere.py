@@ -31,7 +31,7 @@ Run = Callable[[], Array]
 HALF_WIDTH = 7.0
 TARGET = 1e-3
 """Largest error, the integral of |P - exact|, both averaged over the contender's own cells."""
-FINE = 1000
+FINE_CELLS = 1000
 """Number of cells of a density that is not known to be smooth."""
 
 
@@ -147,7 +147,7 @@ def banded_matrix(edges: Array) -> Array:
 
 
 def scipy_banded(cells: int, steps: int) -> Run:
-    """The same scheme with `solve_banded`."""
+    """Steps of our scheme with `solve_banded` of SciPy."""
     edges = grid_edges(cells)
     start, system = exact(edges, 0.0), -0.5 / steps * banded_matrix(edges)
     system[1] += 1.0
@@ -248,7 +248,7 @@ class Contender(NamedTuple):
     coarsest: tuple[int, int]
     """Least work that reaches the target, found by trying cells in steps of 3 % and all steps."""
     on_fine_cells: int
-    """Least number of steps that reaches the target on `FINE` cells."""
+    """Least number of steps that reaches the target on `FINE_CELLS` cells."""
 
 
 OURS = [
@@ -269,5 +269,5 @@ PY_PDE = [
 
 
 def contenders() -> list[Contender]:
-    """Those that are installed."""
+    """Contenders that are installed."""
     return [*OURS, *OTHER_SOLVERS, *(PY_PDE if find_spec("pde") else [])]

@@ -41,7 +41,7 @@ TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 SCIPY = (("RK45", 6, 1e-4), ("RK45", 8, 1e-6), ("DOP853", 8, 1e-6), ("DOP853", 12, 1e-8), ("DOP853", 16, 1e-10))
 """Integrators of SciPy with numbers of nodes and tolerances of a step."""
 
-ENOUGH = 1e-6
+WANTED_ERROR = 1e-6
 """Largest error that has to be reached in 10 ms."""
 
 Run = Callable[[], Mapping[str, Any]]
@@ -84,7 +84,7 @@ def long_run(dimension: int, tolerance: float, stop: float = 100.0) -> Problem:
 
 
 def arrays(result: Any) -> dict[str, np.ndarray]:
-    """What is compared of a result of ours."""
+    """Arrays of a result of ours that are compared."""
     return {name: result[name].values for name in COMPARED}
 
 
@@ -142,8 +142,8 @@ def accuracy_table() -> Table:
     """Error and time side by side, and the figure of both."""
     ours, others, euler = solutions()
     save_figure(draw(ours, others, euler), FIGURE)
-    quickest = next(run.what for run in ours if run.error <= ENOUGH)
-    required, rows = {quickest: f"below 10 ms for errors up to {ENOUGH:g}"}, []
+    quickest = next(run.what for run in ours if run.error <= WANTED_ERROR)
+    required, rows = {quickest: f"below 10 ms for errors up to {WANTED_ERROR:g}"}, []
     for run in (*ours, *others, euler):
         note = f"largest error {run.error:.1e}"
         against = "Euler in NumPy", 1e3 * euler.seconds

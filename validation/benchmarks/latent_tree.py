@@ -42,7 +42,7 @@ def of_studies(problem: Problem) -> Callable[[], None]:
 
 
 class Elsewhere:
-    """The same SGD in PyTorch.
+    """SGD of the latent tree in PyTorch.
 
     Parameters
     ----------

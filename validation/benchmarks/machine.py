@@ -1,4 +1,4 @@
-"""What the machine can do at best, on one core and on several: the rates that bound everything else.
+"""Peak rates of the machine, on one core and on several, which bound everything else.
 
 Divisions wait for nothing and stay in the first-level cache. Multiply-adds are those of a polynomial, almost without
 loads. The triad a = b + c/2 moves 24 bytes per element; that a line which is written is read first is not counted.

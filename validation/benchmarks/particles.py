@@ -44,7 +44,7 @@ PRIORS: dict[str, dict[str, Any] | None] = {
 }
 STILL = 1e-6
 """Learning rate at which q stays where it is."""
-FAR = 5.0
+MOST_SIGMAS = 5.0
 """Largest difference, in standard errors, of means that should be the same."""
 
 
@@ -158,10 +158,16 @@ def same_law() -> Table:
     means = {name: q.mean() for name, q in results.items()}
     errors = {name: q.std(ddof=1) / np.sqrt(len(q)) for name, q in results.items()}
     far = {name: (means[name] - means["chain, ours"]) / np.hypot(errors[name], errors["chain, ours"]) for name in means}
-    if max(map(abs, far.values())) > FAR:
+    if max(map(abs, far.values())) > MOST_SIGMAS:
         raise RuntimeError(f"they do not agree: standard errors from the chain {far}")
     rows = tuple(
-        Row(name, means[name], "", required=f"within {FAR:g} standard errors", note=f"{far[name]:+.1f} of them away")
+        Row(
+            name,
+            means[name],
+            "",
+            required=f"within {MOST_SIGMAS:g} standard errors",
+            note=f"{far[name]:+.1f} of them away",
+        )
         for name in results
     )
     return Table("The same law: mean overlap after 128 steps", "N = 64, from q = 0.5; away from the chain", rows)

@@ -1,4 +1,4 @@
-"""What a sweep adds to the work at its points: processes, a file for each of them, and one Dataset of all."""
+"""Overhead of a sweep over the work at its points: processes, a file for each of them, and one Dataset of all."""
 
 from __future__ import annotations
 

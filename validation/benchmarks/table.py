@@ -128,7 +128,7 @@ def _run(tables: Callable[[], Iterable[Table]], script: str, description: str) -
 
 
 def saved_tables(path: Path) -> tuple[str, list[Table]]:
-    """What a benchmark is about, and its tables, from the file that it wrote."""
+    """Title of a benchmark, and its tables, from the file that it wrote."""
     found = json.loads(path.read_text())
     rows = [tuple(Row(**row) for row in table["rows"]) for table in found["tables"]]
     return found["about"], [

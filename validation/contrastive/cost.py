@@ -43,7 +43,7 @@ density = {{ order = 2, half_width = 20.0, cells = {cells}, feature_nodes = {fea
 
 
 class Size(NamedTuple):
-    """What a solution costs by."""
+    """Size of a solution, by which it costs."""
 
     cells: int = 800
     feature_nodes: int = 48
@@ -108,7 +108,7 @@ def measure(sizes: Sequence[Size], clock: Callable[[], float]) -> list[Point]:
 
 
 def grows_with(name: str, point: Point) -> int:
-    """What the scan varies; features are scanned at one number of nodes."""
+    """Size that the scan varies; features are scanned at one number of nodes."""
     return point.nodes if name in ("nodes", "features") else int(getattr(point.size, name))
 
 

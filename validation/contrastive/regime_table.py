@@ -181,7 +181,7 @@ def summary(data: xr.Dataset, method: str, tolerance: float) -> Summary:
 
 
 def statements(data: xr.Dataset, tolerance: float) -> list[Statement]:
-    """What must hold of the density, and of every method."""
+    """Statements that must hold of the density, and of every method."""
     found = [
         Statement(
             f"{method}: every run ends with a result or a reason",

@@ -20,7 +20,7 @@ from typing import IO, NamedTuple, NoReturn
 from meanfield import cli
 from meanfield.process import atomic_files
 
-LONGEST = 120.0
+HANGING_AFTER = 120.0
 """Time in seconds after which a child counts as hanging."""
 
 BEGUN, WRITING = 0, 1
@@ -75,13 +75,13 @@ def run_child(
         out.seek(0)
         err.seek(0)
         if code is None:
-            raise TimeoutError(f"a child hangs for {LONGEST} s: {err.read()}")
+            raise TimeoutError(f"a child hangs for {HANGING_AFTER} s: {err.read()}")
         return Ended(code, out.read(), err.read(), writing)
 
 
 def _wait(child: int) -> int | None:
     """The exit code, or None if it hangs."""
-    deadline = time.monotonic() + LONGEST
+    deadline = time.monotonic() + HANGING_AFTER
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -93,7 +93,7 @@ def _wait(child: int) -> int | None:
 
 
 def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], err: IO[str]) -> None:
-    """What the child does; it never returns into the code of the parent."""
+    """Run the work of the child, which never returns into the code of the parent."""
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
@@ -101,7 +101,7 @@ def _be_child(work: Callable[[], int | None], shared: mmap.mmap, out: IO[str], e
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     atomic_files._workplace = _counted(shared)
     cli._outcome, cli.run = _announced(shared), _shielded(cli.run)
-    faulthandler.dump_traceback_later(0.9 * LONGEST, file=err)
+    faulthandler.dump_traceback_later(0.9 * HANGING_AFTER, file=err)
     code = 1
     try:
         shared[BEGUN] = not isinstance(work, Starting)

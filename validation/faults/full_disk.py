@@ -113,7 +113,7 @@ def limit_files(tally: Tally, writer: Writer, count: int, random: np.random.Gene
 
 @on_scripts("full disk", small_disk)
 def fill_disk_of_script(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
-    """The same for a script, which is given the same command again when there is room."""
+    """Fill the disk of a script, which is given its command again when there is room."""
     with _filled(place, int(random.integers(0, theirs.size * (1 + theirs.script.resumes) + ROOM))):
         ended = theirs.run(place)
         kinds, damage = theirs.found(place)
@@ -129,7 +129,7 @@ def fill_disk_of_script(tally: Tally, theirs: Stage, place: Path, random: np.ran
 
 @on_scripts("full disk, of standard output")
 def full_standard_output(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
-    """What a script says goes to a full disk; its results do not."""
+    """Send the output of a script to a full disk, and its results to another."""
     ended = run_child(_to_full_device(theirs.script.work(place)))
     kinds, damage = theirs.found(place)
     outcome = f"code {ended.code}, {kinds}"

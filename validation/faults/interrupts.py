@@ -41,7 +41,7 @@ def _interrupted(title: str, number: int, twice: bool = False) -> Fault:
 
 
 def _message(ended: Ended, kinds: str) -> str:
-    """What is wrong with the code or the message; a script that was done by then says nothing."""
+    """Fault of the exit code or the message; a script that was done by then says nothing."""
     if ended.code == 0 and kinds == "new result":
         return one_line(ended.err or "done")
     wrong = one_line(ended.err, "interrupted")
@@ -51,7 +51,7 @@ def _message(ended: Ended, kinds: str) -> str:
 ctrl_c = _interrupted("Ctrl-C", signal.SIGINT)
 ctrl_c_twice = _interrupted("Ctrl-C twice", signal.SIGINT, twice=True)
 terminate = _interrupted("SIGTERM", signal.SIGTERM)
-"""What a cluster sends before it kills."""
+"""Signal that a cluster sends before it kills."""
 
 
 @on_scripts("Ctrl-C, from start to end of Python")

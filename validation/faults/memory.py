@@ -14,14 +14,14 @@ from validation.faults.children import run_child
 from validation.faults.scripts import Stage, on_scripts
 from validation.faults.trials import Tally, limited, one_line, unless
 
-MOST = 64 << 20
+MOST_BYTES = 64 << 20
 """Largest number of bytes, beyond those of its beginning, that a script is allowed."""
 
 
 @on_scripts("out of memory")
 def too_little(tally: Tally, theirs: Stage, place: Path, random: np.random.Generator) -> None:
     """Limits of the address space, at which allocations fail one by one; a kernel that kills does so by kill -9."""
-    ended = run_child(_limited(int(random.integers(0, MOST)), theirs.script.work(place)))
+    ended = run_child(_limited(int(random.integers(0, MOST_BYTES)), theirs.script.work(place)))
     kinds, damage = theirs.found(place)
     tally.add(
         f"code {ended.code}, {kinds}",

@@ -64,7 +64,7 @@ class Script(NamedTuple):
         return self.name == "simulate_sgd"
 
     def work(self, folder: Path) -> Callable[[], int]:
-        """What runs it in that folder."""
+        """Work that runs the script in a folder."""
         return Starting(_run, self, folder)
 
 
@@ -190,7 +190,7 @@ class Stage:
         return "new result" if content == self.new[name] else f"DAMAGED: {name}"
 
     def _kind_of_run(self, path: Path, name: str) -> str:
-        """The same, where files differ in when they were made."""
+        """Kind of a run whose files differ in when they were made."""
         try:
             result = meanfield.load(path)
         except meanfield.InputError as error:

@@ -39,7 +39,7 @@ def _sweep() -> Sweep:
 
 
 def _run(out: Path) -> int:
-    """What the script does; its processes are forked, so that they need not import anything."""
+    """Run the sweep of the script; its processes are forked, so that they need not import anything."""
     workers.START_METHOD = "fork"
     try:
         cli.run(partial(_solve, out))
@@ -70,7 +70,7 @@ def _bits(result: xr.Dataset) -> dict[str, bytes]:
 
 
 def _look(out: Path) -> tuple[str, str]:
-    """What is in the folder of a sweep, and what is wrong with it."""
+    """Content of the folder of a sweep, and its faults."""
     points = sorted(out.glob("points/*.nc"))
     try:
         complete = [meanfield.load(point).attrs["status"] == "complete" for point in points]

@@ -92,7 +92,7 @@ def limited(what: int, limit: int) -> Iterator[None]:
 
 
 def names(path: Path) -> list[str]:
-    """What is in a folder."""
+    """Names of the files in a folder."""
     return sorted(entry.name for entry in path.iterdir())
 
 
@@ -103,12 +103,12 @@ def left_behind(path: Path, *expected: str) -> str:
 
 
 def unless(right: bool, what: str) -> str:
-    """What is wrong, unless it is right."""
+    """Message of a fault, empty where a condition holds."""
     return "" if right else what
 
 
 def one_line(err: str, *needed: str) -> str:
-    """What is wrong with a message that should be short and say what is needed; empty if nothing is."""
+    """Fault of a message that should be short and say what is needed; empty if there is none."""
     lines = err.splitlines()
     if "Traceback" in err or not 1 <= len(lines) <= 3:
         return f"message: {err[-400:]!r}"

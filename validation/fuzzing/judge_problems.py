@@ -60,7 +60,7 @@ class BrokenError(AssertionError):
 
 
 def judge(text: bytes, folder: Path, everything: bool = False) -> str:
-    """What happened to a file that is given as a problem file.
+    """Outcome of a file that is given as a problem file.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _check_round_trip(problem: Problem) -> None:
 
 
 def tiny(problem: Problem) -> Problem:
-    """The same problem in sizes that every method is quick with."""
+    """Problem in sizes that every method is quick with."""
     data = problem.model_dump(exclude_none=True, mode="json")
     if isinstance(problem, HiddenManifold):
         data["time"] = {"stop": min(problem.time.stop, 1.0), "outputs": 3}

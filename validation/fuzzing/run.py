@@ -34,7 +34,7 @@ from validation.fuzzing.problem_texts import EXAMPLES, as_text, mangled_file, sp
 from validation.fuzzing.trap import in_child, set_trap
 from validation.pages import markdown_table
 
-KEPT = OUTPUT / "fuzzing"
+KEPT_FILES = OUTPUT / "fuzzing"
 
 SECONDS = 120
 """Processor time in seconds that one file may take: other work on the machine does not count."""
@@ -107,7 +107,7 @@ def judge_dataset(nothing: bytes, number: int, folder: Path) -> str:
 
 
 def fuzz_batch(cases: list[Case], first: int, judge_case: Judge, name: str) -> Findings:
-    """What becomes of a few of the files, of which the first has this number."""
+    """Outcomes of a few of the files, of which the first has this number."""
     findings, next_one = Findings(), 0
     with tempfile.TemporaryDirectory() as top:
         shutil.copytree(ROOT / "data" / "reference", Path(top) / "reference")  # named by an example
@@ -137,8 +137,8 @@ def fuzz_batch(cases: list[Case], first: int, judge_case: Judge, name: str) -> F
 
 def keep(name: str, case: Case, folder: Path) -> Path:
     """Save what broke something, where there is a file of it."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    written, target = folder / "run.nc", KEPT / f"{name}{'.toml' if case[1] else '.nc'}"
+    KEPT_FILES.mkdir(parents=True, exist_ok=True)
+    written, target = folder / "run.nc", KEPT_FILES / f"{name}{'.toml' if case[1] else '.nc'}"
     if case[1]:
         target.write_bytes(case[1])
     elif written.exists():
@@ -147,7 +147,7 @@ def keep(name: str, case: Case, folder: Path) -> Path:
 
 
 def fuzz(pool: ProcessPoolExecutor, cases: list[Case], judge_case: Judge, name: str) -> Findings:
-    """What becomes of all files; what breaks something is shown when it is found."""
+    """Outcomes of all files; what breaks something is shown when it is found."""
     findings = Findings()
     batches: dict[Future[Findings], int] = {}
     for first in range(0, len(cases), FILES_OF_A_PROCESS):
@@ -184,7 +184,7 @@ def suites(count: int) -> dict[str, tuple[list[Case], Judge]]:
 
 
 def page(found: dict[str, Findings], seconds: float) -> str:
-    """What became of all files, for people."""
+    """Page of the outcomes of all files, for people."""
     rows = [
         (name, kind, outcome, times)
         for name, findings in found.items()

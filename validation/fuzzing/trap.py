@@ -36,7 +36,7 @@ def set_trap() -> None:
 
 
 def in_child(work: Callable[[], None], seconds: float) -> str:
-    """What went wrong in a fork of this process, or nothing."""
+    """Fault in a fork of this process, empty without one."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 

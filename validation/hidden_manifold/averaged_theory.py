@@ -30,7 +30,7 @@ from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers
 from validation.pages import markdown_table
 from validation.study import Statement
 
-BOUND = 3.5
+MOST_SIGMAS = 3.5
 """Standard errors, of SGD and of the average, within which both have to agree: of 48 numbers 1 in 40 by chance."""
 
 REFUSED = 8.0
@@ -120,7 +120,7 @@ def away(data: xr.Dataset) -> xr.DataArray:
 
 
 def judge(data: xr.Dataset) -> list[Statement]:
-    """What the numbers say of the average, and of the theory without means."""
+    """Statements on the average, and on the theory without means."""
     found, differences = [], away(data)
     for name, (title, _, _) in CASES.items():
         for theory, agrees in zip(THEORIES, (True, False), strict=True):
@@ -128,7 +128,9 @@ def judge(data: xr.Dataset) -> list[Statement]:
             worst = float(distance.max())
             number = f"off by {worst:.1f} standard errors at most ({distance.idxmax().values!s})"
             text = f"{title}: SGD {'agrees with' if agrees else 'refuses'} the theory '{theory}'"
-            found.append(Statement(text, "theory, section 4", worst < BOUND if agrees else worst > REFUSED, number))
+            found.append(
+                Statement(text, "theory, section 4", worst < MOST_SIGMAS if agrees else worst > REFUSED, number)
+            )
     return found
 
 

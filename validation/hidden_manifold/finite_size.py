@@ -35,7 +35,7 @@ from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers
 from validation.pages import markdown_table
 from validation.study import Statement
 
-BOUND = 4.0
+MOST_SIGMAS = 4.0
 """Standard errors within which deviations and shares of escaped runs have to agree with predictions."""
 
 SCATTER: dict[str, Any] = {
@@ -139,20 +139,22 @@ def shares(data: xr.Dataset) -> xr.DataArray:
 
 
 def judge(data: xr.Dataset) -> list[Statement]:
-    """What runs say of predicted deviations, and of predicted times of escape."""
+    """Statements on predicted deviations, and on predicted times of escape."""
     found = []
     for N, runs in SCATTER_RUNS.items():
         away = data.sgd_deviation.sel(scatter_N=N) / data.deviation - 1.0
         worst = float(np.abs(away.isel(time=slice(1, None))).max()) * math.sqrt(2 * (runs - 1))
         text = f"sqrt(N) times the deviations of {runs} runs at N = {N:,} are those that are predicted"
-        found.append(Statement(text, "theory, section 8", worst < BOUND, f"off by {worst:.1f} standard errors at most"))
+        found.append(
+            Statement(text, "theory, section 8", worst < MOST_SIGMAS, f"off by {worst:.1f} standard errors at most")
+        )
     for N, (runs, _) in ESCAPE_RUNS.items():
         p, share = data.escape_share.sel(escape_N=N), shares(data).sel(escape_N=N)
         away = np.abs(share - p) / np.sqrt(np.maximum(p * (1.0 - p), 1.0 / runs) / runs)
         text = f"of {runs} random starts at N = {N:,} as many escape by each time as are predicted"
         worst, far = float(away.max()), float(np.abs(share - p).max())
         number = f"off by {100 * far:.0f} %, or {worst:.1f} standard errors, at most"
-        found.append(Statement(text, "theory, section 5", worst < BOUND, number))
+        found.append(Statement(text, "theory, section 5", worst < MOST_SIGMAS, number))
     return found
 
 

@@ -25,7 +25,7 @@ FOLDER = OUTPUT / "hidden_manifold"
 
 @dataclass(frozen=True)
 class Publication:
-    """What is written of a study, and how.
+    """Pages and figures that are written of a study.
 
     Parameters
     ----------

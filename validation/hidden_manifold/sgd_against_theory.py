@@ -33,7 +33,7 @@ from validation.hidden_manifold.publication import Publication, claim_of, verdic
 from validation.pages import markdown_table
 from validation.study import Statement
 
-BOUND = 3.5
+MOST_SIGMAS = 3.5
 """Standard errors within which SGD has to agree with the theory of its case."""
 
 REFUSED = 5.0
@@ -221,7 +221,7 @@ def away(data: xr.Dataset) -> xr.DataArray:
 
 
 def judge(data: xr.Dataset) -> list[Statement]:
-    """What the numbers say of each theory."""
+    """Statements on each theory."""
     found, differences = [], away(data)
     for name, case in cases().items():
         for theory in case.theories:
@@ -230,7 +230,10 @@ def judge(data: xr.Dataset) -> list[Statement]:
             if theory in case.wrong:
                 text, holds = f"{case.title}: SGD refuses the theory '{theory}'", float(distance.max()) > REFUSED
             else:
-                text, holds = f"{case.title}: SGD agrees with the theory '{theory}'", float(distance.max()) < BOUND
+                text, holds = (
+                    f"{case.title}: SGD agrees with the theory '{theory}'",
+                    float(distance.max()) < MOST_SIGMAS,
+                )
             found.append(Statement(text, "theory, section 4" if case.wrong else "theory, section 2", holds, worst))
     return found
 
@@ -260,7 +263,7 @@ def draw(data: xr.Dataset) -> Figure:
     marker = {"one Gaussian": "o", "mixture": "s", "matched": "^"}
     rows = np.arange(len(chosen))[::-1]
     for axis, number in zip(axes, shown, strict=True):
-        axis.axvspan(-BOUND, BOUND, color="0.9")
+        axis.axvspan(-MOST_SIGMAS, MOST_SIGMAS, color="0.9")
         for theory in data.model.values.tolist():
             values = differences.sel(model=theory, number=number).values
             style = {"color": colour[theory], "marker": marker[theory], "linestyle": "none", "fillstyle": "none"}
@@ -272,7 +275,7 @@ def draw(data: xr.Dataset) -> Figure:
         )
         axis.grid(axis="y", color="0.9")
     axes[0].set_yticks(rows, [case.title for case in chosen.values()])
-    figure.supxlabel(f"SGD - theory at t = 20, in standard errors of SGD; grey: up to {BOUND}")
+    figure.supxlabel(f"SGD - theory at t = 20, in standard errors of SGD; grey: up to {MOST_SIGMAS}")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
     return figure
 

@@ -93,7 +93,7 @@ OF_OPERATORS = ["InfoNCE", "InfoNCE, outputs f"]
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What the digits say of the paper's statements."""
+    """Statements of the paper, judged by the digits."""
     found = _of_identities(numbers)
     return found if "sgd_accuracy" not in numbers else [*found, *_of_training(numbers), *_of_operators(numbers)]
 

@@ -11,7 +11,7 @@ from meanfield.problems.known_families import families
 from validation import ROOT
 from validation.contrastive.random_problems import random_text
 
-MORE = Path(__file__).with_name("problems")
+UNUSUAL_PROBLEMS = Path(__file__).with_name("problems")
 """Folder of problems that are unlike the examples."""
 
 IMAGES = "images-idx3-ubyte"
@@ -88,9 +88,9 @@ def write_problems(folder: Path, count: int) -> dict[str, Path]:
 
 def _copied(folder: Path) -> Path:
     """Copies of the other problems, with the images that one of them reads: noise costs what digits cost."""
-    copies = folder / MORE.name
+    copies = folder / UNUSUAL_PROBLEMS.name
     copies.mkdir()
-    for path in MORE.glob("*.toml"):
+    for path in UNUSUAL_PROBLEMS.glob("*.toml"):
         (copies / path.name).write_bytes(path.read_bytes())
     pixels = np.random.default_rng(0).integers(0, 256, (1000, 28, 28), dtype=np.uint8)
     (copies / IMAGES).write_bytes(bytes([0, 0, 8, 3]) + struct.pack(">3I", *pixels.shape) + pixels.tobytes())

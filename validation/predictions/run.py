@@ -33,7 +33,7 @@ from validation import ROOT
 from validation.pages import markdown_table
 from validation.predictions.problems import write_problems
 
-LONGEST = 20.0
+LONGEST_RUN = 20.0
 """Largest predicted time in seconds of a run that is made."""
 
 PYTHON_MEMORY = 300e6
@@ -44,7 +44,7 @@ RANDOM_PROBLEMS = 50
 
 FACTORS = (2, 3, 10)
 
-SLOW = 5.0
+SLOW_PREDICTION = 5.0
 """Processor seconds that a prediction should not take itself."""
 
 
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a plan took: processor seconds, bytes at the peak, bytes of the file (NaN where there is none)."""
+    """Cost of a run: processor seconds, bytes at the peak, bytes of the file (NaN where there is none)."""
 
     plan: Plan
     seconds: float
@@ -109,7 +109,7 @@ def measure(plan: Plan, core: int, folder: Path) -> Run | None:
 def _measure(plan: Plan, core: int, folder: Path) -> Run | None:
     result = folder / f"{core}.nc"
     result.unlink(missing_ok=True)
-    most = int(LONGEST + 10 * plan.prediction.seconds)
+    most = int(LONGEST_RUN + 10 * plan.prediction.seconds)
 
     def limit() -> None:
         os.sched_setaffinity(0, {core})
@@ -159,10 +159,10 @@ def predict_all(files: dict[str, Path], wanted: list[str]) -> Iterator[Plan]:
         if wanted and not any(text in name for text in wanted):
             continue
         plans, seconds = plans_of(name, file)
-        if seconds > SLOW:
+        if seconds > SLOW_PREDICTION:
             print(f"{name}: predicting took {seconds:.1f} s")
         for plan in plans:
-            if plan.prediction.seconds <= LONGEST:
+            if plan.prediction.seconds <= LONGEST_RUN:
                 yield plan
             else:
                 print(f"{name}, {plan.method}: not measured, predicted {plan.prediction.seconds:.0f} s")
@@ -206,7 +206,7 @@ def page(runs: list[Run], count: int) -> str:
     """Page of the site."""
     worst = sorted(runs, key=lambda found: min(found.ratio, 1 / found.ratio))[:WORST_ROWS]
     parts = [
-        INTRODUCTION.format(count=count, longest=LONGEST, machine=describe_machine()),
+        INTRODUCTION.format(count=count, longest=LONGEST_RUN, machine=describe_machine()),
         markdown_table(SUMMARY, summary(runs)),
         WORST,
         markdown_table(HEADER, [found.cells for found in worst]),

@@ -20,7 +20,7 @@ LAGRANGIAN_TOLERANCE = 1e-9
 
 
 class Hard(NamedTuple):
-    """What makes a problem hard, its file without the title, and the resolution of its reference."""
+    """Hard problem: the reason, its file without the title, and the resolution of its reference."""
 
     regime: str
     text: str

@@ -27,7 +27,7 @@ STEPS = 400
 DIED_OUT = 1e-8
 """Length of the last step of power iteration that has converged; ratios of eigenvalues are 0.6 and less."""
 
-NEAR = 0.9
+CLOSE_COSINE = 0.9
 """Cosine of a filter and a pattern that are close."""
 
 LARGEST_Q = 0.5 * (3.0 - np.sqrt(5.0))
@@ -84,7 +84,7 @@ def theory() -> xr.Dataset:
             k = int(cosine[:, m].argmax())
             closest[i, m], rest[i, m] = cosine[k, m], stable["w"].values[k]
             near[i, m] = stable["lme"].values[k], stable["wall"].values[k]
-        others[i] = stable["basin_share"].values[cosine.max(axis=1) < NEAR].sum()
+        others[i] = stable["basin_share"].values[cosine.max(axis=1) < CLOSE_COSINE].sum()
     dims = ("off_diagonal", "pattern")
     return xr.Dataset(
         {
@@ -135,12 +135,12 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             Statement(
                 f"{where}: a locally maximal eigenvector is near each pattern",
                 "paper, section 3.3, figure 1",
-                eigenvectors == 3 and bool(np.all(one["cosine"] > NEAR)),
+                eigenvectors == 3 and bool(np.all(one["cosine"] > CLOSE_COSINE)),
                 f"{eigenvectors} of 3, {int(one['wall'].sum())} maxima are on walls instead; cosines "
                 + ", ".join(f"{x:.4f}" for x in one["cosine"].values),
             ),
         ]
-    at_all = bool(np.all(numbers["cosine"] > NEAR))
+    at_all = bool(np.all(numbers["cosine"] > CLOSE_COSINE))
     found += [
         Statement(
             "near each pattern there is a local optimum, eigenvector or not",

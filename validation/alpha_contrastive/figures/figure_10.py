@@ -47,7 +47,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both scores of all activations with the quadratic loss."""
+    """Draw the scores chi_+ and chi_- of all activations with the quadratic loss."""
     return draw_activations(numbers.sel(loss="quadratic"))
 
 

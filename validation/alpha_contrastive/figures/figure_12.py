@@ -25,14 +25,14 @@ from validation.study import Statement, Study, run_study
 FILTERS, BATCH, BATCHES, CROPS, SEEDS = 20, 8, 50_000, 16, 3
 CASES = "no augmentation", "random crops"
 
-LEAST = 0.02
+DECAYED_LENGTH = 0.02
 """Length of a filter, relative to the longest of its quarter, below which decay has removed it."""
 
 
 def unit_filters(w: Array) -> Array:
     """Filters of a quarter that decay has left, divided by their lengths, shape (pixels, filters)."""
     length = np.linalg.norm(w, axis=0)
-    return np.asarray((w / np.maximum(length, 1e-300))[:, length > LEAST * length.max()])
+    return np.asarray((w / np.maximum(length, 1e-300))[:, length > DECAYED_LENGTH * length.max()])
 
 
 def roughness(kept: Array) -> float:

@@ -24,7 +24,7 @@ WORKS = 0.9
 NOT_LEARNT = 0.1
 """Score chi- below which noise is not learnt."""
 
-LITTLE = 1 / 3
+MUCH_LESS_AFFECTED = 1 / 3
 """Gain by more filters, relative to that of ReLU, below which a score is much less affected."""
 
 CO_LINEAR = 1.5
@@ -35,7 +35,7 @@ MANY = {"P": [3, 5, 10], "beta": [2, 5, 10]}
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What the paper says of figure 4 and figure 9."""
+    """Statements of the paper on figures 4 and 9."""
     if "sgd_plus" not in numbers:
         return []
     plus, minus = numbers["sgd_plus"], numbers["sgd_minus"]
@@ -60,7 +60,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         better(
             "linear filters gain less than a third of that",
             "paper, section 5.1, figure 4",
-            LITTLE * gain_of(relu) - gain_of(linear),
+            MUCH_LESS_AFFECTED * gain_of(relu) - gain_of(linear),
         ),
         *_noise(minus),
         *ranks(numbers),
@@ -68,7 +68,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 
 def gain_of(plus: xr.DataArray) -> xr.DataArray:
-    """What ten times as many filters add to a score."""
+    """Gain of a score by ten times as many filters."""
     return plus.sel(beta=10) - plus.sel(beta=1)
 
 
@@ -112,7 +112,7 @@ def _noise(minus: xr.DataArray) -> list[Statement]:
 
 
 def ranks(numbers: xr.Dataset) -> list[Statement]:
-    """What theorem 4 assumes and concludes."""
+    """Assumption and conclusion of theorem 4, on ranks."""
     linear = numbers.sel(activation="linear").sel(MANY)
     filters, top = linear["sgd_filter_rank"], linear["sgd_top_rank"]
     return [
@@ -132,7 +132,7 @@ def ranks(numbers: xr.Dataset) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both scores of all activations."""
+    """Draw the scores chi_+ and chi_- of all activations."""
     rows = []
     for name, label in (("sgd_plus", r"$\bar\chi_+$"), ("sgd_minus", r"$\bar\chi_-$")):
         rows.append((label, {NAMES[kind]: numbers[name].sel(activation=kind) for kind in NAMES}))

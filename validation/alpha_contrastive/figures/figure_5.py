@@ -24,7 +24,7 @@ SETTINGS = {name: Setting(patterns=3, beta=5, tokens=8, activation=name) for nam
 FOUND = 0.95
 """Cosine of a filter and a token from which the filter is along it."""
 
-LEAST = 0.05
+HIDDEN_LENGTH = 0.05
 """Length of a filter, relative to the longest of its place, below which it is not shown: decay has removed it."""
 
 
@@ -51,7 +51,7 @@ def simulate() -> xr.Dataset:
 def unit_filters(w: Array) -> Array:
     """Filters of a place with length 1, those that decay has removed as 0, shape (filters, tokens)."""
     length = np.linalg.norm(w, axis=0)
-    return np.asarray(np.where(length > LEAST * length.max(), w / np.maximum(length, 1e-300), 0.0).T)
+    return np.asarray(np.where(length > HIDDEN_LENGTH * length.max(), w / np.maximum(length, 1e-300), 0.0).T)
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

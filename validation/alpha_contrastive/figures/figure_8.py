@@ -23,7 +23,7 @@ from validation.study import Statement, Study, run_study
 SCAN = 400_000
 """Angles of the scan that enumeration is held against."""
 
-SHOWN = 721
+ANGLES_SHOWN = 721
 FILTERS, BATCH, RATE, STOP = 300, 2000, 0.1, 1200.0
 
 AT_REST = 0.03
@@ -64,7 +64,7 @@ def power_iteration(theta: Array, steps: int = 2000) -> Array:
 
 def theory() -> xr.Dataset:
     """Maxima of both filters, and the curves."""
-    theta = np.linspace(-np.pi, np.pi, SHOWN)
+    theta = np.linspace(-np.pi, np.pi, ANGLES_SHOWN)
     found: dict[str, tuple[str, Array]] = {}
     for activation in ("relu", "linear"):
         points = meanfield.solve(make_problem(activation, NINE.table), "critical_points")
@@ -92,7 +92,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What the numbers say of the maxima."""
+    """Statements on the maxima."""
     angle, count = numbers["angle_relu"].values, numbers.sizes["maximum_relu"]
     linear, orthogonal = numbers["angle_linear"].values, np.abs(np.cos(angle[:, None] - angle[None]))
     walls, eigenvectors = int(numbers["wall_relu"].sum()), int(numbers["lme_relu"].sum())
@@ -172,7 +172,7 @@ def _judge_sgd(numbers: xr.Dataset, angle: Array) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both curves, each divided by its maximum as in the paper, with the maxima."""
+    """Draw both curves, each divided by its maximum as in the paper, with the maxima."""
     figure = Figure(figsize=(7.5, 4.2), layout="constrained")
     axes, theta = figure.subplots(), numbers["theta"].values / np.pi
     for k, (activation, name) in enumerate((("relu", "ReLU"), ("linear", "linear"))):

@@ -33,7 +33,7 @@ WIDTHS, NETWORKS = (1, 2, 5, 10, 30, 100), 12
 
 BATCH, RATE, STOP = 500, 0.1, 400.0
 
-APART = 0.02
+DISTINCT_ANGLE = 0.02
 """Angle from which two filters at rest are different."""
 
 CERTIFIED = 1e-8
@@ -93,10 +93,10 @@ def simulate() -> xr.Dataset:
 
 
 def count_different(theta: Array) -> int:
-    """Number of groups of angles with more than `APART` between them."""
+    """Number of groups of angles with more than `DISTINCT_ANGLE` between them."""
     theta = np.sort(np.mod(theta, 2.0 * np.pi))
     gaps = np.diff(theta, append=theta[0] + 2.0 * np.pi)
-    return max(1, int(np.count_nonzero(gaps > APART)))
+    return max(1, int(np.count_nonzero(gaps > DISTINCT_ANGLE)))
 
 
 def moment_of(K: int, seed: int) -> float:

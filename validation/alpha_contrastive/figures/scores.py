@@ -29,7 +29,7 @@ def sgd_runs(group: str) -> xr.Dataset:
 
 
 def nothing() -> xr.Dataset:
-    """What is predicted where all numbers are of SGD."""
+    """Empty prediction, where all numbers are of SGD."""
     return xr.Dataset()
 
 

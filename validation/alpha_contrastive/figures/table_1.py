@@ -32,7 +32,7 @@ NAMES = {
     "mean": "$\\mu$ alone",
     "both": "$\\mu$ and $\\sigma^2$",
 }
-"""What gradients pass through, in the order of the printed columns."""
+"""Parts that gradients pass through, in the order of the printed columns."""
 
 PRINTED = np.array(
     [

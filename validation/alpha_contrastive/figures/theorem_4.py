@@ -120,7 +120,7 @@ def theory() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What becomes of the filters of a place."""
+    """Statements on the filters of a place along the flow."""
     end, most = numbers.isel(step=-1), 1.0 / np.sqrt(Setting().patterns)
     linear, relu = end.sel(activation="linear"), end.sel(activation="relu")
     between = float(np.abs(end["plus"].diff("augmented")).max())
@@ -159,7 +159,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both scores and the effective rank along the flow."""
+    """Draw the scores chi_+ and chi_- and the effective rank along the flow."""
     figure = Figure(figsize=(9.5, 3.5), layout="constrained")
     labels = {"plus": r"$\bar\chi_+$", "minus": r"$\bar\chi_-$", "rank": "largest effective rank of a place"}
     for axes, (name, label) in zip(figure.subplots(1, 3), labels.items(), strict=True):

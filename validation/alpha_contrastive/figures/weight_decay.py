@@ -26,7 +26,7 @@ WITHOUT, LONGER, SMALL = "no decay", "no decay, 3 times as long", "no decay, sta
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What decay does to both scores and to the loss."""
+    """Statements on decay and its effect on both scores and on the loss."""
     if "sgd_minus" not in numbers:
         return []
     plus, minus, loss = (numbers[f"sgd_{name}"].mean("seed") for name in ("plus", "minus", "loss"))
@@ -75,7 +75,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both scores of all cases, each seed a point."""
+    """Draw the scores chi_+ and chi_- of all cases, each seed a point."""
     figure = Figure(figsize=(7.5, 3.6), layout="constrained")
     axes, cases = figure.subplots(), numbers["case"].values
     for k, (name, label, marker) in enumerate(

@@ -112,7 +112,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds."""
+    """Statements on collapse."""
     found, ours = [], "theory, section 6"
     for case in numbers["case"].values:
         own = numbers.sel(case=case)

@@ -33,7 +33,7 @@ from validation.study import Statement, Study, run_study, within_errors
 CHANNELS = 2, 3
 STRENGTHS = 0.0, 0.03, 0.06, 0.1, 0.2, 0.4
 STARTS = 2
-REST = 4000.0
+REST_TIME = 4000.0
 HIGH, T = 0.4, 60.0
 """Strength at which SGD starts near a mixture, and its time."""
 
@@ -45,7 +45,7 @@ PAPER = "paper, sections III-A.1 and IV-B"
 
 def trained(channels: int, strength: float, start: int) -> Problem:
     q, M = random_overlaps(np.random.default_rng(100 + start), channels, channels)
-    return several([HEAVY] * channels, q, M, strength=strength, stop=REST)
+    return several([HEAVY] * channels, q, M, strength=strength, stop=REST_TIME)
 
 
 def near_mixture(**settings: float | str) -> Problem:
@@ -58,7 +58,7 @@ def second_overlap(q: np.ndarray) -> float:
 
 
 def theory() -> xr.Dataset:
-    """What is learnt from random starts, and the mixture."""
+    """States that are learnt from random starts, and the mixture."""
     second, first = np.zeros((2, len(CHANNELS), len(STRENGTHS), STARTS))
     for i, channels in enumerate(CHANNELS):
         for k, strength in enumerate(STRENGTHS):
@@ -103,7 +103,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds."""
+    """Statements on mixtures."""
     strength, found = numbers["strength"], []
     window = (strength > TILTED * numbers["collapse"]) & (strength < numbers["mixing"])
     above = strength > numbers["mixing"]

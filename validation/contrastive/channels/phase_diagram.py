@@ -1,4 +1,4 @@
-"""What two channels learn, against the strength of the penalty and the batch size: collapse, a feature each, mixtures.
+"""Phase diagram of two channels by strength of the penalty and batch size: collapse, a feature each, mixtures.
 
 Both features are three-point with m2 = 1.1 and m4 = 6.05; sigma(x) = x^2, the square penalty, population centring,
 tau = 0.005. At each point the ODE runs to t = 4000 from the same random starts of order 1. Lines are the strength at
@@ -34,10 +34,10 @@ SIZES = (3, 5, 10, 20, 50)
 STRENGTHS = tuple(float(x) for x in np.round(np.geomspace(0.004, 0.9, 15), 4))
 
 TAU, STARTS = 0.005, 8
-REST = 4000.0
+REST_TIME = 4000.0
 THEORY = "theory, section 6"
 
-CLOSE = 1.05
+TILT_SEEN = 1.05
 """Ratio to the first threshold up to which pairs are tilted so little that they are called collapsed."""
 
 TILTED = 2.5
@@ -53,7 +53,7 @@ HATCHES = "", "..", "//", "xx", "\\\\", "--"
 def at(strength: float, m: int, start: int = 0) -> Problem:
     """Problem at a point of the plane, from one of the random starts."""
     q, M = random_overlaps(np.random.default_rng(start), 2, 2)
-    return several([HEAVY, HEAVY], q, M, strength=strength, m=m, tau=TAU, stop=REST)
+    return several([HEAVY, HEAVY], q, M, strength=strength, m=m, tau=TAU, stop=REST_TIME)
 
 
 def mixing_closed_form(m: int) -> float:
@@ -88,18 +88,18 @@ def theory() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds in the regions between the thresholds."""
+    """Statements on the regions between the thresholds."""
     share, strength = numbers["share"], numbers["strength"]
     ratio = strength / numbers["collapse"]
     below, above = ratio < 1, strength > numbers["mixing"]
     between = ~below & ~above
     tilted, collapsed = share.sel(kind="tilted"), share.sel(kind="collapsed")
     single, rotated = share.sel(kind="distinct"), share.sel(kind="rotated")
-    parted, window = ratio > CLOSE, between & (ratio > TILTED)
+    parted, window = ratio > TILT_SEEN, between & (ratio > TILTED)
     off = (numbers["mixing"] / numbers["mixing_closed_form"] - 1) / (TAU / numbers["m"])
     return [
         Statement(
-            f"channels collapse from some starts below the first threshold, and from none above {CLOSE} times it",
+            f"channels collapse from some starts below the first threshold, and from none above {TILT_SEEN} times it",
             THEORY,
             bool(
                 ((collapsed > 0).where(below).max("strength") > 0).all() and (collapsed.where(parted, 0.0) == 0).all()

@@ -19,7 +19,7 @@ HEAVY = (1.1, 6.05)
 """Second and fourth moments of a feature with heavy tails, which each of two channels can learn."""
 
 KINDS = ("nothing", "one channel", "collapsed", "tilted", "distinct", "rotated")
-"""What two channels can have learnt, in the order of the strengths at which it is seen."""
+"""Kinds of states of two channels, in the order of the strengths at which they are seen."""
 
 MIXED = 0.05
 """Least overlap with a second feature of a channel that is called a mixture; chains at rest stray less."""
@@ -101,7 +101,7 @@ def random_overlaps(rng: np.random.Generator, features: int, channels: int) -> t
 
 
 def kind_of(q: Array, M: Array) -> str:
-    """What two channels have learnt, one of `KINDS`."""
+    """Kind of a state of two channels, one of `KINDS`."""
     size = np.sort(np.abs(q), axis=0)
     learnt, owner = size[-1] >= LEARNT_OVERLAP, np.abs(q).argmax(axis=0)
     if not learnt.all():

@@ -112,7 +112,7 @@ def chance_of(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds."""
+    """Statements on random starts."""
     found, ours = [], "theory, section 6"
     share = numbers["count"] / numbers["count"].sum("outcome")
     without = share.sel(strength=0.0, outcome="collapsed")

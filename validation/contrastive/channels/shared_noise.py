@@ -124,7 +124,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds."""
+    """Statements on shared noise."""
     ours, found = "theory, section 6", []
     relu, quadratic = (numbers["M12"].sel(case=case).values for case in CASES)
     off = float(np.abs(numbers["M12"] - numbers["alone"]).max())

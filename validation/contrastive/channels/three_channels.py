@@ -79,7 +79,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What holds; all of it is on SGD."""
+    """Statements on three channels, all of them on SGD."""
     if "sgd" not in numbers:
         return []
     different, learnt = numbers["sgd_different"], numbers["sgd_learnt"]

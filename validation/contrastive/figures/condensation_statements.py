@@ -45,7 +45,7 @@ def lifshitz_slyozov_beyond(x: np.ndarray) -> np.ndarray:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What becomes of the norm."""
+    """Statements on the norm."""
     times, share = numbers["elapsed"].values, numbers["share"]
     late = times > 30
     growth = float(np.polyfit(np.log(times[late]), np.log(numbers["mean_size"].values[late]), 1)[0])

@@ -24,7 +24,7 @@ from validation.study import Statement, Study, run_study
 
 PAPER = "paper, section S-III-C"
 
-SMALL = 1e-4
+SMALL_ETA = 1e-4
 """An eta so small that the gain per eta is that at first order, to 1e-4."""
 
 TOLERANCE = 1e-3
@@ -40,8 +40,10 @@ def theory() -> xr.Dataset:
     Q = numbers["Q"].values
     claimed = numbers["h"].values[0] + gain_s56(Q, numbers["eta"].values[:, None])
     gains = {
-        name: (drift(problem_at("opposite", SMALL, non_zero=p), Q) - drift(problem_at("opposite", 0.0, non_zero=p), Q))
-        / SMALL
+        name: (
+            drift(problem_at("opposite", SMALL_ETA, non_zero=p), Q) - drift(problem_at("opposite", 0.0, non_zero=p), Q)
+        )
+        / SMALL_ETA
         for name, p in (("gain", 0.2), ("gain_coin", 1.0))
     }
     return numbers.assign(

@@ -24,7 +24,7 @@ STANDARD_ERRORS = 4.5
 """Largest accepted deviation in standard errors. Student's law with 19 degrees of freedom is farther out once in 4000
 looks; there are 300, but in 6 runs they are as good as 20 independent ones: once in 200 studies."""
 
-SHOWN = 4
+ERROR_BAR_STRIDE = 4
 """Stride of the output times that have an error bar."""
 
 
@@ -89,7 +89,7 @@ def draw(numbers: xr.Dataset) -> Figure:
             at = numbers.sel(m2=m2, start=start)
             axes.plot(time, at["ode_Q"], label=f"$m_2 = {m2}$" if start == STARTS[0] else None, **curve_style(i))
             axes.plot(time, at["printed_Q"], lw=THIN, **curve_style(i))
-            few = at.isel(time=slice(None, None, SHOWN))
+            few = at.isel(time=slice(None, None, ERROR_BAR_STRIDE))
             spread = 2 * few["sgd_q_error"] * np.sqrt(REPLICAS)
             bars = 2 * few["sgd_q"] * spread
             axes.errorbar(few["time"], few["sgd_q"] ** 2, bars, ms=3.5, capsize=2, **marker_style(i, first=1))

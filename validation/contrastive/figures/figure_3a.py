@@ -31,7 +31,7 @@ STARTS = np.sqrt([[0.05, 0.01], [0.08, 0.06], [0.4, 0.05], [0.5, 0.2]])
 
 STOP = 50.0
 SGD = {"outputs": 13, "dimension": 2_000, "replicas": 24}
-FINER = 5
+OUTPUT_RATIO = 5
 """Factor by which the ODE has more outputs than SGD."""
 
 STANDARD_ERRORS = 4.5
@@ -41,7 +41,7 @@ than once in 600 runs."""
 
 def theory() -> xr.Dataset:
     """The portrait, and trajectories of the ODE over it."""
-    paths = trajectories(UNEQUAL, STARTS, stop=STOP, outputs=FINER * (SGD["outputs"] - 1) + 1)
+    paths = trajectories(UNEQUAL, STARTS, stop=STOP, outputs=OUTPUT_RATIO * (SGD["outputs"] - 1) + 1)
     return labelled(portrait(UNEQUAL), "portrait").assign(
         path_q=(("start", "time", "feature"), paths, {"long_name": "overlaps along the reduced ODE"})
     )
@@ -86,7 +86,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     ]
     if "sgd_q" in numbers:
         text = "SGD follows the trajectories of the ODE, on both sides of the separatrix"
-        statements.append(following(text, numbers["path_q"][:, ::FINER], numbers, STANDARD_ERRORS))
+        statements.append(following(text, numbers["path_q"][:, ::OUTPUT_RATIO], numbers, STANDARD_ERRORS))
     return statements
 
 

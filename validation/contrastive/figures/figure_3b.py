@@ -16,7 +16,7 @@ from validation.study import Statement, Study, run_study
 
 STARTS = np.sqrt([[0.1, 0.1], [0.1, 0.02]])
 
-STOP, FINER = 60.0, 5
+STOP, OUTPUT_RATIO = 60.0, 5
 """Final time, and factor by which the ODE has more outputs than SGD."""
 
 SGD = {"outputs": 16, "dimension": 3_000, "replicas": 24}
@@ -28,7 +28,7 @@ than once in 1000 runs."""
 
 def theory() -> xr.Dataset:
     """Overlaps along the ODE."""
-    outputs = FINER * (SGD["outputs"] - 1) + 1
+    outputs = OUTPUT_RATIO * (SGD["outputs"] - 1) + 1
     q = trajectories(UNEQUAL, STARTS, stop=STOP, outputs=outputs)
     return xr.Dataset(
         {"q": (("start", "time", "feature"), q, {"long_name": "overlaps along the reduced ODE"})},
@@ -66,7 +66,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
         ),
     ]
     if "sgd_q" in numbers:
-        path = numbers["q"][:, ::FINER]
+        path = numbers["q"][:, ::OUTPUT_RATIO]
         statements.append(following("SGD follows the reduced ODE", path, numbers, STANDARD_ERRORS))
     return statements
 

@@ -76,7 +76,7 @@ def mean_change(laws: tuple[Law, Law]) -> np.ndarray:
 
 
 def simulate() -> xr.Dataset:
-    """The same by SGD."""
+    """Mean rates of change of the squared overlaps by SGD, with their standard errors."""
     changes, errors = [], []
     for laws in CASES.values():
         mean, error = sgd_trajectories(laws, starts(), stop=SHORT, outputs=2, **SGD)
@@ -88,7 +88,7 @@ def simulate() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What the caption and the text say of the figure, and the printed formula."""
+    """Statements of the caption and the text, and the printed formula."""
     h, centres = numbers["h"].values, numbers["Q1"].values
     asymmetry = float(np.nanmax(np.abs(h[0] - h[0].swapaxes(0, 1)[..., ::-1])))
     relative = h[0] / np.stack(np.meshgrid(centres, centres), axis=-1)

@@ -36,7 +36,7 @@ CASES = {"a": (gaussian(1.1), three_point(1.0, 5.0)), "b": UNEQUAL}
 
 
 def theory() -> xr.Dataset:
-    """Both portraits."""
+    """Portraits of both panels."""
     wins = [share_of_directions(CASES["b"], radius) for radius in RADII]
     panels = [labelled(portrait(laws), name) for name, laws in CASES.items()]
     return xr.merge(panels, compat="no_conflicts").assign(
@@ -97,7 +97,7 @@ def _on_panel(name: str, result: xr.Dataset) -> list[Statement]:
 
 
 def draw(numbers: xr.Dataset) -> Figure:
-    """Both portraits."""
+    """Portraits of both panels."""
     titles = {name: f"({name}) {first.name}; {second.name}" for name, (first, second) in CASES.items()}
     return draw_portraits({titles[name]: portrait_named(numbers, name) for name in CASES}, columns=2)
 

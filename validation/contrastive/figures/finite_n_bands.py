@@ -36,7 +36,7 @@ LEAVING = "leaving an unstable point"
 """Name of the model that starts close to q = 0, which is unstable, at an N that is small for it."""
 
 RUNS = 4000
-ALLOWED = 0.03
+MOST_RELATIVE_ERROR = 0.03
 """Largest relative error of the standard deviation, of which 4000 runs have a standard error of 1.1 %."""
 
 TEXT = """
@@ -130,7 +130,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             text = f"{name} (q(0) = 0.02, N = 1000) runs spread more than twice as much as predicted"
             statements.append(Statement(text, "ours", bool(ratio[0] > 2), number))
             continue
-        holds = bool(np.all(np.abs(ratio - 1) < ALLOWED))
+        holds = bool(np.all(np.abs(ratio - 1) < MOST_RELATIVE_ERROR))
         statements.append(
             Statement(f"{name}: predicted spread of q within 3 % at N = 10^4", "theory, section 4", holds, number)
         )

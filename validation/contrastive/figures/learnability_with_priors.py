@@ -156,7 +156,7 @@ def measured_thresholds(numbers: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What a prior does to learnability."""
+    """Statements on priors and learnability."""
     off = float(np.abs(numbers["threshold"] - PROP_3).max())
     leaning = float(numbers["leaning_threshold"][-1])
     slow, fast = float(numbers["slowing"].min()), float(numbers["slowing"].max())

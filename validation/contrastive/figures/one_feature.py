@@ -146,7 +146,7 @@ def overlap_by_sgd(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_drift(Q: np.ndarray, h: np.ndarray, starts: np.ndarray, span: float) -> np.ndarray:
-    """What a curve h predicts `drift_by_sgd` to be: the mean of h on the way of length tau t, by Runge and Kutta."""
+    """Prediction of `drift_by_sgd` by a curve h: the mean of h on the way of length tau t, by Runge and Kutta."""
     curve = CubicSpline(Q, h)
     step = span / RUNGE_KUTTA_STEPS
     reached = starts

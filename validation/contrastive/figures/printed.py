@@ -55,5 +55,5 @@ def _fourth(Q: np.ndarray) -> np.ndarray:
 
 
 def _without_constant(Q: np.ndarray) -> np.ndarray:
-    """What the paper makes of its sixth moment, whose constant 15 is lost."""
+    """Formula that the paper derives from its sixth moment, whose constant 15 is lost."""
     return Q**3 * (1 / NON_ZERO**2 - 15) + 15 * Q**2 * (1 - Q) * (1 / NON_ZERO - 3)

@@ -38,7 +38,7 @@ WITH_NOISE = (*REPLICAS, 1_000_000)
 ONE_FEATURE = {100: 1000, 1000: 1000, 10_000: 300}
 """Number of replicas of SGD with one feature, by N."""
 
-SHOWN = 3000
+SHOWN_DIMENSION = 3000
 """Dimension N of the escape times that are shown as a histogram."""
 
 PATHS, SAMPLES = 2048, 1024
@@ -127,14 +127,14 @@ def simulate() -> xr.Dataset:
     start = random_start(problem_with(TWO))
     two = {N: meanfield.simulate_sgd(problem_with(TWO, long_enough(N), N, count)) for N, count in REPLICAS.items()}
     noisy = [langevin_outcomes(start, N, ESCAPE, long_enough(N), PATHS).winner for N in WITH_NOISE]
-    limit = limit_outcomes(start, SHOWN, start.amplitudes(SAMPLES), ESCAPE)
+    limit = limit_outcomes(start, SHOWN_DIMENSION, start.amplitudes(SAMPLES), ESCAPE)
     one = [_one_feature(N, count) for N, count in ONE_FEATURE.items()]
     return xr.Dataset(
         {
             "sgd_chance": ("sgd_N", [float((run["winner"] == 1).mean()) for run in two.values()]),
             "sgd_replicas": ("sgd_N", list(REPLICAS.values())),
             "sgd_chance_langevin": ("sgd_noisy_N", [float((winner == 1).mean()) for winner in noisy]),
-            "sgd_escape_time": ("sgd_replica", two[SHOWN]["escape_time"].values),
+            "sgd_escape_time": ("sgd_replica", two[SHOWN_DIMENSION]["escape_time"].values),
             "sgd_escape_time_limit": ("sgd_sample", limit.escape_time),
             "sgd_time": (("level", "sgd_one_N"), np.array([np.quantile(times, LEVELS) for times in one]).T),
             "sgd_times": (("sgd_one_N", "sgd_one_replica"), [_filled(times) for times in one]),
@@ -160,7 +160,7 @@ def _filled(times: np.ndarray) -> np.ndarray:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What theory.md, section 5, says, and where it fails."""
+    """Statements of theory.md, section 5, and where it fails."""
     section, K = "theory, section 5", float(numbers["K"])
     relative = float(numbers["K_error"]) / K
     last = float(numbers["chance"][-1])
@@ -245,7 +245,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     plot_escape_times(sgd, histogram)
     limit = xr.Dataset({"escape_time": numbers["sgd_escape_time_limit"]})
     plot_escape_times(limit, histogram, "limit", COLOURS[-1], fill=False, alpha=1.0, lw=1.5)
-    histogram.set(title=f"two features, N = {SHOWN}", xlim=(0, None))
+    histogram.set(title=f"two features, N = {SHOWN_DIMENSION}", xlim=(0, None))
     for i, level in reversed(list(enumerate(LEVELS))):
         times.plot(shown["N"], shown["time"].sel(level=level), label=f"{100 * level:.0f} %", **curve_style(i))
         times.plot(numbers["sgd_one_N"], numbers["sgd_time"].sel(level=level), ms=4, **marker_style(i))

@@ -1,4 +1,4 @@
-"""What a sparse prior (l1) is good for: similarity of the recovery state against its strength, by the law of u.
+"""Benefit of a sparse prior (l1): similarity of the recovery state against its strength, by the law of u.
 
 An l1 prior draws small weights to 0. Where the feature itself is sparse (u = 0 for most coordinates) these are the
 coordinates that only carry noise, and the similarity grows up to some strength; for a Gaussian feature the prior
@@ -48,7 +48,7 @@ STANDARD_ERRORS = 4.0
 """Largest accepted deviation in standard errors. Of nine looks, with seven degrees of freedom, one is farther off by
 chance once in 21 runs."""
 
-SIZE = 20.0
+LARGEST_DIFFERENCE_TIMES_N = 20.0
 """Largest relative difference of SGD at finite N and the limit, times N: steps are large here, and features rare."""
 
 
@@ -184,7 +184,7 @@ def _against_sgd(numbers: xr.Dataset) -> Statement:
     return Statement(
         "SGD stays at these similarities",
         "ours",
-        bool((off < STANDARD_ERRORS * error + SIZE / N).all()),
+        bool((off < STANDARD_ERRORS * error + LARGEST_DIFFERENCE_TIMES_N / N).all()),
         f"off by {off.max():.4f} at most, standard errors up to {error.max():.4f}, N = {N}",
     )
 

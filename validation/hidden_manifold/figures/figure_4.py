@@ -15,7 +15,7 @@ from validation.hidden_manifold.figures.discrepancy import above, over_units, ra
 from validation.hidden_manifold.figures.examples import distances, draw_examples, simulate, theory
 from validation.hidden_manifold.figures.laws import STANDARDISED
 from validation.hidden_manifold.figures.measured import METRICS
-from validation.hidden_manifold.figures.sweep import READINGS, SMALL
+from validation.hidden_manifold.figures.sweep import READINGS, SMALL_DISCREPANCY
 from validation.study import Statement, Study, run_study
 
 ROWS = {STANDARDISED[law]: said for law, said in READINGS.items()}
@@ -27,7 +27,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     for law, said in ROWS.items():
         scale = {name: over_units(np.abs(numbers[f"theory_{name}"])).mean("time") for name in METRICS}
         far = {name: each / scale[name] for name, each in distances(numbers, law).items()}
-        large = {name: above(each, SMALL) for name, each in far.items()}
+        large = {name: above(each, SMALL_DISCREPANCY) for name, each in far.items()}
         found.append(
             statement(
                 f"{said}: the dynamics closely resemble those under one Gaussian",

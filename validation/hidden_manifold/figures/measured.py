@@ -34,7 +34,7 @@ def finished_runs() -> xr.Dataset:
 
 
 def discrepancies(activation: str) -> xr.Dataset:
-    """What studies of the sweep judge, for each start and entry of Q, R and v.
+    """Discrepancies that studies of the sweep judge, for each start and entry of Q, R and v.
 
     `sgd_Q` is the tLog-RMSE under each law, `sgd_Q_gaussian` under N(0, 1), `sgd_Q_printed` the same by the printed
     (18) with `sgd_Q_real`, the share of times where its root is real, `sgd_Q_limit` the same from an ODE that starts

@@ -57,13 +57,13 @@ def start_of(seed: int, dimension: int = N) -> tuple[Start, dict[int, Means], np
 
 
 Measure = Callable[[Start, Sequence[Student]], dict[str, FloatArray]]
-"""What is measured of students: values by name, after a leading dim of students."""
+"""Measurement of students: values by name, after a leading dim of students."""
 
 
 def train(
     start: Start, laws: Sequence[Law], samples: Samples, measure: Measure, steps: Iterable[int] = STEPS
 ) -> dict[str, FloatArray]:
-    """What is measured of students that learn from each law, shape (laws, activations, times, ...)."""
+    """Measurements of students that learn from each law, shape (laws, activations, times, ...)."""
     students, rows, done = [students_of(start) for _ in laws], [], 0
     for step in steps:
         while done < step:

@@ -1,4 +1,4 @@
-"""What it does to leave out runs by their outcome: the paper keeps 10 of 20 mixtures.
+"""Effect of leaving out runs by their outcome: the paper keeps 10 of 20 mixtures.
 
 Those are left out where SGD with N(0, 1) differed much from the ODE, which is a selection on the outcome: what is kept
 is nearer to the ODE than runs are. How much nearer is shown by runs that the selection has not seen, N(0, 1) with other
@@ -74,7 +74,7 @@ def effect(values: xr.DataArray, kind: str) -> tuple[float, float]:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What the selection does to the runs that it sees, and to others."""
+    """Statements on the effect of the selection on the runs that it sees, and on others."""
     found = []
     for activation, said in SHOWN.items():
         values = numbers.sgd_relative.sel(activation=activation)

@@ -32,7 +32,7 @@ def solve_from(start: Start, activation: str, times: FloatArray) -> xr.Dataset:
 
 
 def solve_limit(start: Start, activation: str, times: FloatArray) -> xr.Dataset:
-    """The same from the overlaps that random weights have in the limit, with the second layers and T of the start."""
+    """Solution from the overlaps that random weights have in the limit, with the second layers and T of the start."""
     Wt = start.teacher
     problem = problem_with(activation, Wt @ Wt.T / start.latents, start, start.latents / start.W.shape[1])
     system, path, _, warning = refined(problem, np.concatenate([[0.0], times]))

@@ -28,16 +28,16 @@ READINGS = {COORDINATE: "a component for each latent", SAMPLE: "a component for 
 LEVEL = 0.1
 """Power of KL below which growth is taken for an end of growth: KL^0.1 gains 12 % while KL grows threefold."""
 
-FAR = [5, 7, 9]
+FAR_ALPHAS = [5, 7, 9]
 """Values of alpha between which that power is measured; KL grows threefold."""
 
-SMALL = 0.25
+SMALL_DISCREPANCY = 0.25
 """Share of the mean of an order parameter up to which its discrepancy is small. The paper prints no limit; R_00 of its
 table 1 is off by a third."""
 
 
 def unstandardised_statements(numbers: xr.Dataset, place: str) -> list[Statement]:
-    """What the paper says of mixtures that are not standardised, in both readings."""
+    """Statements of the paper on mixtures that are not standardised, in both readings."""
     found = []
     for law, said in READINGS.items():
         each = {name: over_units(numbers[f"sgd_{name}"].sel(law=law)) for name in METRICS}
@@ -88,13 +88,13 @@ def unstandardised_statements(numbers: xr.Dataset, place: str) -> list[Statement
 
 def powers(values: xr.DataArray, KL: xr.DataArray) -> xr.DataArray:
     """Powers of KL with which discrepancies grow, by start and m, from least squares of the logarithms."""
-    x, y = (np.log(array.sel(alpha=FAR)) for array in (KL, values))
+    x, y = (np.log(array.sel(alpha=FAR_ALPHAS)) for array in (KL, values))
     x = x - x.mean("alpha")
     return (x * y).sum("alpha") / (x**2).sum("alpha")
 
 
 def standardised_statements(numbers: xr.Dataset, place: str) -> list[Statement]:
-    """What the paper says of standardised mixtures, in both readings."""
+    """Statements of the paper on standardised mixtures, in both readings."""
     found = []
     for law, said in READINGS.items():
         each = {name: over_units(numbers[f"sgd_{name}"].sel(law=STANDARDISED[law])) for name in METRICS}
@@ -103,7 +103,7 @@ def standardised_statements(numbers: xr.Dataset, place: str) -> list[Statement]:
         shares = {name: each[name].mean(["m", "alpha"]) / scale[name] for name in METRICS}
         as_gaussian = {name: each[name].sel(alpha=9).mean("m") / gaussian[name] for name in METRICS}
         by_m = {name: values.sel(m=5).mean("alpha") / values.sel(m=2).mean("alpha") for name, values in each.items()}
-        small = {name: above(share, SMALL) for name, share in shares.items()}
+        small = {name: above(share, SMALL_DISCREPANCY) for name, share in shares.items()}
         found += [
             statement(
                 f"{said}: discrepancies are small against the order parameters themselves",

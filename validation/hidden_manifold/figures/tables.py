@@ -25,7 +25,7 @@ from validation.hidden_manifold.figures.sweep import READINGS
 from validation.pages import markdown_table
 from validation.study import Statement
 
-KEPT = 10
+MIXTURES_KEPT = 10
 """Number of mixtures over which the paper takes its means."""
 
 
@@ -63,7 +63,7 @@ def _entries(numbers: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def table_statements(numbers: xr.Dataset, place: str) -> list[Statement]:
-    """What the paper says of its tables, and what can be told of how they were made."""
+    """Statements of the paper on its tables, and on how they were made."""
     found = [_same_for_all_alpha(numbers, law, place) for law in READINGS]
     gaussian, printed = numbers.sgd_gaussian, numbers.printed
     coordinate = numbers.sgd_rmse.sel(law=STANDARDISED["coordinate"]).mean("alpha")
@@ -104,7 +104,7 @@ def table_statements(numbers: xr.Dataset, place: str) -> list[Statement]:
             f"its root is real at {with_error(real)} of the times",
         )
     )  # fmt: skip
-    spread = gaussian.std("start", ddof=1) / gaussian.mean("start") / np.sqrt(KEPT)
+    spread = gaussian.std("start", ddof=1) / gaussian.mean("start") / np.sqrt(MIXTURES_KEPT)
     rows = printed.std("row", ddof=1) / printed.mean("row")
     found.append(
         Statement(
@@ -141,7 +141,7 @@ def _is_size_of_noise(numbers: xr.Dataset, measure: str, said: str, source: str)
     for name in METRICS:
         ours, theirs = _of(numbers[measure], name), float(_of(numbers.printed.isel(row=0), name))
         mean, error = mean_and_error(ours)
-        error *= np.sqrt(1.0 + ours.sizes["start"] / KEPT)  # the printed mean is one over ten starts
+        error *= np.sqrt(1.0 + ours.sizes["start"] / MIXTURES_KEPT)  # the printed mean is one over ten starts
         verdicts[name] = abs(theirs - mean) <= STANDARD_ERRORS * error
         shown[name] = f"printed {theirs:.4f}, here {written(mean, error)}"
     return statement(f"at alpha = 0 the printed discrepancies have the size of {said}", source, verdicts, shown)
@@ -174,7 +174,7 @@ def _sizes(numbers: xr.Dataset) -> Statement:
         ours = numbers.scale.sel(entry=list(entries)).mean("entry")
         theirs = float(numbers.printed_scale.sel(entry=list(entries)).mean())
         mean, error = mean_and_error(ours)
-        error *= np.sqrt(1.0 + ours.sizes["start"] / KEPT)
+        error *= np.sqrt(1.0 + ours.sizes["start"] / MIXTURES_KEPT)
         verdicts[name] = abs(theirs - mean) <= STANDARD_ERRORS * error
         shown[name] = f"printed {theirs:.3f}, here {written(mean, error)}"
     return statement(

@@ -62,7 +62,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             Statement(
                 f"{reading}: 10 printed means in and after training",
                 "paper, table 6" if reading == CROSSED[READINGS["as printed"]] else "public code",
-                bool((one < tables.ALLOWED).all()),
+                bool((one < tables.MOST_SIGMAS).all()),
                 f"off by {float(one.max()):.1f} standard errors at most; the root ends at {written(*root)}, "
                 f"{single:.2f} in single precision, {float(after['mean'].sel(latent='s', column='converged')):.2f} in "
                 "print",

@@ -26,7 +26,7 @@ from validation.study import Statement, Study, run_study
 
 GAMMAS = (0.2, 0.5, 0.8, 0.95)
 SQUARES = np.arange(1.0, 25.5)
-FAR = 1000.0
+ASYMPTOTIC_C = 1000.0
 """Value of c at which the asymptote is looked at."""
 
 PRINTED = (1099, 1467)
@@ -51,7 +51,10 @@ def theory() -> xr.Dataset:
             "printed": table(printed_bound),
             "corrected": table(corrected_bound),
             "chance": table(lambda c, gamma: np.array([chance(one, gamma) for one in c])),
-            "far": ("gamma", [float(residue(np.array(FAR), g) * g * FAR / (1.0 - g**2)) for g in GAMMAS]),
+            "far": (
+                "gamma",
+                [float(residue(np.array(ASYMPTOTIC_C), g) * g * ASYMPTOTIC_C / (1.0 - g**2)) for g in GAMMAS],
+            ),
         },
         {"gamma": list(GAMMAS), "c": SQUARES},
     )
@@ -79,7 +82,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "R^ tends to (1 - gamma^2)/(gamma c) as c grows",
             "paper, (126), figure 11",
             bool((abs(numbers.far - 1.0) < 0.05).all()),
-            f"{', '.join(f'{float(far):.3f}' for far in numbers.far)} times that at c = {FAR:g}, "
+            f"{', '.join(f'{float(far):.3f}' for far in numbers.far)} times that at c = {ASYMPTOTIC_C:g}, "
             f"gamma = {', '.join(map(str, GAMMAS))}",
         ),
         Statement(

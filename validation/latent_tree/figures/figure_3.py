@@ -31,7 +31,7 @@ ANGLES = np.linspace(0.0, 2 * np.pi, 721)[:-1] + 1e-4
 
 
 def windows() -> np.ndarray:
-    """What the neuron sees of each object at each position, shape (objects, positions, 2)."""
+    """Inputs of the neuron from each object at each position, shape (objects, positions, 2)."""
     rows = np.zeros((2, SITES, SITES))
     for z, gap in enumerate((1, 2)):
         for place in range(SITES):
@@ -81,7 +81,7 @@ def theory() -> xr.Dataset:
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
-    """What a neuron learns."""
+    """Statements on what a neuron learns."""
     size = np.sqrt((numbers.operator**2).sum(["i", "i_"]))
     alone = {
         name: bool((numbers.active.sel(pattern=name) & (numbers.active.sum("pattern") == 1)).any()) for name in PATTERNS

@@ -1,4 +1,4 @@
-"""What figures 13 and 14 show: medians over seeds of the norms of covariance operators in training."""
+"""Norms of figures 13 and 14: medians over seeds of the norms of covariance operators in training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOKS: dict[str, dict[str, Any]] = {"public code": {"ls": "-"}, "as printed": {"
 """Lines of the readings."""
 
 PANELS = {"depth": "depth $L$", "low": "least polarity", "nodes": "nodes per latent"}
-"""What varies in a panel, and how it is called."""
+"""Settings that vary in a panel, and their labels."""
 
 
 def simulate(latents: Sequence[str]) -> xr.Dataset:

@@ -55,7 +55,7 @@ def printed_bound(c: FloatArray, gamma: float) -> FloatArray:
 
 
 def corrected_bound(c: FloatArray, gamma: float) -> FloatArray:
-    """The same with y_0^T M y_0 = c/(1 - gamma^2) in the exponent, which (114) and (115) give."""
+    """Bound with y_0^T M y_0 = c/(1 - gamma^2) in the exponent, which (114) and (115) give."""
     return np.exp(-c * gamma**2 / (2.0 * (1.0 - gamma**2))) * printed_bound(c, gamma)
 
 

@@ -37,7 +37,7 @@ NUMBERS = OUTPUT / "latent_tree" / "norms.nc"
 
 
 class Setting(NamedTuple):
-    """What varies."""
+    """Setting of a network whose norms are compared."""
 
     depth: int
     low: float

@@ -53,12 +53,12 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its reading is called."""
+        """Name of the reading of a run."""
         return CROSSED[self.reading]
 
     @property
     def file(self) -> Path:
-        """Its numbers."""
+        """File of the numbers of a run."""
         return FOLDER / f"{list(CROSSED).index(self.reading)}_{self.low:g}_{self.nodes}_{self.repeat}.nc"
 
 

@@ -16,8 +16,8 @@ from meanfield.typing import FloatArray
 TRIALS = range(1, 11)
 """Seeds of the paper's trials."""
 
-AFTER = 2
-"""What is added to the seed for the weights."""
+WEIGHT_SEED_OFFSET = 2
+"""Number that is added to the seed for the weights."""
 
 
 def polarities(seed: int, depth: int, low: float, random_sign: bool) -> list[list[float]]:
@@ -49,7 +49,7 @@ def polarities(seed: int, depth: int, low: float, random_sign: bool) -> list[lis
 
 def initial_weights(seed: int, depth: int, nodes: int) -> tuple[list[FloatArray], list[FloatArray]]:
     """Weights, shape (latents, nodes, inputs), and biases, shape (latents, nodes), by level from 1 on."""
-    generator, W, b = np.random.RandomState(seed + AFTER), [], []
+    generator, W, b = np.random.RandomState(seed + WEIGHT_SEED_OFFSET), [], []
     for level in range(1, depth + 1):
         inputs, latents = (2 if level == 1 else 2 * nodes), 2 ** (depth - level)
         parts = [(_uniform(generator, nodes, inputs), _uniform(generator, nodes, 1, inputs)) for _ in range(latents)]

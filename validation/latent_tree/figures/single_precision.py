@@ -16,7 +16,7 @@ from meanfield.typing import FloatArray
 
 SAMPLES, BATCH = 64000, 128
 
-LEAST = 1e-6
+NO_CORRELATION = 1e-6
 """Covariances and products of deviations that are both below count as no correlation."""
 
 
@@ -76,7 +76,7 @@ def correlations(z: FloatArray, f: FloatArray, add: Callable[[FloatArray], Float
     scale = np.sqrt(np.maximum(variances[0], 0.0)) * np.sqrt(np.maximum(variances[1], 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.abs(covariance) / scale
-    ratio[(np.abs(covariance) < LEAST) & (scale < LEAST)] = 0.0
+    ratio[(np.abs(covariance) < NO_CORRELATION) & (scale < NO_CORRELATION)] = 0.0
     return np.minimum(ratio, 1.0)
 
 

@@ -18,7 +18,7 @@ from validation.latent_tree.figures.trees import CROSSED, READINGS
 from validation.pages import markdown_table
 from validation.study import Statement
 
-ALLOWED = 3.0
+MOST_SIGMAS = 3.0
 """Combined standard errors that a printed mean may be off."""
 
 EPOCHS = dict(zip(COLUMNS, (0, 1, 50), strict=True))
@@ -96,7 +96,7 @@ def agreement(numbers: xr.Dataset, reading: str, nodes: int, column: str) -> Sta
     """Whether the printed means of a column are those of a reading."""
     some = numbers.sel(nodes=nodes, column=column)
     off = away(some).sel(reading=reading).stack(entry=("latent", "low")).dropna("entry")
-    far = off[abs(off) > ALLOWED]
+    far = off[abs(off) > MOST_SIGMAS]
     wrong = [
         f"{name} at {low:g} ({value:+.1f})" for (name, low), value in zip(far.entry.values, far.values, strict=True)
     ]
@@ -117,13 +117,15 @@ def largest(numbers: xr.Dataset, reading: str) -> Statement:
     off = off[np.isfinite(off)]
     one = 2.0 * float(student.sf(off.max(), TRIALS - 1))
     chance = -np.expm1(off.size * np.log1p(-one))
+    above = int((off > MOST_SIGMAS).sum())
+    expected = off.size * 2.0 * float(student.sf(MOST_SIGMAS, TRIALS - 1))
     return Statement(
         f"the largest of all {off.size} deviations is one to expect if all agree, {reading}",
         source(numbers),
         chance > 0.01,
-        f"{int((off > ALLOWED).sum())} are above {ALLOWED:g} standard errors; by Student's law with {TRIALS - 1} "
-        f"degrees of freedom {off.size * 2.0 * float(student.sf(ALLOWED, TRIALS - 1)):.1f} are expected, and the "
-        f"largest, {off.max():.1f}, is reached with a chance of {chance:.2g} by independent ones",
+        f"{above} are above {MOST_SIGMAS:g} standard errors; by Student's law with {TRIALS - 1} degrees of freedom "
+        f"{expected:.1f} are expected, and the largest, {off.max():.1f}, is reached with a chance of {chance:.2g} by "
+        "independent ones",
     )
 
 
@@ -143,7 +145,7 @@ def draw(numbers: xr.Dataset, columns: tuple[str, ...]) -> Figure:
                 some = numbers.sel(nodes=nodes, column=column, reading=reading).stack(entry=("latent", "low"))
                 style = {"color": COLOURS[place], "marker": MARKERS[place], "ls": "none", "ms": 5, "capsize": 2}
                 difference = some.sgd_mean - some["mean"]
-                axes.errorbar(some["mean"], difference, ALLOWED * some.sgd_combined, label=column, lw=0.8, **style)
+                axes.errorbar(some["mean"], difference, MOST_SIGMAS * some.sgd_combined, label=column, lw=0.8, **style)
             axes.set_title(f"{reading}, {nodes} nodes", fontsize=10)
         row[0].set_ylabel("here minus printed")
     for axes in grid[-1]:
@@ -178,5 +180,7 @@ def _far(off: xr.DataArray, columns: list[str]) -> str:
     """Columns that disagree, with their deviations in combined standard errors."""
     values = {(nodes, column): float(off.sel(nodes=nodes, column=column)) for nodes in NODES for column in columns}
     return ", ".join(
-        f"{nodes} nodes, {column} ({value:+.1f})" for (nodes, column), value in values.items() if abs(value) > ALLOWED
+        f"{nodes} nodes, {column} ({value:+.1f})"
+        for (nodes, column), value in values.items()
+        if abs(value) > MOST_SIGMAS
     )

@@ -26,7 +26,7 @@ DEPTH = 5
 
 
 class Reading(NamedTuple):
-    """What print leaves open: the loss, its temperature, and the signs of polarities."""
+    """Reading of what print leaves open: the loss, its temperature, and the signs of polarities."""
 
     kind: str
     temperature: float
@@ -37,7 +37,7 @@ READINGS = {
     "as printed": Reading("infonce", 0.1, False),
     "public code": Reading("batch_ratio", 0.1, True),
 }
-"""What is printed, and what the public code does with the temperature of print."""
+"""Reading as it is printed, and that of the public code with the printed temperature."""
 
 CROSSED = {
     Reading(kind, temperature, random_sign): f"{said}, {temperature:g}, {'random signs' if random_sign else 'positive'}"

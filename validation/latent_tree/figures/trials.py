@@ -19,7 +19,7 @@ from validation.latent_tree.figures.seeds import TRIALS as SEEDS
 from validation.latent_tree.figures.trees import READINGS, problem_of, scores, unnormalised
 from validation.study import Statement, Study, run_study
 
-ALL = range(SEEDS.stop + 9)
+ALL_SEEDS = range(SEEDS.stop + 9)
 """Seeds that are looked at."""
 
 LARGEST = 0.005 + 4 * 0.0005
@@ -30,13 +30,13 @@ SAID = {"as printed": "positive", "public code": "random signs"}
 
 def theory() -> xr.Dataset:
     """Exact scores before training by sign, seed, latent, law of polarities and number of nodes."""
-    found = np.empty((len(SAID), len(ALL), len(LOWS), len(NODES), len(LATENTS)))
+    found = np.empty((len(SAID), len(ALL_SEEDS), len(LOWS), len(NODES), len(LATENTS)))
     for sign, seed, low, nodes in np.ndindex(found.shape[:-1]):
-        problem = problem_of(READINGS[list(SAID)[sign]], LOWS[low], NODES[nodes], ALL[seed])
+        problem = problem_of(READINGS[list(SAID)[sign]], LOWS[low], NODES[nodes], ALL_SEEDS[seed])
         tables = unnormalised(problem)
         found[sign, seed, low, nodes] = scores(tables, tables.forward(problem.initial_weights))[list(PLACES.values())]
     over = ("sign", "seed", "low", "nodes", "latent")
-    places = {"sign": list(SAID.values()), "seed": list(ALL)}
+    places = {"sign": list(SAID.values()), "seed": list(ALL_SEEDS)}
     return printed().sel(column="initial").assign_coords(places).assign(score=(over, found))
 
 

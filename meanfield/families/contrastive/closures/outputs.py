@@ -16,11 +16,7 @@ from meanfield.families.contrastive.closures.averages import averages
 from meanfield.families.contrastive.closures.expectation import OUTPUTS, Expectation
 from meanfield.families.contrastive.closures.mixture import LEAST_VARIANCE
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
-from meanfield.families.contrastive.closures.polynomial_means import (
-    PolynomialMeans,
-    mean_of_polynomial,
-    no_polynomial,
-)
+from meanfield.families.contrastive.closures.polynomial_means import PolynomialMeans, mean_of_polynomial, no_polynomial
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, some_rows, tabulate
 from meanfield.process import own_numba as numba
