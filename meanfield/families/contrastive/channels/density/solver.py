@@ -24,7 +24,6 @@ from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.marginal import marginal_density
-from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
@@ -90,7 +89,7 @@ def settings_of(problem: Problem) -> DensitySettings:
     """Settings with the default tolerance, if neither it nor cells are given."""
     settings = problem.density
     fixed = settings.tolerance or settings.cells or settings.steps or settings.order
-    return settings if fixed else with_value(problem, "density.tolerance", PLANE_TOLERANCE).density
+    return settings if fixed else DensitySettings(**settings.model_dump() | {"tolerance": PLANE_TOLERANCE})
 
 
 def _gaussian(closure: ChannelClosure) -> Solution:
