@@ -103,9 +103,18 @@ def retry(
 
 
 def change_of(before: dict[str, FloatArray], after: dict[str, FloatArray], names: Iterable[str]) -> Change:
-    """Differences of some variables, and the largest of them."""
-    errors = {f"{name}_error": np.abs(after[name] - before[name]) for name in names}
-    return Change(errors, max(float(error.max()) for error in errors.values()))
+    """Differences of some variables with a leading dim of times, and the largest of them."""
+    errors = {f"{name}_error": largest_of_times(after[name] - before[name]) for name in names}
+    return Change(errors, max(float(np.nanmax(error)) for error in errors.values()))
+
+
+def largest_of_times(difference: FloatArray) -> FloatArray:
+    """Largest size of a difference at any time, at all of them: at single times levels agree by chance.
+
+    NaN at times that were not reached.
+    """
+    size = np.abs(difference)
+    return np.where(np.isnan(size), np.nan, np.nanmax(size, axis=0))
 
 
 def doublings(first: int, most: int) -> Iterator[int]:

@@ -15,6 +15,7 @@ from meanfield.families.alpha_contrastive.density.solver import carried_path, ma
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
+from meanfield.problems.problem_keys import with_values
 from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem, problem_from, solved
 
 START = {"law": "fourier", "cosine": [0.4], "sine": [0.2]}
@@ -65,6 +66,17 @@ def test_moments_agree_with_characteristics_within_their_error(activation, impor
         away = np.abs(density[name].values - exact)
         assert np.all(away <= density[f"{name}_error"].values + own), name
     assert density["moment_cos_error"].max() <= given.density.tolerance
+
+
+def test_errors_bound_those_of_coarse_cells_at_all_times():
+    """Two runs agree by chance at single times, and their difference there was up to 20 times too small."""
+    problem = with_values(short("relu", None, stop=3.0), {"time.outputs": 13})
+    coarse, fine = (
+        meanfield.solve(with_values(problem, {"density.tolerance": tolerance}), "density") for tolerance in (1e-2, 1e-4)
+    )
+    for name in ("moment_cos", "moment_sin", "G"):
+        allowed = coarse[f"{name}_error"] + fine[f"{name}_error"] + 1e-12  # rounding
+        assert (abs(coarse[name] - fine[name]) <= allowed).all(), name
 
 
 def carried_by_sectors(given, count=4000):

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.latents import BLOW_UP_GROWTH, SIGNS, grown_at
-from meanfield.numerics.refinement import Change
+from meanfield.numerics.refinement import Change, largest_of_times
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -65,9 +65,10 @@ def _seen(nodes: Carried, T: float) -> dict[str, FloatArray]:
 
 
 def change_by(error: FloatArray, Delta: FloatArray) -> Change:
-    """Change by an error of Delta, of which the tolerance is absolute below 1 and relative above."""
-    relative = error / np.maximum(np.abs(Delta), 1.0)
-    return Change({"Delta_error": error}, float(relative[np.isfinite(relative)].max()))
+    """Change by an error of Delta, for which the tolerance is absolute below 1 and relative above."""
+    size = np.maximum(np.abs(Delta), 1.0)
+    relative = largest_of_times(error / size)
+    return Change({"Delta_error": relative * size}, float(np.nanmax(relative)))
 
 
 def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatArray, str]:
