@@ -35,10 +35,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     ----------
     problem : Problem
         `particles.score_samples` fresh samples give the score at each output time.
-    workers : int, optional
-        Threads; by default one per core that this process may use. The numbers do not depend on it.
-    record : Record, optional
-        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
 
     Returns
     -------
@@ -46,11 +44,6 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
         `weights`, and `score`, the largest sampled |correlation| of a latent with a node, at the output times; `loss`,
         `selectivity` and `correlation`, exactly, where tables fit; with `particles.record = 'statistics'` statistics
         over replicas instead. Output time t is step round(t/eta). What was not reached is NaN.
-
-    Raises
-    ------
-    InputError
-        If the run does not fit into the free memory or into `particles.longest_days`.
 
     Notes
     -----

@@ -35,10 +35,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     ----------
     problem : Problem
         `training` has step, batch and momentum, `particles.test_batches` the fresh batches of an output time.
-    workers : int, optional
-        Threads; by default one per core that this process may use. The numbers do not depend on it.
-    record : Record, optional
-        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
 
     Returns
     -------
@@ -47,11 +45,6 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
         fresh batches; `weights`, for two layers `top`, and for tokens the scores `chi_plus` and `chi_minus`; with
         `particles.record = 'statistics'` statistics over replicas instead. Output time t is step round(t/eta). What was
         not reached is NaN.
-
-    Raises
-    ------
-    InputError
-        If the run does not fit into the free memory or into `particles.longest_days`.
 
     Notes
     -----

@@ -55,7 +55,6 @@ class BatchMethod(NamedTuple):
 
     Parameters
     ----------
-    average : callable
     accurate, worst : float
         See `refined`.
     collapsed : bool

@@ -35,12 +35,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     problem : Problem
         Any number of features and channels, any prior, any start. `particles.method` chooses how steps are taken; the
         law of the results is that of plain SGD in any case.
-    workers : int, optional
-        Threads; by default one per core that this process may use. The numbers do not depend on it: replica i draws
-        from streams of its own.
-    record : Record, optional
-        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill, or whose weights do
-        not fit into memory. By default memory.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
 
     Returns
     -------

@@ -37,11 +37,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     problem : Problem
         `particles.method` chooses how steps are taken: `plain` line by line for any problem; `chain` for spectra of
         few eigenvalues, with the law of plain SGD if f is linear, and that of its limit if not.
-    workers : int, optional
-        Threads; by default one per core that this process may use. The numbers do not depend on it: replica i draws
-        from streams of its own.
-    record : Record, optional
-        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
 
     Returns
     -------

@@ -31,10 +31,8 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 
     Parameters
     ----------
-    workers : int, optional
-        Threads; by default one per core that this process may use. The numbers do not depend on it.
-    record : Record, optional
-        Where results and states go meanwhile: a `Checkpoint` for runs that shall survive a kill. By default memory.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
 
     Returns
     -------
@@ -42,11 +40,6 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
         `sampled_loss`, and `probe_accuracy` where images have classes, at the output times, `layer_weights` at
         snapshots; with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step
         round(t/eta). What was not reached is NaN.
-
-    Raises
-    ------
-    InputError
-        If the run does not fit into the free memory or into `particles.longest_days`.
     """
     return run_ensemble(simulation_of(problem), lambda: partial(ImageReplicas, problem), workers, record)
 
