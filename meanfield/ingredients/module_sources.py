@@ -28,7 +28,7 @@ class Source(NamedTuple):
     """Source of a module, as far as it counts."""
 
     fingerprint: str
-    """Of the code without docstrings: comments do not change it."""
+    """Fingerprint of the code without docstrings: comments do not change it."""
     imports: tuple[str, ...]
     """Names of modules that it imports, and of what it takes from them, which may be modules as well."""
 

@@ -13,7 +13,7 @@ from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.nearest import nearest
 
 CHANGED = "meanfield.with_value(problem, 'prior.strength', 2.0) returns a checked copy with another value under a key"
-"""How to get another problem, for messages to those who would change one in place or copy it unchecked."""
+"""Remedy, to get another problem, for messages to those who would change one in place or copy it unchecked."""
 
 
 class FieldError(ValueError):
@@ -50,7 +50,7 @@ class Part(BaseModel):
     """Keys of the table of a part that are read before it is validated."""
 
     made_by: ClassVar[str] = "give its keys by name"
-    """How to get one, for the message to those who give it something else, such as the path of a file."""
+    """Remedy, to get a part, for the message to those who give something else, such as the path of a file."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 

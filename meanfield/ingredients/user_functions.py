@@ -50,7 +50,7 @@ class WithSlope(Protocol):
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Where the derivative jumps."""
+        """Numbers at which the derivative jumps."""
 
 
 F = TypeVar("F", bound=WithSlope)

@@ -97,7 +97,7 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
 
 
 def _place(reason: str, model: type[BaseModel]) -> str:
-    """Where a key belongs that a table does not know, but the file does."""
+    """Place of a key that a table does not know, but the file does."""
     found = re.match(r"unknown key '(\w+)'", reason)
     if found is None or found[1] not in model.model_fields:
         return ""

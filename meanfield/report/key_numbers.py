@@ -150,7 +150,7 @@ def _all_names(last: xr.Dataset, quantity: str, ending: str = "") -> list[tuple[
 
 
 def _cut(last: xr.Dataset, quantity: str, words: str, ending: str = "") -> Iterator[tuple[str, str]]:
-    """How many entries of a quantity have key numbers, where these are not all."""
+    """Number of entries of a quantity that have key numbers, where these are not all."""
     known = len(_all_names(last, quantity, ending))
     if known > MOST_ENTRIES:
         yield f"entries of {words} {quantity}", f"{MOST_ENTRIES} of {known} shown"

@@ -26,7 +26,7 @@ NOT_KEPT = "which ones is not known, it is older than fingerprints in files"
 """Words about the functions, files and versions that made a file without fingerprints."""
 
 RESTART = "--restart on the command line, restart=True in Python"
-"""How to begin anew what others made, for messages."""
+"""Remedy, to begin a run anew that other functions or versions made, for messages."""
 
 UNKNOWN_HASH = "not known"
 """Placeholder of the hash of a function or file that was not read."""

@@ -38,7 +38,7 @@ def initial_density(limit: Limit, grid: Grid) -> FloatArray:
 
 
 class Symmetric(Protocol):
-    """What decides whether (w, u) -> (-w, -u) leaves densities as they are; starts are symmetric."""
+    """Parts of a limit that decide whether (w, u) -> (-w, -u) leaves densities as they are; starts are symmetric."""
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:

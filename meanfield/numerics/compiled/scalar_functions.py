@@ -30,7 +30,7 @@ from meanfield.typing import FloatArray
 ScalarFunction = Callable[[float], float]
 
 LOOP: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-"""How loops are compiled: products and sums may be fused, and a division by zero is no branch."""
+"""Options of compiled loops: products and sums may be fused, and a division by zero is no branch."""
 
 
 @lru_cache(maxsize=256)

@@ -93,7 +93,7 @@ def _folder(provided: str) -> Path:
 
 
 def _place() -> Path:
-    """Where numba keeps code of the first file of this package.
+    """Folder in which numba keeps code of the first file of this package.
 
     Raises
     ------

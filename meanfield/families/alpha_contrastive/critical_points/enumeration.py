@@ -21,7 +21,7 @@ from meanfield.numerics.analytic_roots import roots_between
 from meanfield.typing import BoolArray, FloatArray
 
 Completeness = Literal["complete", "mesh", "searched"]
-"""How many critical points are known: all; all but pairs closer than a mesh; those that random filters find."""
+"""Completeness of critical points: all are known; all but pairs closer than a mesh; those that random filters find."""
 
 MERIDIANS = (64, 128, 256)
 """Numbers of edges of the mesh from pole to pole: the next one is taken where indices of points do not add up."""

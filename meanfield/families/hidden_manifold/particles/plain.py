@@ -152,7 +152,7 @@ def depends_on_sign(f: Nonlinearity) -> bool:
 def single_precision_for(
     f: Nonlinearity, panels: FloatArray, tiles: FloatArray, products: FloatArray
 ) -> SinglePrecision:
-    """For inputs f(products) of packed matrix and vectors, with working arrays as large as those of float64."""
+    """Arrays in single precision for inputs f(products), as large as those of float64."""
     signs = panels if depends_on_sign(f) else panels[:0]
     lengths = np.sqrt(np.einsum("prl,prl->pl", signs, signs)).ravel()
     return SinglePrecision(

@@ -54,7 +54,7 @@ class Grading:
     reach: float
 
     def reaching(self, further: float) -> Grading:
-        """The same terms, and points that reach further."""
+        """Grading with points that reach further."""
         return replace(self, reach=self.reach + further)
 
 

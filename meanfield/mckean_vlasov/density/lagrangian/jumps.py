@@ -43,7 +43,7 @@ LARGEST_PLACE = 100.0
 
 
 def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -> tuple[FloatArray, ...]:
-    """For every node the term of the steepest jump that is rough, or the one that the level has, or none.
+    """Terms of the steepest rough jump of every node, or of the one that the level has, or none.
 
     Where some nodes have jumps, others have theirs resolved however little probability lies beyond them: an error of
     points that begins from one node to the next looks like a kink in u.
@@ -72,7 +72,7 @@ def jumps_of(level: Level, rough: float = ROUGH, narrowest: float = NARROWEST) -
 
 
 def _peak(rise: FloatArray, middle: FloatArray, i: int) -> float:
-    """Where a parabola through the largest rise and its neighbours has its top: it moves steadily from node to node."""
+    """Top of a parabola through the largest rise and its neighbours, which moves steadily from node to node."""
     if not 0 < i < len(rise) - 1:
         return float(middle[i])
     below, top, above = rise[i - 1 : i + 2]

@@ -22,7 +22,7 @@ RUNS = 8
 """Number of independent runs, from whose spread standard errors follow, as from randomisations of a closure."""
 
 PILOT = Size(particles=2000, steps=4)
-"""Where the search begins: a few hundredths of a second."""
+"""Size at which the search begins: a few hundredths of a second."""
 
 MOST_STEPS = 2**14
 """Largest number of steps between two output times."""
