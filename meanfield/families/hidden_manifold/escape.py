@@ -39,6 +39,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.numerics.refinement import largest_of_times
 from meanfield.process import own_numba as numba
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
@@ -95,6 +96,8 @@ def predict_escape(problem: Problem) -> Solved:
     _, before = _followed(problem, 1.0, digits, step)
     system, found = _followed(problem, MORE, digits, SMALLER_STEPS * step)
     states, scale = found.states, _scale(problem)
+    # The part grows exponentially: its change counts relative to its size, and the largest one at any time counts.
+    change = np.divide(found.part - before.part, found.part, out=np.zeros_like(found.part), where=found.part > 0.0)
     seen = observables(system, unpacked(system, states))
     arrays = {
         "time": times,
@@ -102,7 +105,7 @@ def predict_escape(problem: Problem) -> Solved:
         "generalisation_error": _errors(system, states),
         "antisymmetric_part": scale * found.part,
         # with 3 standard errors of the sampled noise
-        "antisymmetric_part_error": scale * (np.abs(found.part - before.part) + 3.0 * found.sampling),
+        "antisymmetric_part_error": scale * (found.part * largest_of_times(change) + 3.0 * found.sampling),
         "antisymmetric_rate": found.rate,
         "quantile": QUANTILES,
         "escape_time_quantile": escape_times(times, scale * found.part, _sizes(problem)),
