@@ -44,10 +44,10 @@ COPIES = 12
 LONG, PAIR = 3e6, 7e-8
 """Number of pairs of outputs whose loss is not timed, and usual seconds of a pair."""
 
-LARGE, ENTRY = 1e6, 4e-8
+LARGE, ENTRY = 3e4, 4e-8
 """Number of entries of tables whose gradient is not timed, and usual seconds of an entry; it takes 50 bytes."""
 
-TRIAL = 1 << 20
+TRIAL = 1 << 18
 """Largest number of inputs and activations of the samples of a trial of SGD; each takes some 50 bytes."""
 
 
@@ -98,7 +98,7 @@ def population(problem: Problem) -> Prediction:
 
 
 class _Trial(Pieces):
-    """Flow that is followed for a processor second, with what each of its steps took."""
+    """Flow that is followed for 0.3 processor seconds, with what each of its steps took."""
 
     def __init__(self, tables: Tables) -> None:
         problem = tables.problem
@@ -113,7 +113,7 @@ class _Trial(Pieces):
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         seconds = time.process_time() - self._began
-        if seconds > 1.0 and len(self.taken) > 1:  # within a step, which takes many where nodes slide
+        if seconds > 0.3 and len(self.taken) > 1:  # within a step, which takes many where nodes slide
             self.taken[-1] = (self.taken[-1][0], seconds)
             raise _EnoughError
         return super()._velocity(y)

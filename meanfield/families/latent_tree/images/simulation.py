@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import partial
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from meanfield.families.latent_tree.samples import BatchStepper, batch_slope, dr
 from meanfield.networks import dense
 from meanfield.networks.dense import DenseWeights, forward
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value, with_values
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray, IntArray
 
@@ -47,7 +49,7 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 def simulation_of(problem: ImageProblem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, ImageProblem)
-    weights = problem.initial_weights.vector.size
+    weights = _weights(problem)
     return batched(
         problem,
         numbers_of_a_batch(problem),
@@ -66,15 +68,31 @@ def numbers_of_a_batch(problem: ImageProblem) -> int:
     return problem.training.batch_size * problem.loss.views * sum(problem.widths)
 
 
+def _weights(problem: ImageProblem) -> int:
+    """Number of weights and biases."""
+    return sum((below + problem.network.bias) * above for below, above in pairwise(problem.widths))
+
+
+TRIAL = 1 << 18
+"""Largest number of inputs and activations of the batches of a trial."""
+
+
 def particles(problem: ImageProblem) -> Prediction:
-    """Cost of training.
+    """Cost of training, from steps with fewer samples, through narrower layers.
 
     Raises
     ------
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    return cost_of_replicas(simulation_of(problem), partial(ImageReplicas, problem))
+    # The weights of layers of 512 nodes take milliseconds, and so does a probe of as many features.
+    trial = with_value(problem, "network.widths", tuple(min(width, 512) for width in problem.network.widths))
+    batch, batches, each = problem.training.batch_size, problem.particles.loss_batches, numbers_of_a_batch(trial)
+    fewer = min(batch, max(2, TRIAL * batch // each))  # losses take negatives from a batch
+    scored = min(batches, TRIAL * batch // (each * fewer) + 1)
+    trial = with_values(trial, {"training.batch_size": fewer, "particles.loss_batches": scored})
+    step = batch * _weights(problem) / (fewer * _weights(trial))
+    return cost_of_replicas(simulation_of(problem), partial(ImageReplicas, trial), step, step * batches / scored)
 
 
 class ImageSampler:
