@@ -13,7 +13,7 @@ from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
 from meanfield.families.alpha_contrastive.critical_points.circle import TURN
-from meanfield.families.alpha_contrastive.critical_points.solver import field_of, tangential
+from meanfield.families.alpha_contrastive.critical_points.solver import field_of
 from meanfield.families.alpha_contrastive.density.solver import (
     FEWEST,
     MOST,
@@ -22,6 +22,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
 )
 from meanfield.families.alpha_contrastive.filters import GivenStart
 from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.limit.circle import tangential
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
