@@ -67,9 +67,9 @@ def _states_of_channels_seconds(problem: Problem) -> float:
     field = SmoothField(problem, closure=shared(ChannelClosure, problem))
     groupings = list(coincidences(field))
     tries = sum(1 for space in groupings for _ in arrangements(field.features, space.groups))
-    # The random starts take most of the evaluations, usually some 45,000.
+    # The random starts take most of the evaluations, usually some 25,000 for each channel.
     # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
-    evaluations = 45_000 + 0.3 * tries * 10 * field.unknowns
+    evaluations = 25_000 * problem.model.channels + 0.3 * tries * 10 * field.unknowns
     start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
     return evaluations * seconds_of(partial(field, start))
 
