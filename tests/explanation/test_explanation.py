@@ -226,7 +226,7 @@ def test_averages_that_do_not_converge_are_tried_once(monkeypatch):
         tried.append(given)
         raise InputError("model.activation needs more panels; use less noise")
 
-    monkeypatch.setattr("meanfield.families.contrastive.closures.expectation.tabulate", refuse)
+    monkeypatch.setattr("meanfield.families.contrastive.closures.views.tabulate", refuse)
     noisy = make_problem("augmentation = { variance = [0.12345, 0.12345] }", 'model.activation = "tanh"')
     reasons = {prediction.method: prediction.reason for prediction in predictions(noisy)}
     assert [name for name in METHODS if "needs more panels" in reasons[name]] == METHODS[:4]

@@ -220,7 +220,9 @@ def particles(problem: Problem) -> Prediction:
     """
     each = activations_of_a_batch(problem) // problem.training.batch_size
     anchors, samples = problem.training.batch_size, problem.particles.score_samples
-    fewer, scored = min(anchors, TRIAL // each + 1), min(samples, TRIAL // each + 1)
+    most = max(TRIAL // each, 2)  # a score takes two samples or more
+    fewer = min(anchors, most)
+    scored = min(samples, most)
     trial = with_values(problem, {"training.batch_size": fewer, "particles.score_samples": scored})
     tables = exact_tables(problem)
     size = 0.0 if tables is None else size_of(tables.problem)
