@@ -243,7 +243,7 @@ def test_default_cells_widen_until_they_hold_the_tails(strength):
 
 
 @pytest.mark.parametrize("settings", ['{ scheme = "eulerian" }', "{ steps = 50 }", "{ steps = 2000, order = 2 }"])
-@pytest.mark.parametrize("learning_rate", [1e3, 1e5, 1e6])
+@pytest.mark.parametrize("learning_rate", [1e3, pytest.param(1e5, marks=pytest.mark.slow), 1e6])
 def test_learning_rates_too_large_for_the_time_step_fail(learning_rate, settings):
     run = solve_density(make_problem(f"model.learning_rate = {learning_rate}", f"density = {settings}"))
     assert run.status.startswith("failed: at t = ")

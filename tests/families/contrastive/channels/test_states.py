@@ -122,7 +122,11 @@ def test_starts_from_nothing_as_the_dimension_grows(strength, expected):
 
 @pytest.mark.parametrize(
     ("centering", "strength", "expected"),
-    [("none", 0.01, {"distinct", "collapsed"}), ("none", 0.4, {"rotated"})],
+    [
+        ("none", 0.4, {"rotated"}),
+        # random starts come to distinct states above, and starts from nothing to collapsed ones
+        pytest.param("none", 0.01, {"distinct", "collapsed"}, marks=pytest.mark.slow),
+    ],
 )
 def test_kinds_of_attractors(centering, strength, expected):
     found = ChannelStates(SmoothField(alike(strength, centering)))

@@ -50,6 +50,7 @@ def test_three_channels():
     np.testing.assert_allclose(end(run), right, atol=1e-9)  # digits of the reference
 
 
+@pytest.mark.slow  # the rate is in test_states.py for coinciding channels, and averages of relu in test_closure.py
 def test_channels_synchronise_by_the_noise_that_they_share():
     """ReLU that learns nothing: M12 follows the arc-cosine kernel, by an ODE of its own."""
     zero = (

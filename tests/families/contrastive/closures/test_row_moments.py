@@ -34,10 +34,17 @@ def both_ways(problem, q):
     return averages_at(expectation, q), averages_at(expectation._replace(moments=no_moments()), q)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("centering", ["none", "batch"])
-@pytest.mark.parametrize("activation", ["linear", "quadratic", "cubic"])
-@pytest.mark.parametrize("tables", [(LAPLACE, UNIFORM, SKEW), (STUDENT, SKEW, LAPLACE)])
+@pytest.mark.parametrize(
+    ("tables", "activation", "centering", "noise"),
+    [
+        # by default all pairs of two of the four occur
+        pytest.param(tables, activation, centering, noise, marks=() if (i + j + k + n) % 2 == 0 else pytest.mark.slow)
+        for i, tables in enumerate([(LAPLACE, UNIFORM, SKEW), (STUDENT, SKEW, LAPLACE)])
+        for j, activation in enumerate(["linear", "quadratic", "cubic"])
+        for k, centering in enumerate(["none", "batch"])
+        for n, noise in enumerate(NOISES)
+    ],
+)
 def test_moments_and_quadrature_agree(tables, activation, centering, noise):
     model = f'model.activation = "{activation}"\nmodel.centering = "{centering}"'
     problem = make_problem(f"features = [{', '.join(tables)}]", model, noise)

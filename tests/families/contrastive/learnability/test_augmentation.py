@@ -84,7 +84,7 @@ def test_noise_of_the_lowest_threshold(design, closed_form):
     assert found.noiseless == pytest.approx(1 + 10 * RATIO, rel=1e-9)  # digits of closures
 
 
-@pytest.mark.parametrize("rho", [-1.0, 0.0])
+@pytest.mark.parametrize("rho", [-1.0, pytest.param(0.0, marks=pytest.mark.slow)])  # the same search, in weaker noise
 def test_strength_at_which_the_recovery_state_vanishes(closed_form, rho):
     """Where the largest b on (0, 1) beyond the well at q = 0 falls to 0."""
     drift, _ = closed_form

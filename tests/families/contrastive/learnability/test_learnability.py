@@ -78,8 +78,15 @@ def test_growth_rate_agrees_with_an_independent_closure(name, centering):
     assert rate == pytest.approx(right, rel=1e-4)  # g is odd: the quotient is off by h^2 times its third derivative
 
 
-@pytest.mark.parametrize("hidden", HIDDEN)
-@pytest.mark.parametrize("name", ["tanh", "quadratic"])
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        # by default each law once, and each activation with laws of each sort
+        pytest.param(name, hidden, marks=() if i % 2 == j else pytest.mark.slow)
+        for i, hidden in enumerate(HIDDEN)
+        for j, name in enumerate(["tanh", "quadratic"])
+    ],
+)
 def test_all_laws_agree_with_the_jacobian(name, hidden):
     problem = make_problem(name, (hidden, MEAN), "correlated", "population", tau=0.1)
     found = learnability(problem)
@@ -174,7 +181,11 @@ def check_growth(name, N, replicas):
         assert found == pytest.approx(predicted, abs=STANDARD_ERRORS * error + CURVED * abs(predicted))
 
 
-@pytest.mark.parametrize("name", ["quadratic", "relu", "tanh"])
+@pytest.mark.parametrize(
+    "name",
+    # the same steps of the chain with another activation
+    ["relu", pytest.param("quadratic", marks=pytest.mark.slow), pytest.param("tanh", marks=pytest.mark.slow)],
+)
 def test_sgd_grows_above_the_threshold_and_decays_below(name):
     check_growth(name, 10_000, 32)
 

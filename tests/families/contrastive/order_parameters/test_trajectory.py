@@ -202,6 +202,7 @@ def test_what_leaves_the_ball_fails_at_the_first_output_after_it(monkeypatch, dr
     check(Result.of(run))
 
 
+@pytest.mark.slow  # by default tests/families/contrastive/closures/test_closure_properties.py has fewer such examples
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     q=st.tuples(st.floats(-0.99, 0.99), st.floats(-0.99, 0.99)).filter(lambda q: q[0] ** 2 + q[1] ** 2 < 0.99),

@@ -74,7 +74,14 @@ def same(first, second):
         assert np.array_equal(first[name], second[name], equal_nan=True), name
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        # what is kept of them is what is kept of a case with the same steps, or with the same records
+        pytest.param(case, marks=pytest.mark.slow if case in ("projected, l2", "plain, statistics") else ())
+        for case in CASES
+    ],
+)
 def test_a_run_that_is_interrupted_again_and_again_gives_the_same_bits(case, tmp_path, monkeypatch):
     whole = meanfield.simulate_sgd(problem_of(case))
     assert whole.status == "complete"
@@ -164,7 +171,7 @@ def test_a_blow_up_is_remembered(tmp_path, monkeypatch):
     same(first, again)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 12))])
 def test_a_flipped_bit_is_refused_or_of_no_consequence(seed, tmp_path, monkeypatch):
     """Anywhere in the folder of an interrupted run: it goes on to the same bits, or says that it cannot."""
     random, case = np.random.default_rng(seed), ("plain", "projected, l2", "chain, statistics")[seed % 3]

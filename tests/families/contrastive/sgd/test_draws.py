@@ -158,7 +158,11 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("names", GROUPS)
+@pytest.mark.parametrize(
+    "names",
+    # gammas are drawn in two of the other groups, too
+    [pytest.param(names, marks=pytest.mark.slow if names == "gammas alone" else ()) for names in GROUPS],
+)
 def test_several_groups(names):
     """Each has its law, and they are independent of each other and of the samples before."""
     laws = [(CONTINUOUS | ATOMIC)[name] for name in GROUPS[names]]

@@ -51,6 +51,7 @@ CASES = {
     "population, tanh": (
         'model = { activation = "tanh", centering = "population", learning_rate = 1.0 }',
         features(feature(0.5, SKEWED)),
+        "time.stop = 1.0",
     ),
     "batch": (  # at this overlap the corrections of drift and of diffusion do not make up for each other
         'model = { centering = "batch", learning_rate = 0.05, batch_size = 2 }',
@@ -103,6 +104,8 @@ CASES = {
 SLOW = (
     "no prior",
     "independent noise",
+    "opposite views",
+    "gelu, correlated noise",
     "relu",
     "a user's own activation",
     "elastic_net",
@@ -111,8 +114,9 @@ SLOW = (
     "two dependent features",
     "three features",
 )
-"""Cases whose parts other cases have, too (correlated noise has what independent noise has, tanh stands for relu), or
-for which chains and plain SGD are compared; the draws of an empirical law have tests of their own."""
+"""Cases whose parts other cases have, too (tanh stands for relu and gelu), or for which chains and plain SGD are
+compared with projected SGD, as with noise of every sort; density/test_marginal.py has relu with opposite views, and
+the draws of an empirical law have tests of their own."""
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else ()) for c in CASES])

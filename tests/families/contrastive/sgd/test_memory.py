@@ -36,8 +36,15 @@ def peak_of(work):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("files", [False, True])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "files"),
+    [
+        # three cases with files by default, and three without
+        pytest.param(case, files, marks=() if files == bool(i % 2) else pytest.mark.slow)
+        for i, case in enumerate(CASES)
+        for files in (False, True)
+    ],
+)
 def test_prediction_is_close_and_not_below(case, files, tmp_path):
     problem = make_problem(SHORT, *CASES[case])
     predicted = predicted_memory(simulation_of(problem), 1, not files)

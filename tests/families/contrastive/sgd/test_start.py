@@ -67,8 +67,15 @@ RANDOM = {
 }
 
 
-@pytest.mark.parametrize("start", RANDOM)
-@pytest.mark.parametrize("dimension", [5, 64, 10**9])
+@pytest.mark.parametrize(
+    ("dimension", "start"),
+    [
+        # by default each number of features once, and each dimension once
+        pytest.param(dimension, start, marks=() if start == by_default else pytest.mark.slow)
+        for dimension, by_default in ((5, "three"), (64, "one"), (10**9, "two"))
+        for start in RANDOM
+    ],
+)
 def test_overlaps_without_weights_have_their_law(start, dimension):
     """q_k^2 and 1 - s^2 are beta variables, signs are fair, and replicas are independent.
 
@@ -85,8 +92,15 @@ def test_overlaps_without_weights_have_their_law(start, dimension):
     assert min(p) > 1e-3 / 9 / len(p)  # false-alarm rate of the docstring
 
 
-@pytest.mark.parametrize("start", RANDOM)
-@pytest.mark.parametrize("dimension", [5, 64])
+@pytest.mark.parametrize(
+    ("dimension", "start"),
+    [
+        # by default both dimensions once; a single feature has no products to compare
+        pytest.param(dimension, start, marks=() if start == by_default else pytest.mark.slow)
+        for dimension, by_default in ((5, "three"), (64, "two"))
+        for start in RANDOM
+    ],
+)
 def test_overlaps_without_weights_are_those_with_weights(start, dimension):
     """Two samples, of q_k, s and products; fixed seeds, false-alarm rate 1e-3 of the 6 cases together (Bonferroni)."""
     problem = make_problem(RANDOM[start], f"particles.dimension = {dimension}")
