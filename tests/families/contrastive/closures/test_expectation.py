@@ -104,11 +104,12 @@ def test_one_table_for_every_learning_rate_and_batch_size():
 
 def test_what_cannot_be_tabulated_is_evaluated(monkeypatch):
     """The table ends where its panels suffice, and there may be none."""
-    expected = make_closure("hard_tanh", [MANY])([0.7])
+    law = MANY | {"values": MANY["values"][:20], "probabilities": [1 / 20] * 20}
+    expected = make_closure("hard_tanh", [law])([0.7])
     for most, least in ((20, 0.5), (2, 0.0)):
         overlap_table.cache_clear()
         monkeypatch.setattr("meanfield.families.contrastive.closures.expectation.MOST_PANELS", most)
-        closure = make_closure("hard_tanh", [MANY])
+        closure = make_closure("hard_tanh", [law])
         _, reach = closure.compiled
         assert (reach > 0) == (least > 0)
         assert reach < 0.9999
