@@ -61,6 +61,7 @@ def reason(*datasets):
     return str(meanfield.compare(*datasets)["reason"].values[0])
 
 
+@pytest.mark.slow  # its rate is tested with more pairs in test_rotations.py, and a true pair with weights below
 def test_false_alarms_of_weights(density, sgd, monkeypatch):
     """40 true pairs in q, W1 and KS, of four runs each: 5 % give 2; 8 and more one seed in 1000."""
     monkeypatch.setattr(rotations, "ROTATIONS", 199)

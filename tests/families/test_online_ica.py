@@ -102,6 +102,7 @@ def test_density_follows_the_order_parameters_without_a_prior(module, problem):
     assert np.abs(density["q"] - ode["q"]).max() < 2e-7  # the tolerance of both
 
 
+@pytest.mark.slow  # its coefficients are held against steps of SGD above; priors are the package's, with tests there
 def test_density_under_a_prior_agrees_with_sgd(problem):
     problem = with_value(problem, "density.tolerance", 1e-4)  # a tenth of the standard errors of SGD, or less
     problem = with_value(with_value(problem, "time.stop", 3.0), "time.outputs", 4)  # half the time of the page

@@ -60,7 +60,14 @@ def test_the_result_loads_and_says_what_it_is(inside, tmp_path):
     assert float(alone["similarity"]) in result["similarity"].values
 
 
-@pytest.mark.parametrize(("method", "what"), [("density", "final"), ("particles", "final"), ("fixed_points", "states")])
+# Particles are those that could depend on it, by their random numbers; sweeps take all methods alike.
+@pytest.mark.parametrize(
+    ("method", "what"),
+    [
+        ("particles", "final"),
+        *(pytest.param(*kept, marks=pytest.mark.slow) for kept in (("density", "final"), ("fixed_points", "states"))),
+    ],
+)
 def test_numbers_do_not_depend_on_order_or_company(inside, tmp_path, monkeypatch, method, what):
     kept = {method: [what]}
     whole = run_sweep(make_sweep([TAU, M2], kept), tmp_path / "whole")

@@ -55,7 +55,12 @@ def characteristics(given, particles=1500, steps=100):
 
 @pytest.mark.parametrize(
     ("activation", "importance"),
-    [("relu", KERNEL), ("relu", None), ("relu", kernel("infonce", 0.3)), ("quadratic", KERNEL)],
+    [
+        ("relu", KERNEL),
+        ("relu", None),
+        pytest.param("relu", kernel("infonce", 0.3), marks=pytest.mark.slow),  # flows of this kernel are tested below
+        ("quadratic", KERNEL),
+    ],
 )
 def test_moments_agree_with_characteristics_within_their_error(activation, importance):
     given = short(activation, importance)
@@ -146,7 +151,12 @@ def test_relu_is_of_second_order_against_the_exact_flow():
 
 
 @pytest.mark.parametrize(
-    ("activation", "importance"), [("relu", KERNEL), ("hard_tanh", None), ("sigmoid", kernel("infonce", 0.05))]
+    ("activation", "importance"),
+    [
+        pytest.param("relu", KERNEL, marks=pytest.mark.slow),  # its kink, and a kernel, are in two other tests of order
+        ("hard_tanh", None),
+        ("sigmoid", kernel("infonce", 0.05)),
+    ],
 )
 def test_order_of_coupled_flows_and_other_kinks(activation, importance):
     given = short(activation, importance)
@@ -200,6 +210,7 @@ def second_order_on_sphere(given, exact, sizes):
     return errors
 
 
+@pytest.mark.slow  # that of ReLU takes the same cells, with walls in addition, and the same oracle
 def test_smooth_density_on_the_sphere_is_of_second_order():
     given = problem("quadratic", SPACE, KERNEL, time={"stop": 0.5, "outputs": 2})
     errors = second_order_on_sphere(given, carried_on_sphere(given, 16, 20), (12, 48))
@@ -218,6 +229,7 @@ def test_relu_on_the_sphere_is_of_second_order():
     np.testing.assert_allclose(finest, oracle, rtol=0.0, atol=2e-3)  # below 1/20^2, the oracle's spacing squared
 
 
+@pytest.mark.slow  # the same flow of filters from even starts is `characteristics`, which moments are held against
 def test_random_filters_come_to_the_density_as_their_number_grows():
     """K filters from random starts: the rms deviation of a moment falls as K^-1/2."""
     given, rng, runs = short("relu", KERNEL), np.random.default_rng(0), 30

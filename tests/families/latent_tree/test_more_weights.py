@@ -80,7 +80,14 @@ def test_paths_in_space_are_those_of_small_steps(weights):
     assert errors[1].mean() < 0.35 * errors[0].mean()  # a fourth, of first order
 
 
-@pytest.mark.parametrize(("leaves", "bias", "fixed"), [(3, False, True), (2, True, False), (4, False, False)])
+SAME = [
+    (3, False, True),
+    (2, True, False),
+    pytest.param(4, False, False, marks=pytest.mark.slow),  # paths of four weights are followed in the test above
+]
+
+
+@pytest.mark.parametrize(("leaves", "bias", "fixed"), SAME)
 def test_the_same_nodes_move_as_in_the_population(leaves, bias, fixed, monkeypatch):
     """A network of a few nodes, solved by tables and events in all its weights together."""
     monkeypatch.setattr(carried_density, "STEP_OF_FASTEST", 0.005)
@@ -122,7 +129,8 @@ def test_triangles_cover_the_sphere_and_cross_no_gate():
     assert some.Delta(0.0) == pytest.approx(nodes.first_Delta, rel=5e-3)  # a few times 1/nodes
 
 
-@pytest.mark.parametrize("fixed", [True, False])
+# With trained lengths, the same triangles are held against many more of them in a test below.
+@pytest.mark.parametrize("fixed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_averages_over_triangles_converge_faster_than_at_first_order(fixed):
     """Paths that pass a corner of gates on one side or the other jump, so that the order is between 1 and 2."""
     problem = with_leaves(fixed=fixed, rho=(0.9, -0.6, 0.3, 0.7, 0.8, -0.5))

@@ -206,9 +206,10 @@ def test_eigenvalues_agree_with_a_discretised_operator(prior, strength):
         assert spectrum.growth_rate == pytest.approx(extrapolated, abs=0.1 * error + 1e-7)  # order 4 is left
 
 
+@pytest.mark.slow  # rates are held against a discretised operator above, and a run against its states below
 @pytest.mark.parametrize(
     ("prior", "strength"),
-    [pytest.param("quartic", 0.5, marks=pytest.mark.slow), ("l1", 0.3)],  # runs under the former are below, too
+    [("quartic", 0.5), ("l1", 0.3)],
 )
 def test_runs_that_start_beside_a_state_grow_or_decay_at_its_rate(prior, strength):
     lines = (

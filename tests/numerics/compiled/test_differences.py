@@ -27,7 +27,11 @@ def exact(function, points):
         return np.array([float(mpmath.diff(function, mpmath.mpf(float(x)))) for x in points])
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+SLOW = ("tanh", "erf", "softplus", "power")
+"""Functions that are smoother than others here; compiling takes the time, which estimates of all of them do without."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in SMOOTH])
 def test_derivatives_are_those_of_40_digits(name):
     function, precise = SMOOTH[name]
     right = exact(precise, X)

@@ -19,7 +19,6 @@ from validation.faults import (
     memory,
     read_only,
     scripts,
-    sweeps,
     writers,
 )
 from validation.faults.run import PLAN
@@ -31,12 +30,10 @@ SAVE, COMPRESSED, PIECES, PNG, PDF, STATE, PAGE, GIF = writers.WRITERS
 FEW = [
     # Figures, animations and compressed files are written by the same lines as others here, pages by those of any text.
     *[(kills.kill_writer, writer, 1) for writer in (SAVE, PIECES, STATE, TEXT)],
-    (kills.kill_script, SCRIPT["simulate_sgd"], 1),
-    (sweeps.kill_sweep, sweeps.SWEEPS[0], 1),
-    (interrupts.ctrl_c, SCRIPT["solve_density"], 3),
+    # Whole runs and sweeps are killed, and go on, in tests/ensembles/test_run.py and tests/sweep/test_run.py.
+    (interrupts.ctrl_c, SCRIPT["solve_density"], 1),
     (interrupts.terminate, SCRIPT["solve_order_parameters"], 1),
     (full_disk.limit_files, SAVE, 2),
-    (full_disk.limit_files, PNG, 1),
     (full_disk.fill_disk, SAVE, 1),
     (full_disk.fill_disk_of_script, SCRIPT["simulate_sgd"], 1),
     (full_disk.full_standard_output, SCRIPT["solve_density"], 1),
@@ -44,10 +41,10 @@ FEW = [
     (read_only.read_only_folder, SCRIPT["simulate_sgd"], 1),
     (read_only.folder_removed, SCRIPT["solve_density"], 1),
     (read_only.replaced_by_folder, SCRIPT["solve_density"], 1),
-    (damaged.cut_short, COMPARE, 2),
-    (damaged.state_damaged, SCRIPT["simulate_sgd"], 2),
+    (damaged.cut_short, COMPARE, 1),
+    (damaged.state_damaged, SCRIPT["simulate_sgd"], 1),
     (elsewhere.being_read, SAVE, 1),
-    (elsewhere.two_writers, SAVE, 3),
+    (elsewhere.two_writers, SAVE, 1),
     (elsewhere.being_written, COMPARE, 1),
     (elsewhere.same_command_twice, SCRIPT["simulate_sgd"], 1),
 ]

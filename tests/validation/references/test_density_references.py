@@ -12,7 +12,7 @@ from validation.references.hard_problems import AGREEMENT, HARD
 from validation.references.spectral_elements import reference_solution
 
 NAMES = [*density_problems.TEXTS, *HARD]
-QUICK = ("kink", "near_one", "smooth_core", "two_features", "wells")
+QUICK = ("kink", "near_one", "two_features", "wells")
 
 
 def quick_or_slow(names, quick):

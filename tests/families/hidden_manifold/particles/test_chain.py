@@ -54,7 +54,14 @@ def order_parameters(problem):
     return np.concatenate([part.reshape(len(part), 2, -1) for part in (Q, Omega, *others)], axis=2)
 
 
-@pytest.mark.parametrize("lines", CASES.values(), ids=CASES)
+SIMPLER = "two blocks, teacher in the upper"
+"""Case of two eigenvalues, as both of the others have them."""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [pytest.param(lines, id=name, marks=[pytest.mark.slow] * (name == SIMPLER)) for name, lines in CASES.items()],
+)
 def test_the_law_is_that_of_plain_sgd(lines):
     lines = (LINEAR, FAST, "time = { stop = 2.0, outputs = 3 }", *lines)
     plain, chain = (

@@ -195,7 +195,7 @@ TWO_FEATURES = ("figure_3a", "figure_3b", "figure_7", "figure_8", "figure_9")
 """Figures that show theory without SGD."""
 
 SLOW = (
-    *("figure_4", "figure_6a", "figure_8", "figure_9", "figure_10a", "figure_10b", "figure_11a"),
+    *("figure_3a", "figure_4", "figure_6a", "figure_8", "figure_9", "figure_10a", "figure_10b", "figure_11a"),
     *("sparse_prior", "proposition_3", "learnability_with_priors", "condensation"),
 )
 """Studies that take seconds. Others look for fixed points and for the effect of noise by the same functions; tests of
