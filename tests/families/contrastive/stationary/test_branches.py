@@ -17,18 +17,16 @@ QUARTIC = make_problem(
     "model.learning_rate = 0.05",
     'prior = { name = "quartic", strength = 0.5 }',
 )
-ENDS = 0.15, 0.2
-"""Learning rates with five states and with one."""
 RATE, MOMENT = "model.learning_rate", "features[0].hidden.second_moment"
 
 
 @pytest.fixture(scope="module")
 def bistable():
-    return continue_stationary_states(QUARTIC, RATE, *ENDS, points=3)
+    return continue_stationary_states(QUARTIC, RATE, 0.02, 0.3, points=5)
 
 
 def test_ends_are_exact_and_hold_all_states(bistable):
-    for end in ENDS:
+    for end in (0.02, 0.3):
         expected = find_stationary_states(with_value(QUARTIC, RATE, end))["q"].values
         found = bistable["q"].values[bistable["parameter"].values == end]
         assert np.sort(found[:, 0]) == pytest.approx(np.sort(expected[:, 0]), abs=1e-9)  # nodes are chosen to 1e-10
@@ -90,7 +88,7 @@ def test_pitchfork_of_a_symmetric_problem():
 
 def test_a_prior_that_leaves_no_density_ends_a_branch():
     problem = make_problem('prior = { name = "l1", strength = 0.1 }', "model.learning_rate = 0.05")
-    result = continue_stationary_states(problem, "prior.strength", 0.8, 0.9, points=2)
+    result = continue_stationary_states(problem, "prior.strength", 0.7, 1.0, points=3)
     zero = next(b for b in branches_of(result) if np.abs(b["q"]).max() < 1e-9)
     # under Laplace's density, G = 0, E[w^2] = (Lambda/(tau strength))^2/2 = 1
     diffusion = 16 * 0.05**2 * 15 / 10
