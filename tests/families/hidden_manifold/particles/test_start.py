@@ -33,7 +33,8 @@ def test_prescribed_eigenvalues_are_those_of_the_features():
     assert blocks.rho.tolist() == [0.25, 1.0, 1.75]
     assert blocks.size.tolist() == [40, 20, 40]
     F = draw_features(problem, blocks, np.random.default_rng(0))
-    assert np.linalg.eigvalsh(F @ F.T / 200) == pytest.approx(np.repeat(blocks.rho, blocks.size), abs=SUM_ERROR)
+    rho = np.repeat(blocks.rho, blocks.size)
+    assert np.linalg.eigvalsh(F @ F.T / 200) == pytest.approx(rho, abs=SUM_ERROR)  # rounding of sums
 
 
 def test_directions_of_prescribed_features_are_uniform():
@@ -80,15 +81,15 @@ def test_an_informed_start_has_its_overlaps_exactly(lines):
     T, X, G = problem.teacher_overlap, problem.initial_on_teacher, problem.student.rest
     features = F.T @ Wt / np.sqrt(N)
     rest = W.T - features @ X.T
-    assert Wt.T @ Wt / D == pytest.approx(T, abs=SUM_ERROR)
-    assert rest.T @ rest / N == pytest.approx(G, abs=SUM_ERROR)
+    assert Wt.T @ Wt / D == pytest.approx(T, abs=SUM_ERROR)  # rounding of sums
+    assert rest.T @ rest / N == pytest.approx(G, abs=SUM_ERROR)  # rounding of sums
     assert rest.T @ features == pytest.approx(0, abs=100 * SUM_ERROR)  # products of vectors of length sqrt(N)
     rows = plain.rows
     S = W @ F.T / np.sqrt(N)
-    assert rows["Omega"][0] == pytest.approx(W @ W.T / N, abs=SUM_ERROR)
-    assert rows["Sigma"][0] == pytest.approx(S @ S.T / D, abs=SUM_ERROR)
+    assert rows["Omega"][0] == pytest.approx(W @ W.T / N, abs=SUM_ERROR)  # rounding of sums
+    assert rows["Sigma"][0] == pytest.approx(S @ S.T / D, abs=SUM_ERROR)  # rounding of sums
     slope = problem.inputs.moments[0].slope
-    assert rows["R"][0] == pytest.approx(slope * S @ Wt / D, abs=SUM_ERROR)
+    assert rows["R"][0] == pytest.approx(slope * S @ Wt / D, abs=SUM_ERROR)  # rounding of sums
 
 
 @pytest.mark.parametrize("lines", [(TWO_BLOCKS,), (UPPER,), (WIDE_MIXTURE,)], ids=str)
@@ -106,8 +107,8 @@ def test_the_chain_starts_with_the_same_overlaps(lines):
     )
     rows = chain.rows
     average = X @ T @ X.T * (rho @ size) / D
-    assert rows["Omega"] == pytest.approx(np.tile(0.5 * average * D / 100 + G, (3, 1, 1)), abs=SUM_ERROR)
-    assert rows["R"] == pytest.approx(np.tile(X @ T * (rho @ size) / D, (3, 1, 1)), abs=SUM_ERROR)
+    assert rows["Omega"] == pytest.approx(np.tile(0.5 * average * D / 100 + G, (3, 1, 1)), abs=SUM_ERROR)  # rounding
+    assert rows["R"] == pytest.approx(np.tile(X @ T * (rho @ size) / D, (3, 1, 1)), abs=SUM_ERROR)  # rounding of sums
 
 
 @pytest.mark.parametrize("lines", [(TWO_BLOCKS, MEANS), (TWO_BLOCKS, *RANDOM)], ids=["informed", "random"])
