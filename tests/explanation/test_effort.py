@@ -267,3 +267,11 @@ def test_large_tables_of_trees_are_not_tried(monkeypatch):
     assert len(asked) == 2  # for a gradient, and the flow
     assert tree_costs.population(meanfield.with_value(problem, "network.nodes_per_latent", 300)).seconds > 5.0
     assert len(asked) == 2
+
+
+def test_searches_are_tried_from_fewer_starts_than_a_problem_may_have():
+    """A problem with so few is refused, and critical points of a mixture seemed not to apply."""
+    problem = meanfield.load_problem(ROOT / "validation/predictions/problems/gaussian_mixture.toml")
+    cost = costs.critical_points(problem)
+    assert not cost.reason
+    assert cost.seconds > 0.0

@@ -13,7 +13,9 @@ from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points
 from meanfield.families.alpha_contrastive.critical_points.circle import TURN
+from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.solver import field_of
+from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.density.solver import (
     FEWEST,
     MOST,
@@ -23,12 +25,13 @@ from meanfield.families.alpha_contrastive.density.solver import (
 from meanfield.families.alpha_contrastive.filters import GivenStart
 from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import tangential
+from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.analytic_roots import NODES
-from meanfield.problems.problem_keys import with_value, with_values
+from meanfield.problems.problem_keys import with_values
 
 COPIES = 30
 """Usual number of arrays at once, of numbers for each cell and atom."""
@@ -72,8 +75,11 @@ def _search(problem: Problem) -> float:
     starts = problem.critical_points.starts
     if _dimension(problem) == 2:
         return _on_circle(problem)
-    count, few, more = 2, _timed(problem, 1), _timed(problem, 2)  # their difference is without what is loaded first
-    while count < starts and more < 0.5:  # processor seconds that say how long a search from all starts takes
+    few = _timed(problem, 1)
+    if few > 0.5:  # processor seconds that say how long a search from all starts takes
+        return starts * few
+    count, more = 2, _timed(problem, 2)  # the difference from one start to the next is without what is loaded first
+    while count < starts and more < 0.5:
         count, few, more = 2 * count, more, _timed(problem, 2 * count)
     return more + max(more - few, 0.0) * (2.0 * starts / count - 2.0)
 
@@ -81,16 +87,22 @@ def _search(problem: Problem) -> float:
 def _on_circle(problem: Problem) -> float:
     """Processor time of the enumeration on a circle: of arcs, each of which is usually seen 45 times while halved."""
     if isinstance(problem.data, GaussianMixture):
-        return _timed(problem, problem.critical_points.starts)
+        started = time.process_time()
+        find_critical_points(problem)
+        return time.process_time() - started
     field, angles = tangential(field_of(problem)), np.linspace(0.0, TURN, 100 * NODES)
     arcs = max(1.0, TURN / scale_of_angles(problem))
     return 45.0 * arcs * seconds_of(lambda: field(angles)) / 100
 
 
 def _timed(problem: Problem, starts: int) -> float:
-    sample = with_value(problem, "critical_points.starts", starts)
+    """Processor time of a search from fewer starts than a problem may have."""
+    field, seed = field_of(problem), problem.critical_points.seed
     started = time.process_time()
-    find_critical_points(sample)
+    if isinstance(field, DiscreteField):
+        sphere_points(field, starts, seed)
+    else:
+        mixture_points(field, starts, seed)
     return time.process_time() - started
 
 
