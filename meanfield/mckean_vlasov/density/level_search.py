@@ -118,6 +118,8 @@ class LevelSearch(ABC, Generic[P, L]):
         Share of the tolerance that more nodes may change; the rest is for cells and steps.
     node_fall : float
         Largest ratio of a change by more nodes to the one before; if it is larger, cells are too wide to tell.
+    needs_pilot : bool
+        Whether a pilot is solved though no more nodes are to be compared with it.
     levels : list
         From coarse to fine.
     unfinished : object or None
@@ -137,6 +139,7 @@ class LevelSearch(ABC, Generic[P, L]):
     most_work: ClassVar[float]
     node_share: ClassVar[float]
     node_fall: ClassVar[float]
+    needs_pilot: ClassVar[bool] = False
 
     def __init__(self, plan: P, tolerance: float, nodes_given: bool) -> None:
         self.plan, self.tolerance, self.nodes_given = plan, tolerance, nodes_given
@@ -202,7 +205,7 @@ class LevelSearch(ABC, Generic[P, L]):
     def choose_nodes(self) -> None:
         """Take more nodes in u until still more of them change little."""
         for factor in self.node_factors:
-            if self.work(self.plan, factor) > self.most_work and self.pilot is not None:
+            if self.work(self.plan, factor) > self.most_work and not self._lacks_pilot:
                 return
             try:
                 if self._nodes_suffice(factor):
@@ -218,9 +221,9 @@ class LevelSearch(ABC, Generic[P, L]):
         before, few = math.inf, None
         while True:
             more = self.with_more_nodes(self.plan)
-            if few is None:
+            if few is None and (more is not None or self._lacks_pilot):
                 few = self.pilot = self.piloted(self.plan, factor)
-            if more is None:
+            if more is None or few is None:
                 return True  # laws of the coordinates with finitely many values
             many = self.piloted(more, factor)
             changed = np.abs(few.judged - many.judged)
@@ -234,6 +237,10 @@ class LevelSearch(ABC, Generic[P, L]):
             if self.work(more, self.factors[2]) > self.most_work:
                 return True
             self.plan, self.pilot, few, before = more, many, many, change
+
+    @property
+    def _lacks_pilot(self) -> bool:
+        return self.needs_pilot and self.pilot is None
 
     def piloted(self, plan: P, factor: int) -> L:
         """Level whose densities are not needed."""

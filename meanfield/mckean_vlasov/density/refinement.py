@@ -34,18 +34,9 @@ from meanfield.numerics.extrapolation import (
 from meanfield.numerics.finite_volumes.grid import MakeStep
 from meanfield.typing import FloatArray
 
-FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
-
 NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE = 1e-2, 1e2, 1e-3
 """In units of the tolerance: what ringing may do, and the probability at the edges, for one node and averaged over u.
 Far nodes of hardly any weight come close to the edges first."""
-
-NODE_LEVELS = (2, 3, 4, 6, 8, 12, 16)
-"""Factors of the levels on which numbers of nodes in u are compared, until the error of the cells is small enough."""
-
-MOST_WORK = 1e10
-"""Largest work of a level, as cells times nodes times steps; it takes some ten seconds."""
 
 
 def solve_to_tolerance(
@@ -76,8 +67,13 @@ def solve_to_tolerance(
 class CellSearch(LevelSearch[Plan, Level]):
     """The levels above one coarsest grid."""
 
-    what, factors, node_factors, most_work = "q and r", FACTORS, NODE_LEVELS, MOST_WORK
-    node_share, node_fall, forgiven = 0.2, 0.5, 6
+    what = "q and r"
+    factors = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+    node_factors = (2, 3, 4, 6, 8, 12, 16)
+    forgiven = 6
+    most_work = 1e10  # it takes some ten seconds
+    node_share = 0.2
+    node_fall = 0.5
 
     def __init__(
         self, limit: Limit, plan: Plan, tolerance: float, nodes_given: bool, make_step: MakeStep | None

@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Lev
 from meanfield.mckean_vlasov.density.lagrangian.preparation import LEAST_FACTOR, check_level, continued, prepare
 from meanfield.mckean_vlasov.density.lagrangian.search import STEP_SHARE, Search
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
-from meanfield.mckean_vlasov.density.refinement import FACTORS
+from meanfield.mckean_vlasov.density.refinement import CellSearch
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
@@ -158,7 +158,7 @@ def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> Dens
     plan = coarse_plan(limit, settings, tolerance)
     nodes, cells = plan.grid(limit).shape
     last = 12  # refinement factor of the last level of most searches
-    factors = [factor for factor in FACTORS if factor <= last]
+    factors = [factor for factor in CellSearch.factors if factor <= last]
     work = float(nodes) * cells * plan.schedule.total * sum(factor**2 for factor in factors)
     shown = cells * last
     memory = 16.0 * len(limit.times) * nodes * (shown + cells)

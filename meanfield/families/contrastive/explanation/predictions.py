@@ -14,7 +14,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
-from meanfield.families.contrastive.channels.density.search import FACTORS, MOST_WORK
+from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, pilot_of, size_after_pilot
 from meanfield.families.contrastive.explanation.analysis_costs import (
@@ -161,7 +161,8 @@ def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
     if settings.tolerance is None:
         plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
     else:
-        plan, factors = coarse_plan(closure, settings, settings.tolerance), FACTORS[:5]  # most searches end there
+        plan = coarse_plan(closure, settings, settings.tolerance)
+        factors = PlaneSearch.factors[:5]  # most searches end there
         discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
         # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
         more = 1.0 if discrete or settings.feature_nodes else 3.0
@@ -171,8 +172,8 @@ def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
     seconds = CELL_STEP * work + SHOWN_CELL * shown
     last = factors[-1]
     warning = ""
-    if more * plan.work(last) > MOST_WORK:
-        seconds = min(seconds, CELL_STEP * len(factors) * MOST_WORK)
+    if more * plan.work(last) > PlaneSearch.most_work:
+        seconds = min(seconds, CELL_STEP * len(factors) * PlaneSearch.most_work)
         warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
     size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
     contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"

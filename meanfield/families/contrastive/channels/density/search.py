@@ -24,15 +24,9 @@ from meanfield.mckean_vlasov.density.start import Nodes, gaussian_work
 from meanfield.numerics.extrapolation import extrapolation_weights
 from meanfield.typing import FloatArray
 
-FACTORS = (2, 3, 4, 6, 8, 12, 16)
-"""Factors on the numbers of cells and steps of the levels, in the order in which they are solved."""
-
 SAFETY = 1.5
 """Factor on the change of the extrapolation from one level to the next, which is the error of the last but one. With
 it true errors of 18 random problems are at most 0.8 of the estimated ones."""
-
-MOST_WORK = 4e9
-"""Largest work of a level, as cells times nodes times steps; it takes minutes."""
 
 
 def search_plane(closure: ChannelClosure, settings: DensitySettings) -> tuple[PlaneSearch, str]:
@@ -75,8 +69,14 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         The work r at t = 0; NaN where cells alone tell it.
     """
 
-    what, factors, node_factors, most_work = "q, M and r", FACTORS, FACTORS, MOST_WORK
-    node_share, node_fall, forgiven = 0.3, math.inf, FACTORS[-1]
+    what = "q, M and r"
+    factors = (2, 3, 4, 6, 8, 12, 16)
+    node_factors = factors
+    forgiven = factors[-1]
+    most_work = 4e9  # it takes minutes
+    node_share = 0.3
+    node_fall = math.inf
+    needs_pilot = True  # which tells the extent of the weights
 
     def __init__(self, closure: ChannelClosure, settings: DensitySettings, widening: float) -> None:
         self._closure, self._settings = closure, settings
