@@ -68,15 +68,13 @@ def largest(comparison, name):
     return float(np.nanmax(np.abs(comparison[f"{name}_difference"])))
 
 
-SLOW = ("learning rate", "batch size", "nodes")
-"""Cases of seconds, 20 for the flow of large steps. Others show by the same code that an advice helps; that these are
-given is tested below and in tests/comparison/test_verdict.py, and what they claim by SGD against the flow of finite
-batches and against the density of many nodes, in the tests of both families."""
-
-
 @pytest.mark.parametrize(
     ("name", "method", "base", "change"),
-    [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, case in CASES.items()],
+    # 20 s for the flow of large steps
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name == "learning rate"))
+        for name, case in CASES.items()
+    ],
 )
 def test_the_difference_falls_where_the_advice_is_followed(name, method, base, change):
     seeds = (1, 2, 3, 4) if "network.nodes_per_latent" in base else (None,)  # of one start that all runs share
@@ -93,7 +91,6 @@ def test_the_difference_falls_where_the_advice_is_followed(name, method, base, c
     assert np.mean(after) < 0.5 * np.mean(before)
 
 
-@pytest.mark.slow  # 3 s for four times as many steps
 def test_the_learning_rate_is_not_to_blame_for_the_size_of_batches():
     """It was all that was advised, and the difference does not fall with it."""
     slow = {"training.learning_rate": 0.0005}
@@ -101,13 +98,6 @@ def test_the_learning_rate_is_not_to_blame_for_the_size_of_batches():
     assert after.attrs["verdict"] == "DIFFERS"
     assert largest(after, "chi_plus") > 0.8 * largest(before, "chi_plus")
     reason = str(after["reason"].values[0])
-    assert reason.index("training.batch_size") < reason.index("training.learning_rate")
-
-
-def test_the_size_of_batches_is_advised_before_the_learning_rate():
-    found = compared(problem_of("tokens", TOKENS), "population")
-    assert found.attrs["verdict"] == "DIFFERS"
-    reason = str(found["reason"].values[0])
     assert reason.index("training.batch_size") < reason.index("training.learning_rate")
     finite = problem_of("tokens", TOKENS | {"population.finite_batch": True})
     assert "batch" not in find_family("alpha_contrastive").advice(finite)

@@ -1,20 +1,21 @@
 """The contract of `meanfield.testing`, for every family of the package; families written elsewhere run the same."""
 
+import sys
+
 import pytest
 
+import meanfield
+from meanfield.errors import InputError
 from meanfield.extend import checks_of
+from meanfield.problems.family import resolve
 from meanfield.problems.known_families import families
 from meanfield.results import figure_files
 
 DRAWN = ("density", "particles", "order_parameters", "stationary", "dynamics")
 
-SLOW = {
-    *(f"contrastive-check_figure[{name}]" for name in DRAWN),
-    *(f"{name}-check_comparison" for name in ("contrastive", "hidden_manifold", "alpha_contrastive")),
-}
+SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN}
 """Checks of half a second or more. Other tests draw these results, in tests/plotting/test_results.py and
-tests/test_scripts.py, and compare results of these families, in tests/comparison; what the checks themselves do is
-tried on other methods and families."""
+tests/test_scripts.py; what the check itself does is tried on other methods and families."""
 
 
 def named(check, name):
@@ -42,3 +43,27 @@ def usual_resolution(monkeypatch):
 @pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     check()
+
+
+@pytest.mark.parametrize(
+    ("part", "method"),
+    [
+        pytest.param(part, method, id=f"{part.example}-{name}")
+        for family in families()
+        for part in family.parts
+        for name, method in part.methods.items()
+        if method.check
+    ],
+)
+def test_solvers_refuse_what_checks_do(part, method, monkeypatch):
+    """`meanfield.solve` leaves that to them: a check that refuses everything is asked under every name that it has."""
+    check, solve = resolve(method.check), resolve(method.solve)
+
+    def refuse(*_, **__):
+        raise InputError("refused by the check")
+
+    for module in [each for name, each in sys.modules.items() if name.startswith("meanfield.")]:
+        for name in [name for name, value in vars(module).items() if value is check]:
+            monkeypatch.setattr(module, name, refuse)
+    with pytest.raises(InputError, match="refused by the check"):
+        solve(meanfield.load_problem(part.example_path))
