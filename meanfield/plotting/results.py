@@ -134,7 +134,7 @@ def plot_portrait_alone(portrait: xr.Dataset) -> Figure:
 def plot_agreement(comparison: xr.Dataset) -> Figure:
     """Differences in standard errors where there are replicas, as they are where there are none, and distances."""
     panels: list[Panel] = []
-    compared = Result.of(comparison).family.compared_with(comparison.sizes)
+    compared = [name for name in Result.of(comparison).family.compared if f"{name}_difference" in comparison]
     for name in compared:
         difference, error = comparison[f"{name}_difference"].values, comparison[f"{name}_standard_error"].values
         known = np.isfinite(error)

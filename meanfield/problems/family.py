@@ -342,8 +342,8 @@ class Family:
         coordinates = [name for name in self.variables if name in dims]
         comparison = Kind(
             "comparison of results",
-            ("pair", *coordinates, *names),
-            (*JUDGEMENT, *(f"{name}_chance" for name in (*self.compared, *self.judged))),
+            ("pair",),
+            (*coordinates, *names, *JUDGEMENT, *(f"{name}_chance" for name in (*self.compared, *self.judged))),
             made_by="compare",
             figure="meanfield.plotting.results:plot_agreement",
         )

@@ -124,8 +124,6 @@ class Result:
         """Names of variables that it lacks, and that results of its kind with these dims hold."""
         for name in self.kind.variables:
             known = self.family.all_variables[name]
-            if self.method == "comparison" and not all(dim in self.dataset.sizes for dim in known.dims):
-                continue  # none of its results has such dims
             if name not in self.dataset.variables and self.family.exists(known, held):
                 yield name
 

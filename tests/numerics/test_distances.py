@@ -2,6 +2,7 @@ import numpy as np
 import ot
 import pytest
 from scipy import stats
+from scipy.optimize import linear_sum_assignment
 
 from meanfield.numerics import distances
 
@@ -92,3 +93,18 @@ def test_l1_distance_of_disjoint_densities_is_two():
     edges = np.array([0.0, 1.0, 2.0])
     value = distances.l1_distance(edges, np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     assert value == pytest.approx(2.0, abs=1e-15)  # rounding
+
+
+def test_w1_on_a_circle_is_the_best_transport():
+    """Points go to atoms of as much weight each, one by one, on the shorter way round."""
+    rng = np.random.default_rng(2)
+    for turned in (0.0, 2.5, -3.0):
+        sample = np.sort((rng.normal(turned, 0.8, 40) + np.pi) % (2 * np.pi) - np.pi)
+        atoms = np.sort(rng.uniform(-np.pi, np.pi, 40))
+        apart = np.abs(sample[:, None] - atoms)
+        cost = np.minimum(apart, 2 * np.pi - apart)
+        edges = np.concatenate([[-np.pi], np.repeat(atoms, 2), [np.pi]])
+        F = np.concatenate([[0.0], np.repeat(np.arange(41.0) / 40, 2)[1:-1], [1.0]])
+        best = cost[linear_sum_assignment(cost)].mean()
+        assert distances.circular_wasserstein(sample, edges, F) == pytest.approx(best, rel=1e-12)  # rounding
+        assert distances.circular_wasserstein(atoms, edges, F) == pytest.approx(0.0, abs=1e-14)  # rounding
