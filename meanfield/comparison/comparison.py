@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -21,6 +22,7 @@ from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
 from meanfield.comparison.runs import judge_runs
 from meanfield.comparison.sides import least_spread, moments, predicted_variance
+from meanfield.comparison.starts import different_starts
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.process.progress import counted
@@ -99,6 +101,13 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
     results : sequence of Result
         All results that are compared, one of which may predict the variance of runs.
     """
+    found = _judged_alike(first, second, comparison, results)
+    starts = different_starts(first, second) if found.why in ("beyond", "unstated") else ""
+    return replace(found, why="start", starts=starts) if starts else found
+
+
+def _judged_alike(first: Result, second: Result, comparison: Result, results: Sequence[Result]) -> Judgement:
+    """Judgement of two results as if they started alike."""
     both = (first, second)
     if all(result.is_prediction for result in both):
         return judge_predictions(first, second, comparison)

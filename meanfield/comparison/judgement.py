@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
+from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.typing import FloatArray, IntArray
 
 FALSE_ALARMS = 0.05
@@ -24,10 +24,11 @@ exactly: they are rounded where own loops run in single precision, and there is 
 SOLVER_ROUNDING = 1e-9
 """Largest difference, relative to the largest value, that needs no stated error to explain it."""
 
-Why = Literal["chance", "errors", "beyond", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
-"""What decides: `chance` or stated `errors` explain the difference; it is `beyond` them; there are too `few` runs; they
-have `no scatter` to judge by, or one that hides everything (`coarse`); stated errors are as large as the difference
-that chance leaves (`imprecise`); no error is stated where it would decide (`unstated`); `nothing` is held by both."""
+Why = Literal["chance", "errors", "beyond", "start", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
+"""What decides: `chance` or stated `errors` explain the difference; it is `beyond` them, or would be if the two did not
+`start` differently; there are too `few` runs; they have `no scatter` to judge by, or one that hides everything
+(`coarse`); stated errors are as large as the difference that chance leaves (`imprecise`); no error is stated where it
+would decide (`unstated`); `nothing` is held by both."""
 
 WORDS = {"chance": AGREES, "errors": AGREES, "beyond": DIFFERS}
 """Verdicts by what decides; `CANNOT TELL` for the others."""
@@ -71,6 +72,8 @@ class Judgement:
         Positions in each compared quantity that are judged.
     distances : dict of str to (tuple of ndarray, ndarray)
         Positions in each distance, and how many times as large chance and stated errors allow it to be there.
+    starts : str
+        Why the two start differently, and what to change, in sentences, where that decides.
     """
 
     why: Why
@@ -81,6 +84,7 @@ class Judgement:
     resolution: dict[str, float] = field(default_factory=dict)
     places: dict[str, tuple[IntArray, ...]] = field(default_factory=dict)
     distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
+    starts: str = ""
 
     @property
     def verdict(self) -> str:

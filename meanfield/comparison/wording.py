@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
-from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.problems.known_families import family_of
+from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.results.result import Result
 from meanfield.results.text import index_text, plain
 
@@ -55,6 +55,8 @@ def reason(judgement: Judgement, pair: Result) -> str:
         f"difference of {shown}, at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
         "beyond": f"The largest difference, {name}, is {size} what {limits}. " + _what_to_change(judgement, pair),
+        "start": f"The largest difference, {name}, is {size} what {limits}, which may be that of the starts. "
+        f"{judgement.starts}",
         "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "
         f"{more_runs}.",
         "no scatter": f"There are no runs whose scatter could judge: {more_runs}, or add order parameters to the "

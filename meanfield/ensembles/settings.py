@@ -84,6 +84,16 @@ class ReplicaSettings(Part):
         return sorted(set(time.output_of(np.array(self.snapshots)).tolist()))
 
 
+class StartSettings(ReplicaSettings):
+    """Replicas that draw their initial weights, for families that also follow a single network without chance."""
+
+    common_start: bool = Field(
+        default=False,
+        description="whether all runs start with the same weights, those of the methods without chance, or each draws "
+        "its own",
+    )
+
+
 class DimensionSettings(Part):
     """Dimension of SGD, which precedes the other keys."""
 

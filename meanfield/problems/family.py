@@ -19,6 +19,7 @@ from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.variable import Variable
+from meanfield.problems.verdicts import JUDGEMENT, PAIR
 from meanfield.process.floating_point import own_errstate
 
 NO_INDICES: Mapping[str, Any] = MappingProxyType({})
@@ -134,19 +135,6 @@ class Method:
 
 
 STATUS = Variable((), "complete, missing, or failed and why", words=True)
-PAIR = Variable(("pair",), "the two results that are compared: first - second", words=True)
-
-AGREES, DIFFERS, CANNOT_TELL = VERDICTS = ("AGREES", "DIFFERS", "CANNOT TELL")
-"""Words for the outcome of a comparison."""
-
-JUDGEMENT = {
-    "verdict": Variable(("pair",), "whether the two results agree", words=True, choices=VERDICTS),
-    "p_value": Variable(
-        ("pair",), "share of comparisons of true pairs that show a difference as unlikely as this", range=(0.0, 1.0)
-    ),
-    "reason": Variable(("pair",), "what decides it, and what to change", words=True),
-    "left_out": Variable(("pair",), "what is not compared, and why", words=True),
-}
 
 SWEEP = Kind(
     "many problems at once, over values of some of their keys",
@@ -185,6 +173,9 @@ class Family:
         they are judged; see `meanfield.comparison.weights`. Without it distances have no part in verdicts.
     leaves_out : str
         "module:function" of two results that yields what of their weights is not measured, in words.
+    start : str
+        "module:function" of a result that returns the weights with which all of it starts, or None where each run draws
+        its own, or has a law of them as its start; see `meanfield.comparison.starts`.
     reductions : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str
@@ -215,6 +206,7 @@ class Family:
     measure_distances: str = ""
     measure_deviations: str = ""
     leaves_out: str = ""
+    start: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
     warnings: str = ""

@@ -11,9 +11,9 @@ from meanfield.comparison.sides import finished_runs
 from meanfield.comparison.weights import _scatter
 from meanfield.comparison.wording import format_comparison, summary_of_pair
 from meanfield.families.alpha_contrastive import FAMILY
-from meanfield.problems.family import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.problems.file import parse_problem
 from meanfield.problems.known_families import find_family
+from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.results.result import Result
 from tests.example_problems import SMALL
 

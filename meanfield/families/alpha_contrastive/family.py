@@ -55,6 +55,7 @@ FAMILY = Family(
             threads=True,
         ),
     },
+    start=f"{HERE}.initial:start_of",
     reductions={"critical_points": f"{HERE}.numbers:critical_points"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",

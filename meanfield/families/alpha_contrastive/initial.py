@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 
@@ -45,6 +47,24 @@ def initial_weights(problem: Problem, rng: Generator) -> Weights:
     if outputs and (model.unit_top or not isinstance(start, FanInStart | GivenStart)):
         top = unit(top, 2)
     return Weights(filters, top)
+
+
+def common_weights(problem: Problem) -> Weights:
+    """Weights at the start of replica 0, and of the exact flow."""
+    return initial_weights(problem, replica_generator(problem.particles.seed, 0))
+
+
+def start_of(result: Result) -> FloatArray | None:
+    """See `meanfield.extend.Family.start`."""
+    problem = result.problem
+    single = result.method == "population"
+    runs = not result.is_prediction and shares_start(problem)
+    return np.concatenate([part.ravel() for part in common_weights(problem)]) if single or runs else None
+
+
+def shares_start(problem: Problem) -> bool:
+    """Whether all runs start with the same weights."""
+    return problem.particles.common_start or isinstance(problem.filters.start, RandomStart | GivenStart)
 
 
 def _drawn(start: object, rng: Generator, shape: tuple[int, int, int], outputs: int) -> Weights:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from meanfield.ensembles.settings import ReplicaSettings
+from meanfield.ensembles.settings import StartSettings
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.part import FieldError, Part
 
@@ -62,7 +62,7 @@ class PopulationSettings(Part):
     )
 
 
-class ParticleSettings(ReplicaSettings):
+class ParticleSettings(StartSettings):
     """Replicas of SGD."""
 
     test_batches: int = Field(

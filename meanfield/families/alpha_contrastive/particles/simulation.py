@@ -14,7 +14,13 @@ from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.run import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
-from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential, unit
+from meanfield.families.alpha_contrastive.initial import (
+    Weights,
+    common_weights,
+    initial_weights,
+    tangential,
+    unit,
+)
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
@@ -91,7 +97,9 @@ class Replicas(PythonStepper):
         importance = problem.importance
         self._with_source = importance.argument == "source" and importance.kind != "quadratic"
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
-        starts = [initial_weights(problem, rng) for rng in self.rngs]
+        starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
+        if problem.particles.common_start:
+            starts = [common_weights(problem)] * len(starts)
         self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
         self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
 

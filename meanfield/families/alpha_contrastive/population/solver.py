@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import BlowUpError, InputError
-from meanfield.families.alpha_contrastive.initial import Weights, initial_weights, tangential
+from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
@@ -92,7 +91,7 @@ class Flow:
 
     def __init__(self, problem: Problem, drift: Drift) -> None:
         self._problem, self._drift = problem, drift
-        first = initial_weights(problem, replica_generator(problem.particles.seed, 0))
+        first = common_weights(problem)
         self._shapes = first.filters.shape, first.top.shape
         self.start = self._joined(first)
 
@@ -186,4 +185,4 @@ def _check_two_layers(problem: Problem, data: Tokens) -> None:
             f"{key} has no exact averages with importance.kind = 'gaussian'; set data.augmentation to true and "
             f"importance.argument to 'source', take 'quadratic', or {other}"
         )
-    drift_of(problem)(initial_weights(problem, replica_generator(problem.particles.seed, 0)))
+    drift_of(problem)(common_weights(problem))
