@@ -95,12 +95,25 @@ def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]]) -> Figure:
     all_axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for plot, axes in zip(panels, all_axes, strict=False):
         plot(axes)
+        _spread_out_times(axes)
     for axes in all_axes[len(panels) :]:
         axes.remove()
     # A title is the user's: it is no formula, even with dollars in it.
     figure.suptitle(title, parse_math=False, wrap=True)
     _place_legends(figure, rows, above)
     return figure
+
+
+def _spread_out_times(axes: Axes) -> None:
+    """Show times that are evenly spaced in their logarithms, but for the start, on such an axis."""
+    known = [np.asarray(line.get_xdata(), dtype=float) for line in axes.get_lines()]
+    times = next((x for x in known if len(x) > 3), np.empty(0))
+    if not axes.get_xlabel().startswith("time") or not times.size or times[0] != 0 or not (times[1:] > 0).all():
+        return
+    growth = np.diff(np.log(times[1:]))
+    if np.allclose(growth, growth[0]) and growth[0] > 0:
+        axes.set_xscale("symlog", linthresh=times[1], linscale=0.5)
+        axes.set_xlim(left=0.0)
 
 
 def _place_legends(figure: Figure, rows: int, above: float) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import FieldError, Part
 from meanfield.problems.messages import message
 from meanfield.typing import FloatArray, IntArray
 
@@ -24,14 +24,46 @@ class Time(Part):
     """End of a run, and its output times."""
 
     stop: float = Field(ge=1e-9, le=1e12, description="last time t = k/N, for instance 20.0")
-    outputs: int = Field(
-        default=41, ge=2, le=10**6, description="number of evenly spaced output times, both ends included"
+    outputs: int = Field(default=41, ge=2, le=10**6, description="number of output times, both ends included")
+    spacing: Literal["linear", "log"] = Field(
+        default="linear",
+        description="'linear' output times are evenly spaced from 0 to stop; 'log' ones are 0, and from first to stop "
+        "evenly spaced in their logarithms",
     )
+    first: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e12,
+        description="first output time after 0 for spacing = 'log'; stop/1000 if nothing is said",
+    )
+
+    @model_validator(mode="after")
+    def _first_is_before_the_end(self) -> Self:
+        if self.first is None:
+            return self
+        if self.spacing == "linear":
+            raise FieldError("first", "belongs to time.spacing = 'log'; set that, or remove first")
+        if self.outputs == 2:
+            raise FieldError("first", "is no output time where there are only 0 and stop; raise time.outputs")
+        if not 1e-12 * self.stop <= self.first < self.stop:
+            allowed = f"give at least {1e-12 * self.stop:g} and less than that"
+            raise FieldError("first", f"is {self.first:g}; with time.stop = {self.stop:g} {allowed}")
+        return self
+
+    @property
+    def spaced(self) -> str:
+        """How output times are spaced, in words."""
+        if self.spacing == "linear":
+            return "evenly spaced from 0 to time.stop"
+        return f"0, and evenly spaced in their logarithms from {self.outputs_at[1]:g} to time.stop"
 
     @property
     def outputs_at(self) -> FloatArray:
         """Output times, shape (outputs,)."""
-        return np.linspace(0.0, self.stop, self.outputs)
+        if self.spacing == "linear" or self.outputs == 2:
+            return np.linspace(0.0, self.stop, self.outputs)
+        first = 1e-3 * self.stop if self.first is None else self.first
+        return np.append(0.0, np.geomspace(first, self.stop, self.outputs - 1))
 
     def output_of(self, times: FloatArray, allowed: float = 0.0) -> IntArray:
         """Number of the output time that each of some times is, -1 for one that is none.
@@ -205,7 +237,7 @@ class Problem(Whole):
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
         others: dict[str, Any] = dict.fromkeys(("title", *self.settings), True)
-        return self.model_dump(exclude=others | {"time": {"stop", "outputs"}})
+        return self.model_dump(exclude=others | {"time": set(Time.model_fields)})
 
 
 def _class_named(keys: Mapping[str, Any]) -> Any:

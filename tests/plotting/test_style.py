@@ -46,6 +46,16 @@ def test_comparison_can_be_read(results):
     assert hidden_pixels(figure) == 0
 
 
+def test_times_that_are_evenly_spaced_in_their_logarithms_are_shown_so():
+    for times, scale in ([0.0, 0.1, 1.0, 10.0, 100.0], "symlog"), ([0.0, 1.0, 2.0, 3.0, 4.0], "linear"):
+
+        def panel(axes, times=times):
+            axes.plot(times, np.ones(5))
+            axes.set(xlabel="time $t$")
+
+        assert draw_figure("title", [panel]).axes[0].get_xscale() == scale
+
+
 def test_a_figure_is_high_enough_for_long_legends():
     """Three results with six curves each, and a title with a verdict on each pair of results."""
 

@@ -30,9 +30,7 @@ class FlowTime(Time):
     stop: float = Field(
         default=2.0, ge=1e-9, le=1e6, description="last time t = eta k after k steps of size eta, for instance 2.0"
     )
-    outputs: int = Field(
-        default=21, ge=2, le=10**5, description="number of evenly spaced output times, both ends included"
-    )
+    outputs: int = Field(default=21, ge=2, le=10**5, description="number of output times, both ends included")
 
 
 class Problem(base.Problem):

@@ -69,6 +69,26 @@ def test_output_times():
     assert Time(stop=0.1, outputs=1001).outputs_at[-1] == 0.1
 
 
+def test_output_times_in_their_logarithms():
+    times = Time(stop=100.0, outputs=5, spacing="log", first=0.1).outputs_at
+    np.testing.assert_allclose(times, [0, 0.1, 1, 10, 100], rtol=1e-14)  # rounding of geomspace
+    assert Time(stop=20.0, outputs=4, spacing="log").outputs_at[1] == 0.02
+    assert Time(stop=20.0, outputs=2, spacing="log").outputs_at.tolist() == [0.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"first": 0.1}, "time.first: belongs to time.spacing = 'log'"),
+        ({"spacing": "log", "first": 20.0}, "time.first: is 20; with time.stop = 20 give at least 2e-11"),
+        ({"spacing": "log", "first": 0.1, "outputs": 2}, "raise time.outputs"),
+    ],
+)
+def test_first_output_time_is_one(keys, words):
+    with pytest.raises(InputError, match=words):
+        make_problem(time={"stop": 20.0} | keys)
+
+
 @pytest.mark.parametrize(
     ("outputs", "snapshots", "index"),
     [

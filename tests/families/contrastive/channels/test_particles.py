@@ -7,7 +7,7 @@ from scipy.stats import kstest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.limit.particles import Size, coefficients, march
+from meanfield.families.contrastive.channels.limit.particles import Size, _ends_of_steps, coefficients, march
 from meanfield.families.contrastive.channels.limit.solver import _errors
 from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
 from meanfield.problems.problem_keys import with_value
@@ -47,6 +47,18 @@ def test_linear_priors_have_no_chance_and_steps_of_second_order(changes):
         wrong.append(gap)
     assert wrong[1] < 1e-4  # 8 steps of order 2: an overlap changes by some 1e-2 in each, squared
     assert np.log2(wrong[0] / wrong[1]) == pytest.approx(2.0, abs=0.15)  # order 2, up to the next one
+
+
+def test_steps_of_output_times_that_are_not_evenly_spaced():
+    """No step is longer than with evenly spaced times, by which errors are known; those get the same steps as ever."""
+    problem = standard(("outputs = 2", "outputs = 5"))
+    np.testing.assert_array_equal(_ends_of_steps(problem, 6), [0, 6, 12, 18, 24])
+    logarithmic = with_value(problem, "time.spacing", "log")
+    steps = np.diff(_ends_of_steps(logarithmic, 6))
+    assert (steps % 2 == 0).all()
+    assert (np.diff(logarithmic.time.outputs_at) / steps).max() <= 1.0 / 6.0
+    right, runs = predicted(problem), march(logarithmic, [ChannelClosure(logarithmic)], Size(300, 6))
+    assert np.abs(runs.fine[0, -1, : len(right)] - right).max() <= np.abs(runs.coarse - runs.fine)[0, -1].max()
 
 
 def test_errors_by_chance_cover():

@@ -24,7 +24,7 @@ from meanfield.families.contrastive.channels.closure import BatchAverages
 from meanfield.families.contrastive.problem import Problem
 from meanfield.process.cores import one_thread
 from meanfield.process.progress import progress_bar
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 SINGULAR = 1e-10
 """Eigenvalue of K below which weights are taken as functions of the features and of each other in its direction.
@@ -271,11 +271,12 @@ def march(
         np.array([particles.features[:, :kept].T for particles in fine]),
         np.full((count, len(snapshots), kept, d2), np.nan),
     )
+    ends = _ends_of_steps(problem, size.steps)
     try:
         with one_thread(), progress_bar((outputs - 1) * count, label, unit="interval") as bar:
             for output in range(outputs):
                 for run in range(count):
-                    if output and not _interval(problem, fine[run], coarse[run], size.steps, key, run, output - 1):
+                    if output and not _interval(problem, fine[run], coarse[run], ends, key, run, output - 1):
                         runs.status = _too_long(problem, output).status
                         return runs
                     runs.fine[run, output], runs.coarse[run, output] = fine[run].moments(), coarse[run].moments()
@@ -287,17 +288,25 @@ def march(
     return runs
 
 
+def _ends_of_steps(problem: Problem, steps: int) -> IntArray:
+    """Number of the step at each output time, for intervals of mean length that take `steps`; steps come in pairs."""
+    lengths = np.diff(problem.time.outputs_at) / problem.time.stop
+    pairs = np.ceil(0.5 * steps * len(lengths) * lengths - 1e-9)  # rounding must not add a pair
+    return np.append(0, np.cumsum(2 * np.maximum(pairs, 1).astype(int)))
+
+
 def _interval(
-    problem: Problem, fine: Particles, coarse: Particles, steps: int, key: FloatArray, run: int, interval: int
+    problem: Problem, fine: Particles, coarse: Particles, ends: IntArray, key: FloatArray, run: int, interval: int
 ) -> bool:
     """March from one output time to the next; false if a step is far too long."""
-    dt = problem.time.stop / ((problem.time.outputs - 1) * steps)
+    steps = range(ends[interval], ends[interval + 1])
+    dt = float(np.diff(problem.time.outputs_at)[interval] / len(steps))
     shape = fine.weights.shape
     numbers = int(np.prod(shape))
     stream = np.empty(numbers + numbers % 2)
     first = np.empty(shape)
     try:
-        for step in range(interval * steps, (interval + 1) * steps):
+        for step in steps:
             fill_normals(key, run, VECTOR, step * stream.size, stream)
             normals = stream[:numbers].reshape(shape)
             if not fine.step(dt, normals):
