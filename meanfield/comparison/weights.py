@@ -7,7 +7,7 @@ share its overlap, its features and its length, so that runs are independent and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,6 +25,7 @@ from meanfield.comparison.distributions import (
     weights_alone,
 )
 from meanfield.comparison.rotations import Deviations
+from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -151,26 +152,6 @@ def _distances(
     }
 
 
-class _Place(NamedTuple):
-    """Deviations of all runs at one snapshot, from the marginal distribution or that of a group.
-
-    Parameters
-    ----------
-    position : tuple of int
-        Position in the variables of the comparison.
-    points : ndarray, shape (points,)
-        Weights.
-    rows : ndarray, shape (runs, points)
-    error : float
-        Largest error of the predicted distribution function.
-    """
-
-    position: tuple[int, ...]
-    points: FloatArray
-    rows: FloatArray
-    error: float
-
-
 def deviations(density: Result, simulated: Result, comparison: Result) -> list[Deviations]:
     """Deviations of which W1 and KS are made, marginal and given u.
 
@@ -185,7 +166,7 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
     runs = simulated.dataset
     if "weights" not in runs or "P" not in density.dataset:
         return []
-    places: dict[str, list[_Place]] = {"": [], "_given_u": [], "_diagonal": []}
+    places: dict[str, list[DeviationsAt]] = {"": [], "_given_u": [], "_diagonal": []}
     snapshots = comparison.dataset["snapshot_time"].values.tolist()
     for index, time in enumerate(counted(snapshots, "deviations", "snapshot")):
         if time not in runs["snapshot_time"].values:
@@ -199,22 +180,23 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
             w = _weights(pair, float(time))
             if np.isfinite(w).all():
                 places["_diagonal"].append(_marginal(pair, w, float(time), index))
-    return [_joined(found, suffix) for suffix, found in places.items() if found]
+    return [joined(found, (f"W1{suffix}", f"KS{suffix}")) for suffix, found in places.items() if found]
 
 
 def _weights(pair: Pair, time: float) -> FloatArray:
     return pair.particles["weights"].sel(snapshot_time=time, method="nearest").values
 
 
-def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> _Place:
+def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> DeviationsAt:
     density = pair.density.dataset
     F, _ = marginal_distribution(pair.density, time)
     points = _points(density, F)
     predicted = np.interp(points, edges_of(density), F)
-    return _Place((index, *pair.place), points, _scatter(w, np.ones_like(w), points, predicted), _error(density, time))
+    rows = deviations_from(w, np.ones_like(w), points, predicted)
+    return DeviationsAt((index, *pair.place), np.gradient(points), rows, _error(density, time))
 
 
-def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[_Place]:
+def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[DeviationsAt]:
     density = pair.density.dataset
     u, u_weight = nodes_of(density)
     for k in range(density.sizes["feature"]):
@@ -224,8 +206,9 @@ def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) 
             points = _points(density, F)
             predicted = np.interp(points, edges_of(density), F)
             share = float(u_weight @ group.membership(u[:, k]))
-            rows = _scatter(w, group.membership(U[:, :, k]), points, predicted)
-            yield _Place((index, k, number, *pair.place), points, rows, _error(density, time) / share)
+            rows = deviations_from(w, group.membership(U[:, :, k]), points, predicted)
+            position = (index, k, number, *pair.place)
+            yield DeviationsAt(position, np.gradient(points), rows, _error(density, time) / share)
 
 
 def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
@@ -238,36 +221,8 @@ def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
     return np.interp(np.linspace(both[0], both[-1], 64), both, edges)
 
 
-def _scatter(w: FloatArray, membership: FloatArray, points: FloatArray, predicted: FloatArray) -> FloatArray:
-    """Empirical minus predicted distribution functions of runs, whose mean over runs is that of all weights pooled."""
-    places = np.searchsorted(points, w)
-    size = len(points) + 1
-    counts = np.array([np.bincount(p, m, size) for p, m in zip(places, membership, strict=True)])
-    total = counts.sum(axis=1, keepdims=True)
-    return np.asarray((np.cumsum(counts, axis=1)[:, :-1] - predicted * total) / total.mean())
-
-
 def _error(density: xr.Dataset, time: float) -> float:
     """Largest error of distribution functions that an error of the density in L1 allows: half of it."""
     if "P_error" not in density:
         return 0.0
     return 0.5 * float(np.nan_to_num(density["P_error"].sel(time=time, method="nearest"), nan=0.0))
-
-
-def _joined(places: list[_Place], suffix: str) -> Deviations:
-    points = np.array([place.points for place in places])
-    widths = np.gradient(points, axis=1)
-
-    def integral(values: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("...px,px->...p", values, widths))
-
-    return Deviations(
-        rows=np.stack([place.rows for place in places], axis=1),
-        allowance=np.array([np.full(points.shape[1], place.error) for place in places]),
-        measures={f"W1{suffix}": integral, f"KS{suffix}": _largest},
-        where=tuple(np.transpose([place.position for place in places])),
-    )
-
-
-def _largest(values: FloatArray) -> FloatArray:
-    return np.asarray(values.max(axis=-1))

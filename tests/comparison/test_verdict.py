@@ -7,8 +7,8 @@ from meanfield.comparison import rotations
 from meanfield.comparison.comparison import judge
 from meanfield.comparison.distributions import Group
 from meanfield.comparison.runs import _quantities
+from meanfield.comparison.scatter import deviations_from
 from meanfield.comparison.sides import finished_runs
-from meanfield.comparison.weights import _scatter
 from meanfield.comparison.wording import format_comparison, summary_of_pair
 from meanfield.families.alpha_contrastive import FAMILY
 from meanfield.problems.file import parse_problem
@@ -135,7 +135,7 @@ def test_weights_of_a_group_scatter_as_a_ratio_of_means_does():
     shrink = 1 / (1 + group.width**2)
     law = stats.norm(0.6 * 0.75 * shrink, np.sqrt(0.36 * group.width**2 * shrink + 0.64))
     points = np.array([-0.5, 0.3, 1.0])
-    rows = _scatter(w, membership, points, law.cdf(points))
+    rows = deviations_from(w, membership, points, law.cdf(points))
     pooled = [(membership * (w <= point)).sum() / membership.sum() for point in points]
     assert rows.mean(axis=0) == pytest.approx(pooled - law.cdf(points), abs=1e-12)  # rounding
     ratio = membership[..., None] * ((w[..., None] <= points) - law.cdf(points)) / membership.mean()

@@ -19,6 +19,7 @@ import xarray as xr
 from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations
+from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
 from meanfield.families.hidden_manifold.numbers import is_kernel
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
 from meanfield.families.hidden_manifold.order_parameters.trajectory import check_trajectory, refined
@@ -151,16 +152,13 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
     found = list(_residuals(prediction.dataset, runs.dataset, comparison.dataset["snapshot_time"].values))
     if not found:
         return []
-    rows = [np.mean(z[:, None, :] <= DEVIATION_POINTS[:, None], axis=-1) - ndtr(DEVIATION_POINTS) for _, _, z in found]
-    spacing = DEVIATION_POINTS[1] - DEVIATION_POINTS[0]
-    return [
-        Deviations(
-            rows=np.stack(rows, axis=1),
-            allowance=np.zeros((len(rows), len(DEVIATION_POINTS))),
-            measures={"W1": lambda values: spacing * values.sum(axis=-1), "KS": lambda values: values.max(axis=-1)},
-            where=(np.array([index for index, _, _ in found]), np.array([student for _, student, _ in found])),
-        )
+    normal = ndtr(DEVIATION_POINTS)
+    widths = np.gradient(DEVIATION_POINTS)
+    places = [
+        DeviationsAt((index, student), widths, deviations_from(z, np.ones_like(z), DEVIATION_POINTS, normal))
+        for index, student, z in found
     ]
+    return [joined(places, ("W1", "KS"))]
 
 
 def left_out(first: Result, second: Result) -> Iterator[str]:
