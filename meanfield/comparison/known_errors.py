@@ -102,7 +102,7 @@ def _with_prediction(result: Result, name: str, results: Sequence[Result]) -> Mo
     variance = next((values for values in known if values is not None and values.shape == found.mean.shape), None)
     if variance is None or found.runs < 1:
         return found
-    variance = variance / (result.label("dimension") * found.runs) + measurement_variance(result, name)
+    variance = variance / (result.steps_per_time * found.runs) + measurement_variance(result, name)
     return Moments(found.mean, variance, np.inf)
 
 

@@ -40,7 +40,7 @@ def moments(result: Result, name: str) -> Moments | None:
     dataset = result.dataset
     if f"{name}_mean" in dataset:
         count = int(dataset["count"])
-        variance = _scaled_variance(dataset, name) / (max(count, 1) * result.label("dimension"))
+        variance = _scaled_variance(dataset, name) / (max(count, 1) * result.steps_per_time)
         return Moments(dataset[f"{name}_mean"].values, variance, count)
     if name not in dataset:
         return None

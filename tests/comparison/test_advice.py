@@ -27,7 +27,12 @@ TOKENS = {  # two layers whose drift depends on the size of batches
 }
 LARGE_STEPS = {"population.finite_batch": True, "training.learning_rate": 2.0, "time.stop": 20.0}
 RUNS = {"particles.replicas": 64, "particles.snapshots": []}
-NODES = {"training.learning_rate": 0.05, "particles.replicas": 8, "network.nodes_per_latent": 16}
+NODES = {  # runs with starts of their own, whose mean is off by the inverse of the number of nodes
+    "training.learning_rate": 0.05,
+    "particles.replicas": 128,
+    "particles.score_samples": 2,
+    "particles.common_start": False,
+}
 
 CASES = {
     "contrastive": (
@@ -48,7 +53,7 @@ CASES = {
         *("latent_tree", "population", {"training.learning_rate": 0.5, "particles.replicas": 32}),
         {"training.learning_rate": 0.05},
     ),
-    "nodes": ("latent_tree", "density", NODES, {"network.nodes_per_latent": 400}),
+    "nodes": ("latent_tree", "density", NODES, {"network.nodes_per_latent": 32}),
 }
 
 
@@ -77,18 +82,13 @@ def largest(comparison, name):
     ],
 )
 def test_the_difference_falls_where_the_advice_is_followed(name, method, base, change):
-    seeds = (1, 2, 3, 4) if "network.nodes_per_latent" in base else (None,)  # of one start that all runs share
-    before, after = ([], [])
-    for seed in seeds:
-        start = {} if seed is None else {"network.initial.seed": seed}
-        found = compared(problem_of(name, base | start), method)
-        reason = str(found["reason"].values[0])
-        assert found.attrs["verdict"] == "DIFFERS"
-        assert all(key in reason for key in change)
-        worst = reason.removeprefix("The largest difference, ").split()[0].rstrip(",0123456789")
-        before.append(largest(found, worst))
-        after.append(largest(compared(problem_of(name, base | start | change), method), worst))
-    assert np.mean(after) < 0.5 * np.mean(before)
+    found = compared(problem_of(name, base), method)
+    reason = str(found["reason"].values[0])
+    assert found.attrs["verdict"] == "DIFFERS"
+    assert all(key in reason for key in change)
+    worst = reason.removeprefix("The largest difference, ").split()[0].rstrip(",0123456789")
+    after = compared(problem_of(name, base | change), method)
+    assert largest(after, worst) < 0.5 * largest(found, worst)
 
 
 def test_the_learning_rate_is_not_to_blame_for_the_size_of_batches():

@@ -55,8 +55,9 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
+    start=f"{HERE}.initial:start_of",
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
     counted=COUNTED,
-    toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent (all runs "
-    "share one start, whose distance from that of the density falls like its root)",
+    toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent (a mean "
+    "over starts is off by its inverse)",
 )

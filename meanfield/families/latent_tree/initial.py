@@ -15,8 +15,12 @@ from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted
+from meanfield.results.result import Result
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
+
+LIMITS = ("density", "sphere_density", "node_particles")
+"""Kinds of results whose start is the law of the weights."""
 
 IMAGINARY_STEP = 1e-30
 """Imaginary step of derivatives: no digits are lost, however small it is."""
@@ -84,3 +88,10 @@ def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> Floa
 def latent_coordinates(shape: Shape) -> dict[str, Any]:
     """Coordinates of latents in results."""
     return {"latent": np.arange(len(shape.level_of)), "latent_level": shape.level_of}
+
+
+def start_of(result: Result) -> FloatArray | None:
+    """See `meanfield.extend.Family.start`."""
+    problem = result.problem
+    own = not result.is_prediction and not problem.particles.common_start
+    return None if own or result.method in LIMITS else problem.initial_weights.vector

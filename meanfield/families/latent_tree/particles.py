@@ -29,7 +29,7 @@ from meanfield.typing import FloatArray
 
 @solver
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
-    """Replicas of SGD with batches of fresh samples, all from the same weights.
+    """Replicas of SGD with batches of fresh samples, from the same weights or each from its own.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def activations_of_a_batch(problem: Problem) -> int:
 
 
 class Replicas(BatchStepper):
-    """Replicas that start with the same weights.
+    """Replicas of SGD.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from meanfield.families.latent_tree.ring import FIELD, RingObjects
@@ -263,6 +264,11 @@ class Problem(base.Problem):
         start = self.network.initial
         if isinstance(start, ExplicitStart):
             start.check_shape(self.shape, self.network.bias)
+            if not self.particles.common_start:
+                raise ValueError(
+                    "particles.common_start = false: network.initial.law = 'explicit' gives one start, and none can be "
+                    "drawn; remove the key, or take the law 'uniform'"
+                )
         if isinstance(start, SphereStart) and self.shape.depth != 2:
             raise ValueError(
                 "network.initial.law = 'sphere' is for trees with two levels of latents; set tree.depth to 2, or take "
@@ -292,7 +298,11 @@ class Problem(base.Problem):
     @property
     def initial_weights(self) -> Weights:
         """Weights at the start."""
-        return self.network.initial.weights_of(self.shape, self.network.bias)
+        return self.drawn_weights()
+
+    def drawn_weights(self, rng: Generator | None = None) -> Weights:
+        """Weights at the start, by its seed or, for a run with a start of its own, another generator."""
+        return self.network.initial.weights_of(self.shape, self.network.bias, rng)
 
     @property
     def output(self) -> Normalisation | Rectified:

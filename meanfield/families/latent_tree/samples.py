@@ -159,7 +159,7 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
 
 
 class BatchStepper(PythonStepper):
-    """Replicas that start with the same weights, and follow gradients of the losses of batches."""
+    """Replicas that follow gradients of the losses of batches, from the same weights or each from its own."""
 
     kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
 
@@ -169,7 +169,9 @@ class BatchStepper(PythonStepper):
         self._sampler: Any = sampler
         self._start = problem.initial_weights
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
-        self.w: FloatArray = np.tile(self._start.vector, (len(replicas), 1))
+        common = problem.particles.common_start
+        starts = [self._start if common else problem.drawn_weights(rng) for rng in self.rngs]
+        self.w: FloatArray = np.stack([start.vector for start in starts])
 
     @property
     def finite(self) -> NDArray[np.bool_]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Field, model_validator
 
-from meanfield.ensembles.settings import ReplicaSettings
+from meanfield.ensembles.settings import StartSettings
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
 from meanfield.ingredients.part import FieldError, Part
@@ -38,9 +39,9 @@ class UniformStart(Part):
     law: Literal["uniform"]
     seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
 
-    def weights_of(self, shape: Shape, bias: bool) -> Weights:
-        """Weights of a network."""
-        return uniform_weights(shape, bias, np.random.default_rng(self.seed))
+    def weights_of(self, shape: Shape, bias: bool, rng: Generator | None = None) -> Weights:
+        """Weights of a network, drawn by its own seed or another generator."""
+        return uniform_weights(shape, bias, rng or np.random.default_rng(self.seed))
 
 
 class SphereStart(Part):
@@ -60,9 +61,9 @@ class SphereStart(Part):
     )
     seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
 
-    def weights_of(self, shape: Shape, bias: bool) -> Weights:
-        """Weights of a network."""
-        return sphere_weights(shape, bias, self.positive, np.random.default_rng(self.seed))
+    def weights_of(self, shape: Shape, bias: bool, rng: Generator | None = None) -> Weights:
+        """See `UniformStart.weights_of`."""
+        return sphere_weights(shape, bias, self.positive, rng or np.random.default_rng(self.seed))
 
 
 class ExplicitStart(Part):
@@ -77,8 +78,8 @@ class ExplicitStart(Part):
         default=None, description="biases, nested by level from 1 to L, latent, and node, where network.bias = true"
     )
 
-    def weights_of(self, shape: Shape, bias: bool) -> Weights:
-        """Weights of a network."""
+    def weights_of(self, shape: Shape, bias: bool, rng: Generator | None = None) -> Weights:
+        """See `UniformStart.weights_of`; nothing is drawn."""
         W = [np.array(level, dtype=float) for level in self.weights]
         b = [np.array(level, dtype=float) for level in self.biases] if self.biases is not None else None
         return Weights.nested(shape, W, b)
@@ -161,7 +162,17 @@ class ScoreSettings(Part):
     )
 
 
-class ParticleSettings(ReplicaSettings, ScoreSettings):
+class OneStartSettings(StartSettings):
+    """Replicas that start with the weights of the methods without chance, unless they are told to draw their own."""
+
+    common_start: bool = Field(
+        default=True,
+        description="whether all runs start with the weights that network.initial.seed gives, those of the methods "
+        "without chance, or each draws its own by the same law",
+    )
+
+
+class ParticleSettings(OneStartSettings, ScoreSettings):
     """Settings of SGD."""
 
 

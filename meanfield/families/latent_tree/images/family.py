@@ -50,6 +50,7 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
+    start="meanfield.families.latent_tree.initial:start_of",
     counted=COUNTED,
     toward_limit="a smaller training.learning_rate",
 )

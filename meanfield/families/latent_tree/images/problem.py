@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.random import Generator
 from pydantic import Field, model_validator
 
-from meanfield.ensembles.settings import ReplicaSettings
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
-from meanfield.families.latent_tree.settings import NormalisesOutputs, UniformStart
+from meanfield.families.latent_tree.settings import NormalisesOutputs, OneStartSettings, UniformStart
 from meanfield.ingredients.images.part import ArrayData
 from meanfield.ingredients.part import Part
 from meanfield.networks.dense import DenseWeights, uniform_start
@@ -58,7 +58,7 @@ class LossSettings(Part):
     )
 
 
-class TrainingSettings(ReplicaSettings, LossSettings):
+class TrainingSettings(OneStartSettings, LossSettings):
     """Settings of training."""
 
     @property
@@ -101,7 +101,10 @@ class ImageProblem(Problem):
     @property
     def initial_weights(self) -> DenseWeights:
         """Weights at the start."""
-        rng = np.random.default_rng(self.network.initial.seed)
+        return self.drawn_weights(np.random.default_rng(self.network.initial.seed))
+
+    def drawn_weights(self, rng: Generator) -> DenseWeights:
+        """Weights at the start of a run, drawn by a generator."""
         return uniform_start(self.widths, self.network.bias, rng)
 
     @property

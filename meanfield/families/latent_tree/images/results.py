@@ -37,12 +37,15 @@ TRAINING = {
         gaps="unfinished",
         needs=("snapshot_time",),
     ),
-    "sampled_loss": Variable(("time",), "mean loss of fresh batches", optional_dims=_RUNS, gaps="unfinished"),
+    "sampled_loss": Variable(
+        ("time",), "mean loss of fresh batches", optional_dims=_RUNS, gaps="unfinished", compared=True
+    ),
     "probe_accuracy": Variable(
         ("time",),
         "share of held-out images that a linear classifier of the last hidden layer gets right",
         optional_dims=_RUNS,
         range=(0.0, 1.0),
+        compared=True,
     ),
 }
 

@@ -29,7 +29,7 @@ from meanfield.typing import FloatArray, IntArray
 
 @solver
 def train_on_images(problem: ImageProblem, workers: int | None = None, record: Record | None = None) -> Solved:
-    """Replicas of training on batches of fresh views, all from the same weights.
+    """Replicas of training on batches of fresh views, from the same weights or each from its own.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class ImageSampler:
 
 
 class ImageReplicas(BatchStepper):
-    """Replicas that start with the same weights."""
+    """Replicas of training on images."""
 
     kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
     problem: ImageProblem
