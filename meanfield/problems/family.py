@@ -282,8 +282,8 @@ class Family:
 
     @cached_property
     def compared(self) -> dict[str, Variable]:
-        """Variables that `meanfield.compare` compares."""
-        return {name: variable for name, variable in self.variables.items() if variable.compared}
+        """Variables that `meanfield.compare` compares, which are all in time there."""
+        return {name: variable.in_time for name, variable in self.variables.items() if variable.compared}
 
     @cached_property
     def particular_dims(self) -> frozenset[str]:

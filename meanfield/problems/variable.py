@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -77,6 +77,11 @@ class Variable:
     index_of: str = ""
     bounds: str = ""
     label: str = ""
+
+    @property
+    def in_time(self) -> Variable:
+        """The variable in results in time, where it also has values without."""
+        return replace(self, dims=("time", *self.dims)) if "time" in self.optional_dims else self
 
     @property
     def attributes(self) -> dict[str, str]:

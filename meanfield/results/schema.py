@@ -76,7 +76,7 @@ def build_dataset(
         known = family.all_variables[name]
         dims = declared.dims(known, held=problem.fixed_dims)
         array = np.asarray(given)
-        dims = (*known.optional_dims, *dims) if array.ndim > len(dims) else dims
+        dims = next((longer for longer in _longer(known.optional_dims, dims) if len(longer) == array.ndim), dims)
         if array.ndim != len(dims) or array.dtype.kind not in ("UO" if known.words else "fiub"):
             what = "words" if known.words else "real numbers"
             raise ValueError(f"'{name}' is an array of {array.dtype}, shape {array.shape}; give {what} along {dims}")
@@ -87,6 +87,11 @@ def build_dataset(
     dataset = with_coordinates(xr.Dataset(variables, attrs=attributes), problem)
     validate(Result.of(dataset, problem))
     return dataset
+
+
+def _longer(optional: tuple[str, ...], dims: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Dims with one optional dim or more before them, of which the first ones may be missing."""
+    return [(*optional[first:], *dims) for first in range(len(optional))]
 
 
 def _check_places(variables: dict[str, xr.Variable], family: Family) -> None:
@@ -206,7 +211,7 @@ def validate(result: Result) -> None:
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
         right = result.kind.dims(known, indices, dataset.sizes)
-        if dims != right and not (known.optional_dims and dims == (*known.optional_dims, *right)):
+        if dims != right and dims not in _longer(known.optional_dims, right):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
 

@@ -13,7 +13,9 @@ FILTERS = {
 }
 
 NETWORKS = {
-    "G": Variable((), "objective G of the network", optional_dims=("time",), gaps="unfinished"),
+    "G": Variable(
+        (), "objective G of the network", optional_dims=("replica", "time"), gaps="unfinished", compared=True
+    ),
     "certificate_gap": Variable(
         (),
         "E_alpha of the best filter above its average over the network, a bound of what is missing to the best G",
@@ -83,10 +85,20 @@ DENSITY = {
     ),
     "harmonic": Variable(("harmonic",), "order k of a moment", range=POSITIVE, gaps="never", increasing=True),
     "moment_cos": Variable(
-        ("time", "harmonic"), "moment E[cos k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+        ("time", "harmonic"),
+        "moment E[cos k theta] of the filters",
+        optional_dims=("replica",),
+        range=MOMENT,
+        gaps="unfinished",
+        compared=True,
     ),
     "moment_sin": Variable(
-        ("time", "harmonic"), "moment E[sin k theta] of the filters", range=MOMENT, gaps="unfinished", compared=True
+        ("time", "harmonic"),
+        "moment E[sin k theta] of the filters",
+        optional_dims=("replica",),
+        range=MOMENT,
+        gaps="unfinished",
+        compared=True,
     ),
     "moment_cos_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
     "moment_sin_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
@@ -101,12 +113,21 @@ SPHERE = {
         range=(0.0, inf),
         gaps="unfinished",
     ),
-    "mean": Variable(("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, gaps="unfinished"),
+    "mean": Variable(
+        ("time", "coordinate"),
+        "mean E[w] of the filters",
+        optional_dims=("replica",),
+        range=MOMENT,
+        gaps="unfinished",
+        compared=True,
+    ),
     "second_moment": Variable(
         ("time", "coordinate", "other_coordinate"),
         "second moment E[w w^T] of the filters",
+        optional_dims=("replica",),
         range=MOMENT,
         gaps="unfinished",
+        compared=True,
     ),
     "mean_error": Variable(("time", "coordinate"), "estimated error of that moment", range=POSITIVE),
     "second_moment_error": Variable(
@@ -172,6 +193,7 @@ TRAINING = {
 }
 
 _WORDS = {
+    "G": "objective G",
     "energy": "energy",
     "covariance_trace": "trace of C_alpha",
     "loss": "mean loss",
@@ -191,9 +213,23 @@ for name, words in _WORDS.items():
         ("time",), f"variance of the {words} over replicas by eta", range=(0.0, inf), gaps="allowed"
     )
 
+for name, dims in (
+    ("moment_cos", ("harmonic",)),
+    ("moment_sin", ("harmonic",)),
+    ("mean", ("coordinate",)),
+    ("second_moment", ("coordinate", "other_coordinate")),
+):
+    of = (DENSITY | SPHERE)[name].long_name
+    STATISTICS[f"{name}_mean"] = Variable(("time", *dims), f"mean of the {of} over replicas", gaps="unfinished")
+    STATISTICS[f"{name}_covariance"] = Variable(
+        ("time", *dims, *(f"{dim}_" for dim in dims)), f"covariance of the {of} over replicas by eta"
+    )
+
 VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | TRAINING | STATISTICS
 
-SCORES = ("chi_plus", "chi_minus", "loss")
+SCORES = ("chi_plus", "chi_minus", "loss", "G")
+
+MOMENTS = ("moment_cos", "moment_sin", "mean", "second_moment")
 
 CHECKS = "meanfield.families.alpha_contrastive.numbers:faults"
 
@@ -248,21 +284,25 @@ KINDS = {
     "population": Kind(
         "exact flow of all weights",
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
-        ("top", "chi_plus", "chi_minus", "top_rank"),
+        ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank"),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
         "stochastic gradient descent on batches of pairs",
         ("time", "energy", "covariance_trace", "weights"),
-        ("top", *SCORES),
+        ("harmonic", *MOMENTS, "top", *SCORES),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),
     "ensemble": Kind(
         "stochastic gradient descent on batches of pairs, statistics of an ensemble",
         ("time", "count", "energy_mean", "energy_variance", "covariance_trace_mean", "covariance_trace_variance"),
-        ("quantile", "energy_quantile", *(f"{name}_{of}" for name in SCORES for of in ("mean", "variance"))),
+        (
+            *("quantile", "energy_quantile", "harmonic"),
+            *(f"{name}_{of}" for name in SCORES for of in ("mean", "variance")),
+            *(f"{name}_{of}" for name in MOMENTS for of in ("mean", "covariance")),
+        ),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),

@@ -111,16 +111,18 @@ def _training(problem: Problem) -> str:
 
 
 def toward_limit(problem: Problem) -> str:
-    """Remedies for SGD far from the exact flow: larger batches, or a flow that knows their size, and smaller steps."""
+    """Remedies for SGD far from a limit: larger batches, or a flow that knows their size; smaller steps; filters."""
+    wide = ", beside a density also a larger filters.count"
+    more = wide if problem.model.layers == 1 and not problem.density.noise else ""
     if problem.population.finite_batch:
-        return "a smaller training.learning_rate"
+        return f"a smaller training.learning_rate{more}"
     known = ""
     try:
         check_population(with_values(problem, {"population.finite_batch": True}))
         known = " or population.finite_batch = true"
     except InputError:  # there is no exact drift of batches
         pass
-    return f"a larger training.batch_size{known}, and with a smaller training.learning_rate"
+    return f"a larger training.batch_size{known}, and with a smaller training.learning_rate{more}"
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:

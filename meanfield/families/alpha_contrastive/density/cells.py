@@ -20,12 +20,10 @@ from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_g
 from meanfield.families.alpha_contrastive.filters import FourierStart
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
+from meanfield.families.alpha_contrastive.moments import HARMONICS
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import BoolArray, FloatArray, IntArray
-
-HARMONICS = 8
-"""Number of moments E[cos k theta], E[sin k theta] of results."""
 
 DISORDER = 0.05
 """Largest angle by which edges overtake each other, as errors of steps let them where they gather."""
@@ -90,7 +88,7 @@ class CircleCells:
         total = np.append(0.0, np.cumsum(self.mass))
         known = np.concatenate([edges - TURN, edges, edges + TURN])
         inside = np.interp(self.grid.edges, known, np.concatenate([total - 1.0, total, total + 1.0]))
-        k = np.arange(1, HARMONICS + 1)
+        k = HARMONICS
         phase = np.outer(0.5 * (edges[1:] + edges[:-1]), k)
         half = np.outer(0.5 * np.diff(edges), k)
         damped = self.mass[:, None] * np.sinc(half / np.pi)
@@ -102,7 +100,7 @@ class CircleCells:
 
     def coordinates(self) -> dict[str, FloatArray]:
         """Angles of the grid, and the orders of moments."""
-        return {**angles_of(self.grid), "harmonic": np.arange(1.0, HARMONICS + 1)}
+        return {**angles_of(self.grid), "harmonic": HARMONICS}
 
 
 def angles_of(grid: Grid) -> dict[str, FloatArray]:

@@ -16,13 +16,14 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import expm_multiply
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.density.cells import HARMONICS, angles_of, masses
+from meanfield.families.alpha_contrastive.density.cells import angles_of, masses
 from meanfield.families.alpha_contrastive.density.grid import make_grid
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.pairs import half_squares
+from meanfield.families.alpha_contrastive.moments import HARMONICS
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -100,7 +101,7 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
             f"density.noise = true: the law of the filter is narrower than a cell, of which there are {cells}; lower "
             f"time.stop = {problem.time.stop:g}, or raise training.learning_rate = {training.learning_rate:g}"
         )
-    k = np.arange(1.0, HARMONICS + 1)
+    k = HARMONICS
     damping = np.sinc(0.5 * width * k / np.pi)
     arrays = {
         "rho": np.maximum(masses_at, 0.0) / width,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from meanfield.families.alpha_contrastive.initial import (
 )
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, moment_shapes, objective_of
 from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
 from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
@@ -56,7 +58,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     Importances that are divided by a sum over the batch are multiplied by N. Source: alpha_contrastive.md, section 5.
     """
-    return run_ensemble(simulation_of(problem), lambda: partial(Replicas, problem), workers, record)
+    solved = run_ensemble(simulation_of(problem), lambda: partial(Replicas, problem), workers, record)
+    return replace(solved, arrays=solved.arrays | harmonics_of(problem))
 
 
 def simulation_of(problem: Problem) -> Simulation:
@@ -96,6 +99,7 @@ class Replicas(PythonStepper):
         self._network = BatchNetwork(problem.model, self._sampler.layer(self._h), self._pairs)
         importance = problem.importance
         self._with_source = importance.argument == "source" and importance.kind != "quadratic"
+        self._objective = objective_of(problem)
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
         if problem.particles.common_start:
@@ -155,6 +159,8 @@ class Replicas(PythonStepper):
         }
         if has_loss(problem):
             rows["loss"] = np.mean([one.weighed.loss for one in found], axis=0)
+        if problem.model.layers == 1:
+            rows |= measured(problem, self.filters[:, 0], self._objective)
         if isinstance(problem.data, Tokens):
             rows |= matches(self.filters, problem.data, self._h)
         if problem.particles.record == "replicas":
@@ -179,6 +185,7 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     if isinstance(problem.data, Tokens):
         marked = problem.data.marked
         shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
+    shapes |= moment_shapes(problem) | ({} if objective_of(problem) is None else {"G": ()})
     if problem.particles.record == "replicas":
         shapes["weights"] = problem.shape
         if problem.model.layers == 2:

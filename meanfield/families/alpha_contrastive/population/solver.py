@@ -12,6 +12,7 @@ from meanfield.families.alpha_contrastive.initial import Weights, common_weights
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
+from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
@@ -65,7 +66,7 @@ def solve_population(problem: Problem) -> Solved:
         label="exact flow",
         interruptible=True,
     )
-    arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values)
+    arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values) | harmonics_of(problem)
     return Solved("population", arrays, solution.status)
 
 
@@ -127,6 +128,8 @@ class Flow:
             energy[i], trace[i] = found.energy, found.covariance_trace
         arrays = {"energy": energy, "covariance_trace": trace, "weights": weights.filters}
         arrays["filter_rank"] = effective_rank(weights.filters)
+        if self._problem.model.layers == 1:
+            arrays |= measured(self._problem, weights.filters[:, 0], objective_of(self._problem))
         if isinstance(data, Tokens):
             arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
             arrays["top_rank"] = effective_rank(weights.top)

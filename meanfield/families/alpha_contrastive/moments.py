@@ -1,0 +1,80 @@
+"""Moments of the filters of one layer and the objective of their network: numbers that a density has, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.limit.networks import network_of
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.typing import FloatArray
+
+HARMONICS = np.arange(1.0, 9.0)
+"""Orders k of the moments E[cos k theta], E[sin k theta] of results."""
+
+Objective = Callable[[FloatArray], float]
+"""Function of filters, shape (filters, coordinates), that returns G of their network."""
+
+
+def moment_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the moments of the filters of a problem; none but on the circle and the sphere."""
+    if problem.model.layers == 2:
+        return {}
+    if problem.shape[2] == 2:
+        return {"moment_cos": HARMONICS.shape, "moment_sin": HARMONICS.shape}
+    return {"mean": (3,), "second_moment": (3, 3)} if problem.shape[2] == 3 else {}
+
+
+def harmonics_of(problem: Problem) -> dict[str, FloatArray]:
+    """Coordinate of the moments on the circle."""
+    return {"harmonic": HARMONICS} if "moment_cos" in moment_shapes(problem) else {}
+
+
+def moments(w: FloatArray, weight: FloatArray | None = None) -> dict[str, FloatArray]:
+    """Moments of filters on the circle or the sphere.
+
+    Parameters
+    ----------
+    w : ndarray, shape (..., filters, coordinates)
+    weight : ndarray, shape (filters,), optional
+        Weights that add up to 1; all alike by default.
+    """
+    weight = np.full(w.shape[-2], 1.0 / w.shape[-2]) if weight is None else weight
+    if w.shape[-1] == 2:
+        powers = (w[..., 0] + 1j * w[..., 1])[..., None] ** HARMONICS
+        mean = np.einsum("f,...fk->...k", weight, powers)
+        return {"moment_cos": mean.real, "moment_sin": mean.imag}
+    mean = np.einsum("f,...fi->...i", weight, w)
+    return {"mean": mean, "second_moment": np.einsum("f,...fi,...fj->...ij", weight, w, w)}
+
+
+def objective_of(problem: Problem) -> Objective | None:
+    """Objective G of networks of one layer; None where the limit of large batches has none that is a closed sum."""
+    if problem.model.layers == 2:
+        return None
+    data = problem.data
+    try:
+        if isinstance(data, DiscreteLaw):
+            field = discrete_field(problem, data)
+            return lambda w: network_of(field, field.filter.value(w @ field.atoms.T), _alike(w)).objective
+        if isinstance(data, GaussianMixture) and problem.importance.kind == "quadratic":
+            closed = mixture_field(problem, data)
+            return (lambda w: float(closed.energy(w).mean())) if isinstance(closed, MixtureField) else None
+    except InputError:  # there is no smooth limit, or very many atoms
+        pass
+    return None
+
+
+def _alike(w: FloatArray) -> FloatArray:
+    return np.full(len(w), 1.0 / len(w))
+
+
+def measured(problem: Problem, w: FloatArray, objective: Objective | None) -> dict[str, FloatArray]:
+    """Moments and objective of several networks of one layer, shape (networks, filters, coordinates)."""
+    found = moments(w) if moment_shapes(problem) else {}
+    return found if objective is None else found | {"G": np.array([objective(each) for each in w])}
