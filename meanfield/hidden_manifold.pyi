@@ -1,6 +1,8 @@
 from meanfield.families.hidden_manifold.assumptions import examine_assumptions as examine_assumptions
 from meanfield.families.hidden_manifold.assumptions.samples import SampleReport as SampleReport
 from meanfield.families.hidden_manifold.assumptions.samples import examine_samples as examine_samples
+from meanfield.families.hidden_manifold.discrepancy import latent_divergence as latent_divergence
+from meanfield.families.hidden_manifold.discrepancy import log_rmse as log_rmse
 from meanfield.families.hidden_manifold.escape import predict_escape as predict_escape
 from meanfield.families.hidden_manifold.order_parameters.start_from_run import solve_from_run as solve_from_run
 from meanfield.families.hidden_manifold.order_parameters.start_from_run import solve_from_weights as solve_from_weights

@@ -58,6 +58,12 @@ class Time(Part):
         return f"0, and evenly spaced in their logarithms from {self.outputs_at[1]:g} to time.stop"
 
     @property
+    def in_words(self) -> str:
+        """First and last time, and the number of output times."""
+        logarithms = f", from t = {self.outputs_at[1]:g} on even in log t" if self.spacing == "log" else ""
+        return f"t = 0 to {self.stop:g} in {self.outputs} outputs{logarithms}"
+
+    @property
     def outputs_at(self) -> FloatArray:
         """Output times, shape (outputs,)."""
         if self.spacing == "linear" or self.outputs == 2:

@@ -43,7 +43,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         ("importance", _importance(problem.importance)),
         ("filters", _filters(problem)),
         ("training", _training(problem)),
-        ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs; t = eta k after k steps of SGD"),
+        ("time", f"{problem.time.in_words}; t = eta k after k steps of SGD"),
     ]
 
 

@@ -20,13 +20,14 @@ from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations
 from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
+from meanfield.comparison.sides import moments
 from meanfield.families.hidden_manifold.numbers import is_kernel
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
 from meanfield.families.hidden_manifold.order_parameters.trajectory import check_trajectory, refined
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.results import KINDS
 from meanfield.families.hidden_manifold.spectra import interpolated
-from meanfield.families.hidden_manifold.variables import DISTANCES
+from meanfield.families.hidden_manifold.variables import DISCREPANCIES, DISTANCES
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -108,7 +109,7 @@ DEVIATION_POINTS = np.linspace(-3.0, 3.0, 61)
 
 
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Wasserstein-1 and Kolmogorov-Smirnov distances of residuals and the standard normal law.
+    """Distances of residuals and the standard normal law, and root mean squares of differences in time.
 
     Parameters
     ----------
@@ -119,8 +120,8 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
     Returns
     -------
     dict
-        The variables of `meanfield.families.hidden_manifold.results.DISTANCES`, NaN where a pair is not a density and
-        weights, and `snapshot_time`.
+        The variables of `meanfield.families.hidden_manifold.variables.DISTANCES`, NaN where a pair is not a density and
+        weights, those of `DISCREPANCIES`, and `snapshot_time`.
     """
     datasets = [result.dataset for result in results]
     every = [dataset["snapshot_time"].values for dataset in datasets if "S" in dataset]
@@ -136,7 +137,21 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
                 measured["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
                 measured["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
                 measured["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
-    return measured | {"snapshot_time": snapshots}
+    return measured | _discrepancies(results, pairs) | {"snapshot_time": snapshots}
+
+
+def _discrepancies(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, FloatArray]:
+    """Root mean squares over times of the differences of means, NaN where a result does not hold a quantity."""
+    problem, found = results[0].problem, {}
+    for name in DISCREPANCIES:
+        quantity = name.removesuffix("_rmse")
+        sides = [moments(result, quantity) for result in results]
+        shape = [problem.fixed_dims[dim] for dim in DISCREPANCIES[name].dims[1:]]
+        found[name] = np.full((len(pairs), *shape), np.nan)
+        for row, (i, j) in enumerate(pairs):
+            if (first := sides[i]) is not None and (second := sides[j]) is not None:
+                found[name][row] = np.sqrt(np.mean((second.mean - first.mean) ** 2, axis=0))
+    return found
 
 
 def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Deviations]:

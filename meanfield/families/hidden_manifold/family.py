@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.hidden_manifold.results import KINDS, VARIABLES
-from meanfield.families.hidden_manifold.variables import DISTANCES
+from meanfield.families.hidden_manifold.variables import DISCREPANCIES, DISTANCES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.hidden_manifold"
@@ -31,6 +31,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:cost",
             resumes=True,
             threads=True,
+            keep=("discrepancy",),
         ),
         "density": Method(
             "density",
@@ -61,10 +62,11 @@ FAMILY = Family(
             purpose="when students that start alike leave the symmetric plateau",
         ),
     },
-    distances=tuple(DISTANCES),
+    distances=(*DISTANCES, *DISCREPANCIES),
     measure_distances=f"{HERE}.density:distances",
     measure_deviations=f"{HERE}.density:deviations",
     leaves_out=f"{HERE}.density:left_out",
+    reductions={"discrepancy": f"{HERE}.discrepancy:discrepancy"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
     key_words={
@@ -72,6 +74,8 @@ FAMILY = Family(
         r"training\.learning_rate": r"learning rate $\eta$",
         r"training\.output_learning_rate": r"learning rate $\eta_v$ of the second layer",
         r"inputs\.components\[\d+\]\.scale": "scale $s$ of a component",
+        r"inputs\.random_means\.half_width": r"range $\alpha$ of the components' means",
+        r"inputs\.random_means\.components": "number $m$ of components",
         r"particles\.dimension": "dimension $N$",
     },
     counted={

@@ -6,13 +6,14 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.typing import FloatArray
 
 SUM_TOLERANCE = 1e-9
 """Largest deviation from 1 of a sum of weights, by rounding."""
@@ -44,6 +45,23 @@ class Component(Part):
     )
 
 
+class RandomMeans(Part):
+    """Components of variance 1 and equal weight whose means are drawn from [-half_width, half_width)."""
+
+    components: int = Field(ge=1, le=1000, description="m, the number of components, for instance 2")
+    half_width: float = Field(ge=0, le=LARGEST_MEAN, description="alpha: means are uniform in [-alpha, alpha)")
+    each: Literal["component", "latent"] = Field(
+        default="component",
+        description="'component': all latents have one mean in a component; 'latent': each has its own",
+    )
+    seed: int = Field(default=0, ge=0, le=2**62, description="decides the means, which all replicas share")
+
+    def drawn(self, latents: int) -> FloatArray:
+        """Means, shape (components, latents), or (components, 1) where all latents have one."""
+        shape = (self.components, latents if self.each == "latent" else 1)
+        return np.random.default_rng(self.seed).uniform(-self.half_width, self.half_width, shape)
+
+
 class Inputs(NamesFunctions):
     """Law of the inputs x = f(F^T C/sqrt D)."""
 
@@ -64,6 +82,49 @@ class Inputs(NamesFunctions):
     components: Annotated[tuple[Component, ...], Field(strict=False)] = Field(
         default=(), description="one [[inputs.components]] table per component; none is one standard Gaussian"
     )
+
+    random_means: RandomMeans | None = Field(
+        default=None, description="components with means that are drawn, in place of [[inputs.components]]"
+    )
+    standardise: Literal["nothing", "latents", "inputs"] = Field(
+        default="nothing",
+        description="'latents': each latent less its mean, divided by its standard deviation, over all components; "
+        "'inputs': the same of each input",
+    )
+
+    @model_validator(mode="after")
+    def _one_way_to_give_components(self) -> Inputs:
+        drawn = self.random_means
+        if drawn is not None and self.components:
+            raise FieldError("random_means", "is there beside inputs.components; remove one or the other")
+        if drawn is not None and drawn.each == "component" and self.components_drawn == "sample":
+            raise FieldError(
+                "random_means",
+                "a mean that all latents of a sample share is a direction along which samples scatter by sqrt(D), for "
+                "which there is no theory; set random_means.each to 'latent', or components_drawn to 'coordinate'",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_standardised(self) -> Inputs:
+        elsewhere = [k for k, component in enumerate(self.components) if component.mean_elsewhere > 0]
+        if self.standardise == "latents" and elsewhere:
+            raise FieldError(
+                "standardise",
+                f"inputs.components[{elsewhere[0]}].mean_elsewhere is not 0: less the mean of all components it would "
+                "no longer be orthogonal to the others; remove it, or set standardise to 'nothing'",
+            )
+        if self.standardise == "inputs" and not self.centered:
+            raise FieldError("standardise", "'inputs' subtracts their mean; set inputs.centered to true")
+        try:
+            _ = self.mixture
+        except ValidationError as error:
+            raise FieldError(
+                "standardise",
+                "divides components.scale by so much that it falls below 0.001; give scales and means "
+                "that differ by less",
+            ) from error
+        return self
 
     @model_validator(mode="after")
     def _weights_add_up(self) -> Inputs:
@@ -118,10 +179,27 @@ class Inputs(NamesFunctions):
         found: Nonlinearity = self.found()
         return found
 
-    @property
+    @cached_property
     def mixture(self) -> tuple[Component, ...]:
-        """Components, one standard Gaussian if none are given."""
-        return self.components or (Component(weight=1.0),)
+        """Components as they are after standardisation, one standard Gaussian if none are given.
+
+        Means that each latent has of its own are not among them; see `own_means`.
+        """
+        drawn = self.random_means
+        if drawn is None:
+            given = self.components or (Component(weight=1.0),)
+        else:
+            numbers = drawn.drawn(1)[:, 0] if drawn.each == "component" else np.zeros(drawn.components)
+            given = tuple(Component(weight=1.0 / len(numbers), mean=float(number)) for number in numbers)
+        return _standardised(given, self.components_drawn) if self.standardise == "latents" else given
+
+    @property
+    def own_means(self) -> bool:
+        """Whether each latent has means of its own that do not vanish in the limit."""
+        drawn = self.random_means
+        if drawn is None or drawn.each == "component" or drawn.half_width == 0.0:
+            return False
+        return self.components_drawn == "sample" or self.standardise != "latents"
 
     @cached_property
     def _of_function(self) -> tuple[Moments, ...]:
@@ -140,21 +218,62 @@ class Inputs(NamesFunctions):
 
     @cached_property
     def moments(self) -> tuple[Moments, ...]:
-        """Moments of f, without its mean where `centered`, in the components of `gaussians`."""
+        """Moments of f as inputs take it, centred and standardised, in the components of `gaussians`."""
         a = self.shift
-        return tuple(Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function)
+        centred = [Moments(m.mean - a, m.slope, m.square - 2.0 * a * m.mean + a**2) for m in self._of_function]
+        if self.standardise != "inputs":
+            return tuple(centred)
+        k = self.factor
+        return tuple(Moments(k * m.mean, k * m.slope, k * k * m.square) for m in centred)
+
+    @cached_property
+    def factor(self) -> float:
+        """Number by which f less its mean is multiplied: 1 over its standard deviation if inputs are standardised."""
+        if self.standardise != "inputs":
+            return 1.0
+        square = sum(weight * m.square for (weight, _), m in zip(self.gaussians, self._of_function, strict=True))
+        return float((square - self.shift**2) ** -0.5)
 
     @property
     def gaussians(self) -> tuple[tuple[float, float], ...]:
         """Weights and scales of the Gaussians that latents are in the limit: one where coordinates draw components."""
+        if self.own_means:
+            # Of all samples and inputs together, whose means differ with the scale of the means of latents.
+            spread = 0.0 if self.standardise == "latents" else self.random_means.half_width**2 / 3.0  # type: ignore[union-attr]
+            each = 1 if self.components_drawn == "coordinate" else len(self.mixture)
+            return ((1.0 / each, float(np.sqrt(1.0 + spread))),) * each
         if self.components_drawn == "sample":
             return tuple((component.weight, component.scale) for component in self.mixture)
-        second = sum(c.weight * (c.scale**2 + (0.0 if isinstance(c.mean, tuple) else c.mean**2)) for c in self.mixture)
+        second = sum(c.weight * (c.scale**2 + number_of(c) ** 2) for c in self.mixture)
         return ((1.0, float(np.sqrt(second - self.latent_mean**2))),)
 
     @property
     def latent_mean(self) -> float:
         """Mean of every latent, where components have means that are numbers; 0 if it is to rounding."""
-        means = [0.0 if isinstance(c.mean, tuple) else c.mean for c in self.mixture]
+        means = [number_of(c) for c in self.mixture]
         total = float(sum(c.weight * mean for c, mean in zip(self.mixture, means, strict=True)))
         return total if abs(total) > CENTRED * max(map(abs, means)) else 0.0
+
+
+def number_of(component: Component) -> float:
+    """Mean of each latent in a component."""
+    return 0.0 if isinstance(component.mean, tuple) else component.mean
+
+
+def _standardised(components: tuple[Component, ...], drawn: str) -> tuple[Component, ...]:
+    """Components less the mean of all, divided by the standard deviation of a latent."""
+    chance = np.array([component.weight for component in components])
+    number, scale = (np.array([of(c) for c in components]) for of in (number_of, lambda c: c.scale))
+    common = float(chance @ number)
+    deviation = float(np.sqrt(chance @ (scale**2 + (number - common) ** 2)))
+    length = max(len(c.mean) if isinstance(c.mean, tuple) else 0 for c in components)
+    vectors = np.array([c.mean if isinstance(c.mean, tuple) and c.mean else (0.0,) * length for c in components])
+    along = (vectors - chance @ vectors) / deviation
+    means = [
+        tuple(row.tolist()) if isinstance(c.mean, tuple) else (c.mean - common) / deviation
+        for c, row in zip(components, along, strict=True)
+    ]
+    return tuple(
+        Component(weight=c.weight, scale=c.scale / deviation, mean=mean)
+        for c, mean in zip(components, means, strict=True)
+    )

@@ -218,8 +218,14 @@ class Problem(base.Problem):
     @model_validator(mode="after")
     def _common_mean_is_zero(self) -> Problem:
         """Check that what is to be centred is: a mean that all components have would be left in the inputs."""
-        if not self.inputs.centered:
+        if not self.inputs.centered or self.inputs.standardise == "inputs":
             return self
+        key = "inputs.random_means" if self.inputs.random_means else "inputs.components"
+        if self.inputs.own_means and self.inputs.standardise == "nothing":
+            raise ValueError(
+                f"{key}: each latent has a mean of its own, and centered = true asks for 0; set inputs.standardise to "
+                "'latents', or centered to false"
+            )
         weights = [component.weight for component in self.inputs.mixture]
         common = np.append(weights @ self.component_means, self.inputs.latent_mean)
         numbers = [c.mean for c in self.inputs.mixture if not isinstance(c.mean, tuple)]
@@ -227,8 +233,8 @@ class Problem(base.Problem):
         if np.abs(common).max() > CENTRED * size:
             shown = common[-1] if numbers else [round(float(x), 9) for x in common[:-1]]
             raise ValueError(
-                f"inputs.components: the mean of the mixture is {shown}, and centered = true asks for 0; subtract it "
-                "from inputs.components.mean, or set centered to false"
+                f"{key}: the mean of the mixture is {shown}, and centered = true asks for 0; set inputs.standardise "
+                "to 'latents', which subtracts it, or centered to false"
             )
         return self
 

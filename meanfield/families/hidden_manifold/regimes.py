@@ -15,9 +15,11 @@ def has_fast_means(problem: Problem) -> bool:
     Each step of SGD moves the student's overlap with it by as much as the overlap itself: there are two time scales,
     and no differential equation for order parameters alone (hidden_manifold.md, section 4).
     """
+    if problem.inputs.latent_mean != 0.0 or problem.inputs.own_means:
+        return True
     moments = problem.inputs.moments
     size = max(m.square for m in moments) ** 0.5
-    return problem.inputs.latent_mean != 0.0 or max(abs(m.mean) for m in moments) > 1e-9 * size  # 0 to rounding
+    return bool(max(abs(m.mean) for m in moments) > 1e-9 * size)  # 0 to rounding
 
 
 def check_averages(problem: Problem) -> None:
@@ -35,6 +37,12 @@ def check_averages(problem: Problem) -> None:
         raise InputError(
             f"inputs.components.mean: every latent has the mean {inputs.latent_mean:.6g}, so that each input has a "
             "mean and moments of its own, and overlaps do not close; make it 0, or solve by particles"
+        )
+    if inputs.own_means:
+        raise InputError(
+            "inputs.random_means.each = 'latent': means of length sqrt(D) move the student's fields within single "
+            f"steps, and overlaps do not close with components_drawn = '{inputs.components_drawn}' and standardise = "
+            f"'{inputs.standardise}'; solve by particles, or set them to 'coordinate' and 'latents'"
         )
     if has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
         _check_overshoot(problem)

@@ -6,12 +6,14 @@ from meanfield.families.hidden_manifold.variables import (
     ASSUMPTIONS,
     AVERAGED,
     DENSITY,
+    DISCREPANCIES,
     DISTANCES,
     ESCAPE,
     FLUCTUATION_ERRORS,
     FLUCTUATIONS,
     OF_FRESH_SAMPLES,
     ORDER_PARAMETERS,
+    REDUCED,
     ROWS,
     SPECTRUM,
     STATES,
@@ -36,6 +38,8 @@ VARIABLES = (
     | DENSITY
     | WEIGHTS
     | DISTANCES
+    | DISCREPANCIES
+    | REDUCED
     | STATES
     | ASSUMPTIONS
     | ESCAPE

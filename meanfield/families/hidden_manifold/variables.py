@@ -149,6 +149,31 @@ DISTANCES = {
 }
 """Distances of densities and weights, by `meanfield.families.hidden_manifold.density`."""
 
+DISCREPANCIES = {
+    f"{name}_rmse": Variable(
+        ("pair", *ORDER_PARAMETERS[name].dims[1:]),
+        f"root mean square over output times of the difference of {name}, means over replicas",
+        range=POSITIVE,
+    )
+    for name in ("Q", "R", "v")
+}
+"""What Bae and Jeong (2024), equation (18), call tLog-RMSE where output times are evenly spaced in their logarithms."""
+
+REDUCED = {
+    "latent_divergence": Variable((), "KL(P, N(0, 1)) of the law of a latent before standardisation", range=POSITIVE),
+    **{
+        key: Variable(
+            (),
+            f"{words} of the root mean square over output times of the difference of {name} from the ODE "
+            "of its own start, mean over entries and replicas",
+            range=POSITIVE,
+        )
+        for name in ("Q", "R", "v")
+        for key, words in ((f"{name}_discrepancy", "mean"), (f"{name}_discrepancy_error", "standard error"))
+    },
+}
+"""What sweeps keep by `meanfield.families.hidden_manifold.discrepancy`."""
+
 STATES = {
     "residual": Variable(
         ("time",),

@@ -48,6 +48,7 @@ def _nonlinearity(inputs: Inputs, known: bool) -> str:
     f = inputs.function.moments(1.0)
     has_mean = abs(f.mean) > CENTRED
     centred = " less its mean" if inputs.centered and has_mean else ""
+    centred += ", divided by its standard deviation" if inputs.standardise == "inputs" else ""
     share = f.slope**2 / (f.square - f.mean**2)
     left = f"; its mean {f.mean:.4g} is left in" if has_mean and not inputs.centered else ""
     return f"{what}{centred}: {share:.3g} of its variance is linear in the latents, the rest acts as noise{left}"
@@ -69,16 +70,25 @@ def _spectrum(inputs: Inputs, look_up: bool) -> str:
 
 
 def _latents(inputs: Inputs) -> str:
-    if not inputs.components:
+    drawn = inputs.random_means
+    if not inputs.components and drawn is None:
         return "standard Gaussian"
-    listed = "; ".join(_component(component) for component in inputs.components)
-    if inputs.components_drawn == "coordinate":
-        ((_, scale),) = inputs.gaussians
-        return (
-            f"each latent draws its own component ({listed}), so that fields are those of one Gaussian with the "
-            f"standard deviation {scale:.4g}"
+    if drawn is None:
+        listed = "; ".join(_component(component) for component in inputs.components)
+    else:
+        whose = "one for each latent" if drawn.each == "latent" else "one for all latents"
+        listed = (
+            f"{drawn.components} of equal weight and variance 1, with means from [-{drawn.half_width:g}, "
+            f"{drawn.half_width:g}), {whose}"
         )
-    return f"all latents of a sample have one component ({listed})"
+    standardised = ", standardised" if inputs.standardise == "latents" else ""
+    if inputs.components_drawn == "sample":
+        return f"all latents of a sample have one component ({listed}){standardised}"
+    limit = ""
+    if not inputs.own_means:
+        ((_, scale),) = inputs.gaussians
+        limit = f", so that fields are those of one Gaussian with the standard deviation {scale:.4g}"
+    return f"each latent draws its own component ({listed}){standardised}{limit}"
 
 
 def _component(component: Component) -> str:
@@ -112,10 +122,7 @@ def _training(problem: Problem) -> str:
 
 def _time(problem: Problem) -> str:
     stop, N = problem.time.stop, problem.particles.dimension
-    return (
-        f"t = 0 to {stop:g} in {problem.time.outputs} outputs; t = k/N, so that SGD with N = {N:,} "
-        f"takes {round(stop * N):,} steps"
-    )
+    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
@@ -154,7 +161,7 @@ def _of_the_inputs(problem: Problem) -> Iterator[str]:
             "particles.column_lengths = 'random': an f that is not odd gives each input a mean of its own, which SGD "
             "learns and the limit does not have; set it to 'equal' to see SGD follow the limit"
         )
-    if problem.inputs.components_drawn == "coordinate" and len(problem.inputs.components) > 1:
+    if problem.inputs.components_drawn == "coordinate" and len(problem.inputs.mixture) > 1:
         yield (
             "components_drawn = 'coordinate': by the central limit theorem nothing is left of the mixture but its "
             "variance; set it to 'sample' to see clusters"

@@ -41,7 +41,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         ("network", _network(problem)),
         ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
-        ("time", f"t = 0 to {problem.time.stop:g} in {problem.time.outputs} outputs"),
+        ("time", problem.time.in_words),
     ]
 
 

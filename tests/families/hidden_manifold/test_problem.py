@@ -25,7 +25,7 @@ WRONG = [
     ),
     (
         {"inputs": {"components": [{"weight": 1.0, "mean": 1.0}], "components_drawn": "coordinate"}},
-        "the mean of the mixture is 1.0, and centered = true asks for 0; subtract",
+        "the mean of the mixture is 1.0, and centered = true asks for 0; set inputs.standardise",
     ),
     ({"inputs": {"components": [{"weight": 1.0, "scale": 0.0}]}}, "components[0].scale = 0.0: should be greater"),
     ({"inputs": {"components": [{"weight": 1.0, "mean_elsewhere": -1.0}]}}, "mean_elsewhere = -1.0: should be greater"),

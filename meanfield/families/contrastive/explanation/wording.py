@@ -203,7 +203,4 @@ def _prior(prior: PriorSettings, look_up: bool) -> str:
 
 def _time(problem: Problem) -> str:
     stop, N = problem.time.stop, problem.particles.dimension
-    return (
-        f"t = 0 to {stop:g} in {problem.time.outputs} outputs; t = k/N, so that SGD with N = {N:,} "
-        f"takes {round(stop * N):,} steps"
-    )
+    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"

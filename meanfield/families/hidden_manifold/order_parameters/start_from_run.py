@@ -116,7 +116,7 @@ def solve_from_weights(
             "sqrt(D), and it is about 1; divide F by its root"
         )
     start = OwnStart(np.maximum(rho, 0.0), (W @ F.T @ axes).T / np.sqrt(N), (Wt @ axes).T, W @ W.T / N, v)
-    return _solve(problem, start, N)
+    return solve_start(problem, start, N)
 
 
 def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Dataset:
@@ -140,6 +140,11 @@ def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Da
     InputError
         If the run is of another problem, holds no weights at t = 0, or has no such replica.
     """
+    return solve_start(problem, start_of_run(problem, run, replica), problem.particles.dimension)
+
+
+def start_of_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> OwnStart:
+    """Start of a replica; see `solve_from_run`."""
     check_problem(problem, Problem)
     check_dataset(run)
     if run.attrs.get("problem") != format_problem(problem):
@@ -153,14 +158,13 @@ def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Da
     as_whole(replica, "replica", f"the run has replicas 0 to {last}", least=0, most=last)
     own = run.isel(replica=replica)
     first = own.isel(time=0)
-    start = OwnStart(
+    return OwnStart(
         own["rho_of_coordinate"].values.astype(float),
         own["S"].isel(snapshot_time=0).transpose("coordinate", "student").values.astype(float),
         own["teacher_components"].transpose("coordinate", "teacher").values.astype(float),
         first["Omega"].values,
         first["v"].values,
     )
-    return _solve(problem, start, problem.particles.dimension)
 
 
 def own_system(problem: Problem, start: OwnStart, order: int) -> tuple[System, FloatArray]:
@@ -179,7 +183,8 @@ def own_system(problem: Problem, start: OwnStart, order: int) -> tuple[System, F
 
 
 @solver
-def _solve(problem: Problem, start: OwnStart, N: int) -> Solved:
+def solve_start(problem: Problem, start: OwnStart, N: int) -> Solved:
+    """Order parameters from the start of a run at a finite N."""
     D = len(start.rho)
     T = start.teacher.T @ start.teacher / D
     own = {"inputs.aspect_ratio": D / N, "particles.dimension": N, "teacher.overlap": (0.5 * (T + T.T)).tolist()}

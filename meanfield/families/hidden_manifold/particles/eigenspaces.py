@@ -58,7 +58,7 @@ def spaces_of(problem: Problem) -> Spaces:
             f"{start} with inputs.spectrum.law = 'marchenko_pastur': the chain follows one Gram matrix per eigenvalue, "
             "and all D are different here; set particles.method to 'plain', or give a spectrum of few atoms"
         )
-    uneven = problem.inputs.latent_mean != 0
+    uneven = problem.inputs.latent_mean != 0 or problem.inputs.own_means
     # In units of their standard deviation 1e-9 is 0 to the accuracy of moments.
     if uneven or any(abs(moments.mean) > 1e-9 * np.sqrt(moments.square) for moments in problem.inputs.moments):
         raise InputError(

@@ -55,7 +55,8 @@ def draw_fresh(
         # A run takes fewer than 2^40 steps, whose samples come before these in its streams.
         draw_latents(mixture, teacher, key, replica, 2**40 + first, count, inputs.tiles, fields[first : first + count])
         multiply(inputs.panels, inputs.tiles, count, inputs.products)
-        x[first : first + count] = evaluate(f, inputs.products[:count, :N]) - inputs.shift
+        values = evaluate(f, inputs.products[:count, :N])
+        x[first : first + count] = (values - inputs.shift) * inputs.factor
     outputs = problem.teacher.activation_functions.values(fields) @ np.array(problem.teacher.output_weights)
     return FreshSamples(x, outputs)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
+from meanfield.families.hidden_manifold.inputs import number_of
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE
@@ -22,35 +23,34 @@ class Mixture(NamedTuple):
     ----------
     cumulated : ndarray, shape (components,)
         Cumulated weights of the components but for the last, which is 2.
-    scale : ndarray, shape (components,)
-        Standard deviations s.
-    number : ndarray, shape (components,)
-        Mean of every latent.
-    mean : ndarray, shape (components, D)
-        E[C] besides.
+    scale, mean : ndarray, shape (components, D)
+        Standard deviations and means of latents.
     per_coordinate : bool
         Whether each latent draws its own component.
     """
 
     cumulated: FloatArray
     scale: FloatArray
-    number: FloatArray
     mean: FloatArray
     per_coordinate: bool
 
 
 def mixture_of(problem: Problem, mean: FloatArray) -> Mixture:
-    """Law of the latents of a problem with means E[C], shape (components, D)."""
-    components = problem.inputs.mixture
+    """Law of the latents of a problem with means E[C] besides those that all have, shape (components, D)."""
+    inputs = problem.inputs
+    components, drawn = inputs.mixture, inputs.random_means
     cumulated = np.cumsum([component.weight for component in components])
     cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
-    return Mixture(
-        cumulated,
-        np.array([component.scale for component in components]),
-        np.array([0.0 if isinstance(component.mean, tuple) else component.mean for component in components]),
-        mean,
-        problem.inputs.components_drawn == "coordinate" and len(components) > 1,
-    )
+    scale = np.repeat([[component.scale] for component in components], mean.shape[1], axis=1)
+    mean = mean + np.array([[number_of(component)] for component in components])
+    if drawn is not None and drawn.each == "latent":
+        own = drawn.drawn(mean.shape[1])
+        if inputs.standardise == "latents":
+            deviation = np.sqrt(1.0 + own.var(axis=0))
+            own = (own - own.mean(axis=0)) / deviation
+            scale /= deviation
+        mean += own
+    return Mixture(cumulated, scale, mean, inputs.components_drawn == "coordinate" and len(components) > 1)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -81,12 +81,11 @@ def draw_latents(mixture, teacher, key, replica, first, samples, tiles, fields):
         if mixture.per_coordinate:
             for r in range(D):
                 q = component(mixture.cumulated, uniforms[r])
-                C[r] = mixture.mean[q, r] + mixture.number[q] + mixture.scale[q] * C[r]
+                C[r] = mixture.mean[q, r] + mixture.scale[q, r] * C[r]
         else:
             q = component(mixture.cumulated, uniforms[0]) if mixture.cumulated.size > 1 else 0
-            mean, number, scale = mixture.mean[q], mixture.number[q], mixture.scale[q]
             for r in range(D):
-                C[r] = mean[r] + number + scale * C[r]
+                C[r] = mixture.mean[q, r] + mixture.scale[q, r] * C[r]
         tile, place = tiles[i // VECTORS_PER_TILE], i % VECTORS_PER_TILE
         for r in range(D):
             tile[r, place] = C[r]

@@ -42,8 +42,8 @@ class InputBuffers(NamedTuple):
         F/sqrt(D), packed as for `meanfield.numerics.compiled.matrix_products.multiply`.
     loop : int
         Address of the loop of f.
-    shift : float
-        Subtracted from f.
+    shift, factor : ndarray, shape (N,)
+        Subtracted from f of each input, and by what the rest is multiplied.
     tiles, products : ndarray
         Working arrays: latents C, and F^T C/sqrt(D).
     single : SinglePrecision
@@ -52,20 +52,21 @@ class InputBuffers(NamedTuple):
 
     panels: FloatArray
     loop: int
-    shift: float
+    shift: FloatArray
+    factor: FloatArray
     tiles: FloatArray
     products: FloatArray
     single: SinglePrecision
 
 
-def inputs_of(problem: Problem, F: FloatArray) -> InputBuffers:
-    """Inputs of a problem with a feature matrix, shape (D, N)."""
+def inputs_of(problem: Problem, F: FloatArray, shift: FloatArray, factor: FloatArray) -> InputBuffers:
+    """Inputs of a problem with a feature matrix, shape (D, N); shift and factor as of `InputBuffers`."""
     panels = pack(F / np.sqrt(len(F)))
     tiles = tiles_for(SAMPLES, len(F))
     products = np.empty((SAMPLES, panels.shape[0] * panels.shape[2]))
     f = problem.inputs.function
     single = single_precision_for(f, panels, tiles, products)
-    return InputBuffers(panels, compile_loop(f.value), problem.inputs.shift, tiles, products, single)
+    return InputBuffers(panels, compile_loop(f.value), shift, factor, tiles, products, single)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -104,18 +105,17 @@ def plain_steps(  # type: ignore[no-untyped-def]
         call(multiply_in_single, inputs.single, inputs.panels, tiles, samples, products)
         for i in range(samples):
             call_loop(inputs.loop, products[i], x)
-            if not _step(networks, inputs.shift, fields[i], x[: W.shape[1]], W, v, own, gains):
+            if not _step(networks, inputs.shift, inputs.factor, fields[i], x[: W.shape[1]], W, v, own, gains):
                 return chunk + i
     return first + steps
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _step(networks, shift, teacher_fields, x, W, v, own, gains):  # type: ignore[no-untyped-def]
+def _step(networks, shift, factor, teacher_fields, x, W, v, own, gains):  # type: ignore[no-untyped-def]
     """One step with the sample f(U) = x; false if it blew up before."""
     N = x.size
-    if shift != 0.0:
-        for i in range(N):
-            x[i] -= shift
+    for i in range(N):
+        x[i] = (x[i] - shift[i]) * factor[i]
     for k in range(v.size):
         own[k] = dot(x, W[k]) / math.sqrt(N)
     if not take_step(networks, N, own, teacher_fields, v, gains):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -34,7 +34,12 @@ from meanfield.families.hidden_manifold.particles.start import (
     gaussian_means,
     mean_coefficients,
 )
-from meanfield.families.hidden_manifold.particles.uneven_inputs import input_moments
+from meanfield.families.hidden_manifold.particles.uneven_inputs import (
+    OwnMoments,
+    has_uneven_inputs,
+    own_moments,
+    standardisation,
+)
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.matrix_products import unpack
 from meanfield.typing import FloatArray
@@ -63,9 +68,10 @@ class Plain(Stepper):
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
         self._W = np.ascontiguousarray(W.T)
         self._v = np.array(problem.student.output_weights, dtype=float)
-        self._inputs = inputs_of(problem, F)
         self._networks = networks_of(problem)
         self._mixture = mixture_of(problem, self._mean)
+        self._own = own_moments(problem, self._mixture, F) if has_uneven_inputs(problem) else None
+        self._inputs = inputs_of(problem, F, *standardisation(problem, self._own))
         self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
 
     def advance(self, first: int, steps: int) -> None:
@@ -86,8 +92,8 @@ class Plain(Stepper):
         constant = W.sum(axis=1) / np.sqrt(N)
         each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
         overlaps = Overlaps(*(array[None] for array in each))
-        uneven = problem.inputs.latent_mean != 0
-        rows = rows_of(problem, overlaps, self._uneven_fields() if uneven else fields_of(problem, overlaps))
+        fields = fields_of(problem, overlaps) if self._own is None else self._uneven_fields(self._own)
+        rows = rows_of(problem, overlaps, fields)
         return {**rows, **measured_errors(problem, self._fresh, W, self._v)}
 
     @property
@@ -113,24 +119,20 @@ class Plain(Stepper):
         rho, vectors = np.linalg.eigh(F @ F.T * (D / N))
         return np.maximum(rho, 0.0), vectors
 
-    def _uneven_fields(self) -> Fields:
-        """Law of the fields of weights and inputs whose means differ."""
-        inputs = self._problem.inputs
-        W = self._W
-        D = len(self._teacher)
-        N = self._W.shape[1]
-        ((_, scale),) = inputs.gaussians
-        common = inputs.latent_mean + np.sqrt(D) * self._gaussian_means[0]  # E[C]
-        centres = unpack(self._inputs.panels, N).T @ common
-        moments = input_moments(inputs.function, centres, scale)
-        noise = moments.square - moments.mean**2 - moments.slope**2
-        S = self._seen(W * moments.slope)
-        return Fields(
-            ((W * noise) @ W.T / N + S @ S.T / D)[None, None],
-            (scale * S @ self._teacher / D)[None, None],
-            (W @ (moments.mean - inputs.shift) / np.sqrt(N))[None, None],
-            (common @ self._teacher / np.sqrt(D))[None, None],
-        )
+    def _uneven_fields(self, own: Sequence[OwnMoments]) -> Fields:
+        """Law of the fields of weights and inputs whose means differ, in each of the Gaussians that latents are."""
+        W, N, D = self._W, self._W.shape[1], len(self._teacher)
+        shift, factor = self._inputs.shift, self._inputs.factor
+        Q, R, mean, teacher_mean = [], [], [], []
+        for latent, moments in own:
+            noise = factor**2 * (moments.square - moments.mean**2 - moments.slope**2)
+            S = self._seen(W * (factor * moments.slope)) / latent.deviation
+            seen = S * latent.variance
+            Q.append((W * noise) @ W.T / N + seen @ S.T / D)
+            R.append(seen @ self._teacher / D)
+            mean.append(W @ (factor * (moments.mean - shift)) / np.sqrt(N))
+            teacher_mean.append(latent.mean @ self._teacher / np.sqrt(D))
+        return Fields(*(np.array(values)[None] for values in (Q, R, mean, teacher_mean)))
 
     def _seen(self, W: FloatArray) -> FloatArray:
         """W F^T/sqrt(N), shape (students, D)."""

@@ -6,12 +6,15 @@ input to input, so that the fields of the student take other moments of f from e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from meanfield.families.hidden_manifold.expectations.quadrature import FARTHEST_NORMAL
+from meanfield.families.hidden_manifold.particles.latents import Mixture
+from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.nonlinearities import Nonlinearity
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
@@ -25,6 +28,56 @@ class InputMoments(NamedTuple):
     mean: FloatArray
     slope: FloatArray
     square: FloatArray
+
+
+class Latents(NamedTuple):
+    """Law of the latents in one of the Gaussians that they are: means and variances, shape (D,) each."""
+
+    mean: FloatArray
+    variance: FloatArray
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the products U_i, to which all latents contribute alike."""
+        return float(np.sqrt(self.variance.mean()))
+
+
+OwnMoments = tuple[Latents, InputMoments]
+"""One of the Gaussians that latents are, and moments of f for each input in it."""
+
+
+def has_uneven_inputs(problem: Problem) -> bool:
+    """Whether latents have means that do not vanish in the limit."""
+    return problem.inputs.latent_mean != 0 or problem.inputs.own_means
+
+
+def own_moments(problem: Problem, mixture: Mixture, F: FloatArray) -> list[OwnMoments]:
+    """Moments of inputs in each of the Gaussians that the latents of a replica are, with its features (D, N)."""
+    weight = np.diff(np.append(0.0, np.minimum(mixture.cumulated, 1.0)))
+    if mixture.per_coordinate:
+        mean = weight @ mixture.mean
+        variance = weight @ (mixture.scale**2 + mixture.mean**2) - mean**2
+        gaussians = [Latents(mean, variance)]
+    else:
+        gaussians = [Latents(mean, scale**2) for mean, scale in zip(mixture.mean, mixture.scale, strict=True)]
+    function = problem.inputs.function
+    return [(each, input_moments(function, F.T @ each.mean / np.sqrt(len(F)), each.deviation)) for each in gaussians]
+
+
+def standardisation(problem: Problem, own: Sequence[OwnMoments] | None) -> tuple[FloatArray, FloatArray]:
+    """What is subtracted from f of each input, and by what the rest is multiplied, shape (N,) each.
+
+    Parameters
+    ----------
+    own : sequence of OwnMoments, optional
+        Of inputs whose means differ; others share their moments in the limit.
+    """
+    inputs = problem.inputs
+    if own is None or inputs.standardise != "inputs":
+        N = problem.particles.dimension
+        return np.full(N, inputs.shift), np.full(N, inputs.factor)
+    mean, square = (np.mean([getattr(moments, name) for _, moments in own], axis=0) for name in ("mean", "square"))
+    return mean, (square - mean**2) ** -0.5
 
 
 def input_moments(function: Nonlinearity, centres: FloatArray, scale: float) -> InputMoments:
