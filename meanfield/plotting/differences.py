@@ -49,11 +49,13 @@ def plot_differences(comparison: xr.Dataset, axes: Axes, quantity: str = "q") ->
     return axes
 
 
-@draws(comparison="W1 KS")
+@draws(comparison="W1")
 def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
-    """Distances W1 and KS of weights and density at the snapshots, in units of the largest that chance allows."""
+    """Distances W1 and KS of weights and density in time, in units of the largest that chance allows."""
+    time = "snapshot_time" if "snapshot_time" in comparison["W1"].dims else "time"
+    names = [("W1", "-"), ("KS", "--")] if "KS" in comparison else [("W1", "-")]
     for i, pair in enumerate(comparison["pair"].values):
-        for name, line in (("W1", "-"), ("KS", "--")):
+        for name, line in names:
             ratio = _relative(comparison, name)[0].isel(pair=i)
             if np.isfinite(ratio).any():
                 style: dict[str, Any] = {
@@ -61,9 +63,9 @@ def plot_distances(comparison: xr.Dataset, axes: Axes) -> Axes:
                     "marker": MARKERS[i % len(MARKERS)],
                     "markersize": 5,
                 }
-                for index, curve in entries_of(ratio, "snapshot_time", axes=axes):
+                for index, curve in entries_of(ratio, time, axes=axes):
                     words = f"{name}, {index}, {pair}" if index else f"{name}, {pair}"
-                    axes.plot(comparison["snapshot_time"], curve, line, label=words, **style)
+                    axes.plot(comparison[time], curve, line, label=words, **style)
     axes.axhline(1.0, color="0.6", lw=0.8)
     axes.set(
         xlabel=ANY_TIME, ylabel=f"distance of weights and density\n{_relative(comparison, 'W1')[1]}", ylim=(0, None)
@@ -103,7 +105,10 @@ def _relative(comparison: xr.Dataset, name: str) -> tuple[xr.DataArray, str]:
     if allowed in comparison and np.isfinite(comparison[allowed]).any():
         return comparison[name] / comparison[allowed], "/ largest that chance allows"
     quantity, _, condition = name.partition("_")
-    return comparison[name] / comparison["_".join(filter(None, (quantity, "expected", condition)))], "/ mean of samples"
+    expected = "_".join(filter(None, (quantity, "expected", condition)))
+    if expected not in comparison:
+        return comparison[name], "as it is"
+    return comparison[name] / comparison[expected], "/ mean of samples"
 
 
 def _plot_pairs(values: xr.DataArray, comparison: xr.Dataset, axes: Axes, quantity: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.alpha_contrastive.results import KINDS, VARIABLES
+from meanfield.families.alpha_contrastive.results import DISTANCES, KINDS, VARIABLES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.alpha_contrastive"
@@ -55,6 +55,10 @@ FAMILY = Family(
             threads=True,
         ),
     },
+    distances=tuple(DISTANCES),
+    measure_distances=f"{HERE}.distances:distances",
+    measure_deviations=f"{HERE}.distances:deviations",
+    leaves_out=f"{HERE}.distances:left_out",
     start=f"{HERE}.initial:start_of",
     reductions={"critical_points": f"{HERE}.numbers:critical_points"},
     wording=f"{HERE}.wording:in_words",

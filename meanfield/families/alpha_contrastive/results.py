@@ -105,6 +105,23 @@ DENSITY = {
     "G_error": Variable(("time",), "estimated error of the objective G", range=POSITIVE),
 }
 
+DISTANCES = {
+    "W1": Variable(
+        ("pair", "time"),
+        "Wasserstein-1 distance of the filters of all runs from the density, along the circle; on the sphere its mean "
+        "over projections",
+        range=POSITIVE,
+        judged=True,
+    ),
+    "KS": Variable(
+        ("pair", "time"),
+        "largest Kolmogorov-Smirnov distance of projections of the filters of all runs from the density",
+        range=PROBABILITY,
+        judged=True,
+    ),
+}
+"""Distances of densities and filters, by `meanfield.families.alpha_contrastive.distances`."""
+
 SPHERE = {
     **SPHERE_CELLS,
     "rho_on_sphere": Variable(
@@ -225,7 +242,9 @@ for name, dims in (
         ("time", *dims, *(f"{dim}_" for dim in dims)), f"covariance of the {of} over replicas by eta"
     )
 
-VARIABLES = FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | TRAINING | STATISTICS
+VARIABLES = (
+    FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | DISTANCES | TRAINING
+) | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss", "G")
 

@@ -142,7 +142,7 @@ class MovedCells:
         self._shape = cells, 2 * cells
         polar = np.linspace(0.0, np.pi, cells + 1)
         azimuth = np.linspace(-np.pi, np.pi, 2 * cells + 1)
-        w = _on_sphere(*np.meshgrid(polar, azimuth[:-1], indexing="ij")).reshape(-1, 3) @ _turn().T
+        w = on_sphere(*np.meshgrid(polar, azimuth[:-1], indexing="ij")).reshape(-1, 3) @ turn().T
         mass = np.repeat(0.5 * -np.diff(np.cos(polar)) / (2 * cells), 2 * cells)
         self._corners = self._numbers()
         self.mass = mass / mass.sum()
@@ -181,19 +181,20 @@ class MovedCells:
         return self._seen.coordinates()
 
 
-def _on_sphere(polar: FloatArray, azimuth: FloatArray) -> FloatArray:
+def on_sphere(polar: FloatArray, azimuth: FloatArray) -> FloatArray:
+    """Points with polar angles and azimuths, shape (..., 3)."""
     sine = np.sin(polar)
     return np.stack([sine * np.cos(azimuth), sine * np.sin(azimuth), np.cos(polar)], axis=-1)
 
 
-def _turn() -> FloatArray:
+def turn() -> FloatArray:
     """Rotation by 0.7 about each axis, one after the other."""
     c, s = np.cos(0.7), np.sin(0.7)
     total = np.eye(3)
     for axis in range(3):
         i, j = (axis + 1) % 3, (axis + 2) % 3
-        turn = np.eye(3)
-        turn[i, i] = turn[j, j] = c
-        turn[i, j], turn[j, i] = -s, s
-        total = turn @ total
+        one = np.eye(3)
+        one[i, i] = one[j, j] = c
+        one[i, j], one[j, i] = -s, s
+        total = one @ total
     return total
