@@ -1,14 +1,16 @@
 """Expectations over Gaussian fields against unit values, quadrature, printed formulas, and units that are one."""
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.special import erf
+from numpy.polynomial.legendre import leggauss
+from scipy.special import erf, ndtr
 
 from meanfield.families.hidden_manifold.expectations.choice import linear_expectations
 from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
+from meanfield.families.hidden_manifold.expectations.orthants import orthant, standardise
 from meanfield.families.hidden_manifold.expectations.quadrature import (
     TABLE_POINTS,
     fill_table,
@@ -16,7 +18,7 @@ from meanfield.families.hidden_manifold.expectations.quadrature import (
     multiply_by_table,
     quadrature_expectations,
 )
-from meanfield.families.hidden_manifold.expectations.relu import correlate, orthant, relu_expectations
+from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
 from meanfield.ingredients.activations import make_activation
 
 C = np.array([[0.9, 0.2, 0.4, 0.1], [0.2, 0.7, -0.1, 0.3], [0.4, -0.1, 1.1, 0.2], [0.1, 0.3, 0.2, 1.3]])
@@ -31,10 +33,8 @@ def expectations(name, C, u, mean=None, K=2, order=0):
     if order:
         g = make_activation(name)
         error = quadrature_expectations(K, C, mean, u, make_rule(g, g, order), A, H, G, D)
-    elif name == "relu":
-        error = relu_expectations(K, C, u, A, H, D)
     else:
-        closed = {"scaled_erf": erf_expectations, "linear": linear_expectations}[name]
+        closed = {"scaled_erf": erf_expectations, "linear": linear_expectations, "relu": relu_expectations}[name]
         error = closed(K, C, mean, u, A, H, G, D)
     return A, H, G, D, error
 
@@ -107,9 +107,32 @@ def test_closed_forms_against_nested_quadrature(seed):
         < 1e-8
     )
     relu = expectations("relu", random, u), expectations("relu", random, u, order=20)
-    assert largest_difference(*relu, without=(2,)) < 1e-10
+    assert largest_difference(*relu) < 1e-10
     linear = expectations("linear", random, u, MEAN), expectations("linear", random, u, MEAN, order=24)
     assert largest_difference(*linear) < 1e-10
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
+def test_rectified_fields_with_means_against_nested_quadrature(size):
+    """Small means, usual ones, and far ones, where a part of the fields never changes its sign."""
+    found = expectations("relu", C, U, size * MEAN)
+    by_quadrature = expectations("relu", C, U, size * MEAN, order=32)
+    assert largest_difference(found, by_quadrature) < 1e-10 * max(1.0, size**2)  # what the order leaves
+
+
+def test_rectified_fields_that_are_positive_are_linear():
+    """Twelve standard deviations from 0 on one side all fields are themselves, on the other side nothing is left."""
+    far = np.full(4, 15.0)
+    found = expectations("relu", C, U, far), expectations("linear", C, U, far)
+    assert largest_difference(*found) < 1e-12  # rounding of numbers up to 200
+    assert max(np.abs(x).max() for x in expectations("relu", C, U, -far)) < 1e-12
+
+
+def test_small_means_of_rectified_fields_make_small_differences():
+    """Expectations are Lipschitz in means, with constants of order 1."""
+    centred = expectations("relu", C, U)
+    for size in (1e-6, 1e-12):
+        assert largest_difference(expectations("relu", C, U, size * MEAN), centred) < size
 
 
 def test_quadrature_converges_exponentially():
@@ -148,33 +171,53 @@ def test_the_printed_form_is_that_of_stein():
     assert np.abs(A @ C - printed).max() < 1e-14  # rounding
 
 
+@pytest.mark.parametrize("mean", [0.0, 1.0])
 @pytest.mark.parametrize("name", ["scaled_erf", "relu", "linear"])
 @pytest.mark.parametrize("scale", [1.0, 2.0])
-def test_a_teacher_that_is_a_student_adds_to_its_weight(name, scale):
+def test_a_teacher_that_is_a_student_adds_to_its_weight(name, scale, mean):
     """Fields that are multiples of each other make the covariance singular, and nothing else."""
     three = covariance(5, 3, 3)
     chosen = [0, 1, 2, 0]
     factor = np.array([1.0, 1.0, 1.0, scale if name != "scaled_erf" else 1.0])
     four = three[np.ix_(chosen, chosen)] * np.outer(factor, factor)
-    u = np.array([0.7, -0.4, 0.9, 0.6])
-    merged = expectations(name, three, np.array([0.7 + 0.6 * factor[3], -0.4, 0.9]))
-    found = expectations(name, four, u)
+    u, means = np.array([0.7, -0.4, 0.9, 0.6]), mean * MEAN[:3]
+    merged = expectations(name, three, np.array([0.7 + 0.6 * factor[3], -0.4, 0.9]), means)
+    found = expectations(name, four, u, means[chosen] * factor)
     # The merged unit is a teacher to itself: what is learnt has the weight of the student alone.
-    ratio = 0.7 / (0.7 + 0.6 * factor[3])
+    ratio = np.array([0.7 / (0.7 + 0.6 * factor[3]), 1.0])
     assert found[4] == pytest.approx(merged[4], abs=1e-12)  # rounding of singular matrices
     assert np.abs(found[3] - merged[3]).max() < 1e-12
-    H = merged[1] * np.array([[ratio**2, ratio], [ratio, 1.0]])
+    assert np.abs(found[2] - merged[2] * ratio).max() < 1e-12
+    assert np.abs(found[1] - merged[1] * np.outer(ratio, ratio)).max() < 1e-12
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("name", ["scaled_erf", "relu"])
+def test_nothing_jumps_where_the_covariance_becomes_singular(name, rank, mean):
+    """Expectations where rank is lost are the limit of those beside it: ReLU has a square root there, of 1e-12."""
+    singular = covariance(7, 4, rank)
+    near = singular + 1e-12 * np.eye(4)
     assert (
-        np.abs(found[1] - H).max() < 2e-8 if name == "relu" else np.abs(found[1] - H).max() < 1e-12
-    )  # root of rounding
+        largest_difference(expectations(name, singular, U, mean * MEAN), expectations(name, near, U, mean * MEAN))
+        < 1e-5
+    )
+
+
+def test_opposite_rectified_fields_are_never_positive_together():
+    """A teacher that is minus a student, with means between whose signs the pair has an interval."""
+    signs, chosen = np.array([1.0, 1.0, 1.0, -1.0]), [0, 1, 2, 0]
+    C = covariance(5, 3, 3)[np.ix_(chosen, chosen)] * np.outer(signs, signs)
+    m = np.array([0.3, -0.4, 0.5, 0.2])  # h_3 = 0.5 - h_0
+    H = expectations("relu", C, U, m)[1]
+    rng = np.random.default_rng(0)
+    h = m + rng.multivariate_normal(np.zeros(3), C[:3, :3], 1_000_000)[:, [0, 1, 2, 0]] * signs
+    value = (np.maximum(h, 0.0) @ U) ** 2 * (h[:, 0] > 0) * (h[:, 1] > 0) * U[0] * U[1]
+    assert abs(H[0, 1] - value.mean()) < 4 * value.std() / 1000  # four standard errors
 
 
 @pytest.mark.parametrize("name", ["scaled_erf", "relu"])
-def test_nothing_jumps_where_the_covariance_becomes_singular(name):
-    """Expectations at rank 3 are the limit of those beside it: ReLU has a square root there, of 1e-12."""
-    singular = covariance(7, 4, 3)
-    near = singular + 1e-12 * np.eye(4)
-    assert largest_difference(expectations(name, singular, U), expectations(name, near, U)) < 1e-5
+def test_students_without_weights_have_expectations(name):
     zero = np.zeros((4, 4))
     zero[2:, 2:] = C[2:, 2:]  # students without weights
     assert all(np.isfinite(x).all() for x in expectations(name, zero, U))
@@ -191,10 +234,11 @@ def share_of_sphere(V):
     return (sum(corners) - (len(corners) - 2) * math.pi) / (4 * math.pi) if corners else 0.0
 
 
-def probability(C):
-    q, given = np.empty((4, 4)), np.empty((4, 4, 4))
-    correlate(4, C, q, given)
-    return orthant(4, q, given, np.arange(4))
+def probability(C, mean=None):
+    n = len(C)
+    size, p, q, given = np.empty(n), np.empty(n), np.empty((n, n)), np.empty((n, n, n))
+    standardise(n, C, np.zeros(n) if mean is None else mean, 0.0, size, p, q, given)
+    return orthant(n, p, q, given)
 
 
 def test_orthants():
@@ -207,3 +251,38 @@ def test_orthants():
         V[1] = 0.7 * V[0] + 1e-4 * rng.standard_normal(3)  # what is left of the pair has eight digits
         found = probability((V @ V.T)[::-1, ::-1])
         assert found == pytest.approx(share_of_sphere(V), abs=1e-9)
+
+
+def over_the_first(C, mean, inner, points=200):
+    """P(all > 0) by an integral over the first variable of what `inner` says about the others given it."""
+    x, w = leggauss(points)
+    low, sd = max(-mean[0], -9.0 * math.sqrt(C[0, 0])), math.sqrt(C[0, 0])
+    x = 0.5 * (9.0 * sd - low) * (x + 1.0) + low  # of the first variable without its mean
+    w = 0.5 * (9.0 * sd - low) * w * np.exp(-0.5 * (x / sd) ** 2) / (sd * math.sqrt(2.0 * math.pi))
+    slope = C[1:, 0] / C[0, 0]
+    rest = C[1:, 1:] - np.outer(slope, C[0, 1:])
+    return sum(weight * inner(rest, mean[1:] + slope * z) for z, weight in zip(x, w, strict=True))
+
+
+def test_orthants_with_means_are_integrals_of_those_of_one_variable_less():
+    """From the error function of one variable up to four variables."""
+    rng = np.random.default_rng(1)
+    for fields in (2, 3, 4):
+        for _ in range(5):
+            random, mean = covariance(int(rng.integers(1000)), fields, 6), rng.standard_normal(fields)
+            one = (lambda C, m: float(ndtr(m[0] / math.sqrt(C[0, 0])))) if fields == 2 else probability
+            assert probability(random, mean) == pytest.approx(over_the_first(random, mean, one), abs=1e-12)  # rounding
+
+
+def test_orthants_with_means_add_up_to_one():
+    """Over all signs, also where two variables nearly decide each other, or one of them is far from 0."""
+    rng = np.random.default_rng(2)
+    for trial in range(50):
+        V, mean = rng.standard_normal((4, 4)), rng.standard_normal(4) * 10.0 ** rng.uniform(-3.0, 1.0)
+        if trial % 2:
+            V[1] = 0.7 * V[0] + 10.0 ** rng.uniform(-4.0, -1.0) * V[1]
+            mean[1] = 0.7 * mean[0] + 10.0 ** rng.uniform(-4.0, -1.0) * mean[1]
+        total = 0.0
+        for signs in product([1.0, -1.0], repeat=4):
+            total += probability(V @ V.T * np.outer(signs, signs), mean * signs)
+        assert total == pytest.approx(1.0, abs=1e-11)  # what panels leave

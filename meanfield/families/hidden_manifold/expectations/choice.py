@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from meanfield.families.hidden_manifold.expectations.erf import erf_expectations, product_of_two
-from meanfield.families.hidden_manifold.expectations.quadrature import average, quadrature_expectations
-from meanfield.families.hidden_manifold.expectations.relu import product_of_two as product_of_rectified
+import numpy as np
+
+from meanfield.families.hidden_manifold.expectations.erf import erf_expectations
+from meanfield.families.hidden_manifold.expectations.quadrature import quadrature_error, quadrature_expectations
 from meanfield.families.hidden_manifold.expectations.relu import relu_expectations
 from meanfield.ingredients.activations import ACTIVATIONS, Activation
 from meanfield.numerics.compiled.separate_calls import call
@@ -18,9 +19,9 @@ CLOSED = {"scaled_erf": ERF, "linear": LINEAR, "relu": RELU}
 
 
 def kind_of_expectations(student: Activation, teacher: Activation, means: bool) -> int:
-    """Kind for two activations, whose fields have means or not."""
+    """Kind for two activations; closed forms are known with means of the fields as without."""
     for name, kind in CLOSED.items():
-        if student is teacher is ACTIVATIONS[name] and not (means and kind == RELU):
+        if student is teacher is ACTIVATIONS[name]:
             return kind
     return QUADRATURE
 
@@ -33,9 +34,7 @@ def expectations(kind, K, C, m, u, rule, A, H, G, D):  # type: ignore[no-untyped
     if kind == LINEAR:
         return call(linear_expectations, K, C, m, u, A, H, G, D)
     if kind == RELU:
-        for k in range(K):
-            G[k] = 0.0
-        return call(relu_expectations, K, C, u, A, H, D)
+        return call(relu_expectations, K, C, m, u, A, H, G, D)
     return call(quadrature_expectations, K, C, m, u, rule, A, H, G, D)
 
 
@@ -75,21 +74,10 @@ def generalisation_errors(kind, students, C, m, u, rule, out):  # type: ignore[n
         For a quadrature.
     out : ndarray, shape (states,)
     """
+    n = u.shape[1]
+    A, H, G, D = np.empty((0, n)), np.empty((0, 0)), np.empty(0), np.empty(0)
     for i in range(out.size):
-        out[i] = 0.0
-        for a in range(u.shape[1]):
-            for b in range(a + 1):
-                share = 0.5 if a == b else 1.0
-                out[i] += share * u[i, a] * u[i, b] * _product(kind, students, C[i], m[i], rule, a, b)
-
-
-@numba.njit(inline="always", error_model="numpy")
-def _product(kind, students, C, m, rule, a, b):  # type: ignore[no-untyped-def]
-    """E[g(h_a) g(h_b)]."""
-    if kind == ERF:
-        return call(product_of_two, C[a, a], C[b, b], C[a, b], m[a], m[b])
-    if kind == LINEAR:
-        return C[a, b] + m[a] * m[b]
-    if kind == RELU:
-        return call(product_of_rectified, C, a, b)
-    return call(average, -1, -1, a, b, False, students, C, m, rule)
+        if kind == QUADRATURE:
+            out[i] = call(quadrature_error, students, C[i], m[i], u[i], rule)
+        else:  # all units have one activation: none of them need be a student
+            out[i] = call(expectations, kind, 0, C[i], m[i], u[i], rule, A, H, G, D)

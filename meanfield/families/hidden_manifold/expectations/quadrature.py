@@ -80,7 +80,7 @@ def no_rule() -> Rule:
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students; see `erf_expectations`."""
-    n, square = u.size, 0.0
+    n = u.size
     for k in range(K):
         G[k] = D[k] = curvature = 0.0
         for a in range(n):
@@ -99,7 +99,14 @@ def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-un
                 for b in range(a):
                     total += 2.0 * u[a] * u[b] * call(average, k, j, a, b, False, K, C, m, rule)
             H[k, j] = H[j, k] = u[k] * u[j] * total
-    for a in range(n):
+    return quadrature_error(K, C, m, u, rule)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def quadrature_error(K, C, m, u, rule):  # type: ignore[no-untyped-def]
+    """Generalisation error E[Delta^2]/2; see `erf_expectations`."""
+    square = 0.0
+    for a in range(u.size):
         square += u[a] * u[a] * call(average, -1, -1, a, a, False, K, C, m, rule)
         for b in range(a):
             square += 2.0 * u[a] * u[b] * call(average, -1, -1, a, b, False, K, C, m, rule)

@@ -128,7 +128,7 @@ def check_trajectory(problem: Problem) -> None:
             f"student.activation = '{problem.student.activation}' with teacher.activation = "
             f"'{problem.teacher.activation}' has no closed form here, and quadrature over the fields of {units} units "
             f"takes hours; take at most {MOST_FIELDS} units of student and teacher together, or one of "
-            f"{', '.join(CLOSED)} for both ('relu' where components have no mean)"
+            f"{', '.join(CLOSED)} for both"
         )
 
 
