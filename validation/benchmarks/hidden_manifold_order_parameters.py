@@ -19,6 +19,7 @@ from scipy.linalg import eigvalsh_tridiagonal
 
 from meanfield.families.hidden_manifold.order_parameters import solve_order_parameters
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
+from meanfield.families.hidden_manifold.order_parameters.start_from_run import own_system, solve_from_run, start_of_run
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
 from meanfield.families.hidden_manifold.order_parameters.trajectory import COMPARED
 from meanfield.families.hidden_manifold.particles.simulation import simulate_sgd
@@ -245,7 +246,31 @@ def source_table() -> Table:
     )
 
 
+def own_start_table() -> Table:
+    """Generalisation error from the starts of single runs, whose teachers have other shares at each eigenvalue."""
+    changes = {
+        "time": {"stop": 100.0, "outputs": 2},
+        "particles": {"dimension": 1000, "replicas": 4, "method": "plain", "snapshots": [0.0]},
+    }
+    problem = make_problem(changes)
+    sgd = simulate_sgd(problem)
+    rows = []
+    for replica in range(sgd.sizes["replica"]):
+        solved = solve_from_run(problem, sgd, replica)
+        own = float(solved.generalisation_error[-1])
+        start = own_system(problem, start_of_run(problem, sgd, replica), 0)
+        euler, averaged = (
+            float(Euler(problem, STEP, flag, start).run()["generalisation_error"][-1]) for flag in (False, True)
+        )
+        names = ("solve_from_run", "Euler in NumPy", "Euler, source averaged as in the public code")
+        of_run = float(sgd.generalisation_error[replica, -1])
+        for name, error in zip(names, (own, euler, averaged), strict=True):
+            rows.append(Row(f"run {replica + 1}: {name}", error, "", "that run of SGD", of_run))
+    how = "N = 1000, D = 500, K = M = 2; the error of a run is measured on 4,000 fresh samples, to 2 %"
+    return Table("Generalisation error at t = 100 from a run's own start", how, tuple(rows))
+
+
 def order_parameter_tables() -> Iterator[Table]:
     """All tables of this module."""
-    for table in (accuracy_table, dimension_table, source_table, rates_table, quadrature_table):
+    for table in (accuracy_table, dimension_table, source_table, own_start_table, rates_table, quadrature_table):
         yield table()

@@ -39,10 +39,15 @@ class Euler:
         Time step, of which output times are multiples.
     averaged_source : bool
         Whether the source of r is averaged over the spectrum, as in the public code.
+    own : (System, ndarray), optional
+        Equations and state of a run's own start, in place of those of the problem.
     """
 
-    def __init__(self, problem: Problem, step: float, averaged_source: bool = False) -> None:
-        system = system_of(problem, 10**6)
+    def __init__(
+        self, problem: Problem, step: float, averaged_source: bool = False, own: tuple[System, np.ndarray] | None = None
+    ) -> None:
+        system = system_of(problem, 10**6) if own is None else own[0]
+        self._start = start_of(problem, system) if own is None else own[1]
         self._system, self._problem, self._step = system, problem, step
         self._K, self._rho = system.students, system.rho[:, None, None]
         self._rest, self._b, self._c = (float(x[0]) for x in (system.rest, system.slope, system.variance))
@@ -54,7 +59,7 @@ class Euler:
 
     def run(self) -> dict[str, np.ndarray]:
         """Q, R and the generalisation error at the output times of the problem."""
-        y = unpacked(self._system, start_of(self._problem, self._system))
+        y = unpacked(self._system, self._start)
         r, sigma, Omega, v = (np.array(part) for part in y)
         times = self._problem.time.outputs_at
         found: dict[str, list[Any]] = {"Q": [], "R": [], "generalisation_error": []}
