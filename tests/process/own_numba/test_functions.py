@@ -280,6 +280,42 @@ def test_inner_functions_and_entry_points_of_one_name_share_what_they_need(writt
     assert on_disk(ARRAYS, lists, *modules) == expected
 
 
+SEPARATE = """
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.process import own_numba as numba
+
+@numba.njit(cache=True)
+def far(x):
+    return x + 1.0
+
+@numba.njit(cache=True)
+def near(x):
+    return 2.0 * call(far, x)
+
+@numba.njit(cache=True)
+def caller(x):
+    return near(x) + 3.0
+"""
+
+SEPARATE_CALLS = """
+import ours_separate as functions
+
+for name in names:
+    function = getattr(functions, name)
+    print(name, function(1.0), sum(function.stats.cache_hits.values()))
+"""
+
+
+@known
+@forks
+def test_a_new_caller_of_what_the_disk_kept_finds_what_that_calls_by_its_address(tmp_path, monkeypatch, on_disk):
+    """The caller is compiled where `near` comes from the disk, and taken from there where nothing else is called."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "ours_separate.py").write_text(SEPARATE)
+    shown = on_disk(SEPARATE_CALLS, [["near"], ["near", "caller"], ["caller"]], "ours_separate")
+    assert shown == ["near 4.0 0", "near 4.0 1", "caller 7.0 0", "caller 7.0 1"]
+
+
 @known
 @forks
 def test_the_disk_keeps_nothing_that_holds_functions_of_others(written, on_disk, tmp_path):
