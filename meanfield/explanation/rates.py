@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-ROUNDS, ROUND = 2, 0.01
-"""Number of measurements, of which the least counts, and the processor seconds that each takes about."""
+ROUND, LONG = 0.01, 0.03
+"""Processor seconds that a measurement takes about, and those of a call that is measured once."""
 
 
 def seconds_of(work: Callable[[], object]) -> float:
     """Processor seconds of one call; the first is not timed, because it may compile or load."""
     work()
-    return min(_mean(work) for _ in range(ROUNDS))
+    first = _mean(work)
+    return first if first > LONG else min(first, _mean(work))  # what disturbs a short one is seldom there twice
 
 
 def _mean(work: Callable[[], object]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from functools import partial
 
 import numpy as np
@@ -11,11 +10,13 @@ import numpy as np
 from meanfield.explanation.prediction import Prediction, prediction_of, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
-from meanfield.families.alpha_contrastive.critical_points import find_critical_points
+from meanfield.families.alpha_contrastive.critical_points.arrangement import unit
 from meanfield.families.alpha_contrastive.critical_points.circle import TURN
-from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
+from meanfield.families.alpha_contrastive.critical_points.enumeration import is_constant, is_enumerated
+from meanfield.families.alpha_contrastive.critical_points.mixture import STEPS
+from meanfield.families.alpha_contrastive.critical_points.rest import polished
 from meanfield.families.alpha_contrastive.critical_points.solver import field_of
-from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
+from meanfield.families.alpha_contrastive.critical_points.sphere import UPHILL_STEPS
 from meanfield.families.alpha_contrastive.density.solver import (
     FEWEST,
     MOST,
@@ -23,10 +24,13 @@ from meanfield.families.alpha_contrastive.density.solver import (
     predicted_steps,
 )
 from meanfield.families.alpha_contrastive.filters import GivenStart
-from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import tangential
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
-from meanfield.families.alpha_contrastive.limit.fields import scale_of_angles
+from meanfield.families.alpha_contrastive.limit.fields import AnyField, scale_of_angles
+from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
+from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
+from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
@@ -35,6 +39,12 @@ from meanfield.problems.problem_keys import with_values
 
 COPIES = 30
 """Usual number of arrays at once, of numbers for each cell and atom."""
+
+FLAT, PAIR_OF_WALLS = 2e-3, 0.0155
+"""Usual seconds of an enumeration: of each intersection of walls, or of each pair where roots are looked for."""
+
+NEWTON_STEPS = 10
+"""Usual steps of Newton's method from a filter that is far from a critical point, or at one that is degenerate."""
 
 TRIAL = 1 << 18
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD."""
@@ -71,39 +81,40 @@ def optimal_filters(problem: Problem) -> Prediction:
 
 
 def _search(problem: Problem) -> float:
-    """Processor time of a search for critical points, from few starts where there are more than two coordinates."""
-    starts = problem.critical_points.starts
+    """Processor time of a search for critical points."""
+    starts, field = problem.critical_points.starts, field_of(problem)
     if _dimension(problem) == 2:
-        return _on_circle(problem)
-    few = _timed(problem, 1)
-    if few > 0.5:  # processor seconds that say how long a search from all starts takes
-        return starts * few
-    count, more = 2, _timed(problem, 2)  # the difference from one start to the next is without what is loaded first
-    while count < starts and more < 0.5:
-        count, few, more = 2 * count, more, _timed(problem, 2 * count)
-    return more + max(more - few, 0.0) * (2.0 * starts / count - 2.0)
+        return _on_circle(problem, field)
+    return _on_sphere(field, starts) if isinstance(field, DiscreteField) else _of_mixture(field, starts)
 
 
-def _on_circle(problem: Problem) -> float:
-    """Processor time of the enumeration on a circle: of arcs, each of which is usually seen 45 times while halved."""
-    if isinstance(problem.data, GaussianMixture):
-        started = time.process_time()
-        find_critical_points(problem)
-        return time.process_time() - started
-    field, angles = tangential(field_of(problem)), np.linspace(0.0, TURN, 100 * NODES)
+def _on_circle(problem: Problem, field: AnyField) -> float:
+    """Processor time of the enumeration on a circle: of arcs, which are usually seen so often while they are halved."""
+    seen = 45.0 if isinstance(field, DiscreteField) else 5.0  # at walls, and where there are none
+    at_once = 1 if isinstance(field, KernelMixtureField) else 100 * NODES  # filters, one of which may take long
+    along, angles = tangential(field), np.linspace(0.0, TURN, at_once)
     arcs = max(1.0, TURN / scale_of_angles(problem))
-    return 45.0 * arcs * seconds_of(lambda: field(angles)) / 100
+    return seen * NODES * arcs * seconds_of(lambda: along(angles)) / at_once
 
 
-def _timed(problem: Problem, starts: int) -> float:
-    """Processor time of a search from fewer starts than a problem may have."""
-    field, seed = field_of(problem), problem.critical_points.seed
-    started = time.process_time()
-    if isinstance(field, DiscreteField):
-        sphere_points(field, starts, seed)
-    else:
-        mixture_points(field, starts, seed)
-    return time.process_time() - started
+def _of_mixture(field: MixtureField | KernelMixtureField, starts: int) -> float:
+    """Processor time of the ways uphill from all starts, and of Newton's method from both ends of each."""
+    w = np.eye(field.mean.shape[1])[:1]
+    step = seconds_of(lambda: (field.field(w), field.objective(w)))
+    return starts * (STEPS + 2 * NEWTON_STEPS) * step  # a Jacobian takes about as long as a step uphill
+
+
+def _on_sphere(field: DiscreteField, starts: int) -> float:
+    """Processor time of the ways uphill from all starts, and of points that are enumerated, or polished from each."""
+    walls = len(make_walls(field.atoms, field.filter).offset)
+    w = unit(np.random.default_rng(0).standard_normal((min(starts, 64), field.atoms.shape[1])))
+    each = seconds_of(lambda: field.field(w)) / len(w)
+    seconds = starts * (2.0 * UPHILL_STEPS if walls else 150.0) * each  # without kinks climbs usually end early
+    if not is_enumerated(field, walls):
+        return seconds + starts * seconds_of(lambda: polished(field, w[0], -1.0))
+    if is_constant(field):
+        return seconds + FLAT * sum(math.comb(walls, k) for k in range(field.atoms.shape[1]))
+    return seconds + (PAIR_OF_WALLS * walls**2 if walls else 0.5 + 6e4 * each)  # filters on a mesh without walls
 
 
 def _dimension(problem: Problem) -> int:

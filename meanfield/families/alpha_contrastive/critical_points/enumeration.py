@@ -32,12 +32,23 @@ SAME_POINT = 1e-7
 TURN = 2.0 * np.pi
 
 
+def is_constant(field: DiscreteField) -> bool:
+    """Whether A(w) is constant between walls."""
+    return (field.frozen is not None or field.pairs.uniform) and field.filter.straight is not None
+
+
+def is_enumerated(field: DiscreteField, walls: int) -> bool:
+    """Whether points are enumerated where there are so many walls."""
+    d = field.atoms.shape[1]
+    return is_small(walls, d) and (is_constant(field) or d == 3)
+
+
 def enumerated_points(field: DiscreteField) -> tuple[list[SpherePoint], Completeness]:
     """Critical points that are enumerated, and whether these are all."""
     d = field.atoms.shape[1]
     walls = make_walls(field.atoms, field.filter)
-    constant = (field.frozen is not None or field.pairs.uniform) and field.filter.straight is not None
-    if not is_small(len(walls.offset), d) or not (constant or d == 3):
+    constant = is_constant(field)
+    if not is_enumerated(field, len(walls.offset)):
         return [], "searched"
     found: list[SpherePoint] = []
     for flat in flats(walls.normal, d):

@@ -10,6 +10,9 @@ from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
+STEPS = 400
+"""Steps uphill before Newton's method."""
+
 
 def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: int) -> list[tuple[FloatArray, float]]:
     """Critical points that are found, with the share of random filters that come to them.
@@ -47,8 +50,8 @@ def mixture_points(field: MixtureField | KernelMixtureField, starts: int, seed: 
 def _uphill(field: MixtureField | KernelMixtureField, w: FloatArray) -> FloatArray:
     """Filters at the end of their way uphill."""
     step, height = np.ones(len(w)), field.objective(w)
-    with progress_bar(400, "filters uphill", "step") as bar:
-        for _ in range(400):  # before Newton's method
+    with progress_bar(STEPS, "filters uphill", "step") as bar:
+        for _ in range(STEPS):
             F = field.field(w)
             trial = w + step[:, None] * (F - np.sum(F * w, axis=1, keepdims=True) * w)
             trial /= np.linalg.norm(trial, axis=1, keepdims=True)

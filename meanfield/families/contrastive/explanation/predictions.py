@@ -44,7 +44,7 @@ PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
 
 
 LARGEST_TRIAL = 1 << 18
-"""Largest dimension N of a trial run; with more weights, and samples of them, each step costs in proportion."""
+"""Largest number of weights of a trial run, and of samples; with more of them each step costs in proportion."""
 
 STEPS = {"chain": 256, "projected": 4, "plain": 1}
 """Steps of one call in a trial, so that the call itself takes little of them."""
@@ -120,15 +120,18 @@ def particle_seconds(problem: Problem, method: str) -> float:
     method : str
         How steps are taken: `plain`, `projected` or `chain`.
     """
-    N, trial = problem.particles.dimension, _trial_dimension(problem, method)
+    N, samples = problem.particles.dimension, problem.model.batch_size
+    fewer = min(samples, LARGEST_TRIAL // 4)
+    trial = with_value(problem, "model.batch_size", fewer)
+    dimension = _trial_dimension(trial, method)
     blocks = blocks_of(problem.particles.replicas, MOST_TOGETHER if method == "chain" else 1)
     rounds = math.ceil(len(blocks) / available_cores())
     # Each of fewer than four chains would take longer than one of many.
-    together = blocks[0][: max(4, LARGEST_TRIAL // problem.model.batch_size)]
-    stepper = prepare_steppers(with_value(problem, "particles.dimension", trial), method)(together)
-    steps, calls = max(1, min(STEPS[method], LARGEST_TRIAL // problem.model.batch_size)), count()
-    per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps
-    whole = len(blocks[0]) / len(together) * (N / trial if method != "chain" else 1.0)
+    together = blocks[0][: max(4, LARGEST_TRIAL // fewer)]
+    stepper = prepare_steppers(with_value(trial, "particles.dimension", dimension), method)(together)
+    steps, calls = max(1, min(STEPS[method], LARGEST_TRIAL // (fewer * len(together)))), count()
+    per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps * samples / fewer
+    whole = len(blocks[0]) / len(together) * (N / dimension if method != "chain" else 1.0)
     return rounds * problem.time.stop * N * per_step * whole
 
 
