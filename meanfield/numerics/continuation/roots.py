@@ -19,7 +19,11 @@ STEP_ROUNDING = 1e-15
 
 
 def newton(
-    equations: Equations, x: FloatArray, known: Sequence[FloatArray] = (), tolerance: float = TOLERANCE
+    equations: Equations,
+    x: FloatArray,
+    known: Sequence[FloatArray] = (),
+    tolerance: float = TOLERANCE,
+    values_alone: Callable[[FloatArray], FloatArray] | None = None,
 ) -> FloatArray | None:
     """Root of the equations, by damped Newton's method.
 
@@ -33,6 +37,8 @@ def newton(
         Roots that are not to be found again: F is multiplied by 1 + 1/|x - root|^2 for each (deflation).
     tolerance : float
         Largest component of F at the root.
+    values_alone : callable, optional
+        x -> F, where its Jacobian takes longer: for steps that may prove too long.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def newton(
         size = factor * float(np.linalg.norm(values))
         for _ in range(6):  # of a step that does not reduce F, or leaves the domain
             trial = x + step
-            values, slope = equations(trial)
+            values, slope = equations(trial) if values_alone is None else (values_alone(trial), slope)
             trial_size = _deflation(trial, known)[0] * float(np.linalg.norm(values))
             if trial_size < size:
                 break
@@ -61,6 +67,8 @@ def newton(
         else:
             return None
         x = trial
+        if values_alone is not None:
+            _, slope = equations(x)
     return None
 
 

@@ -12,7 +12,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.fixed_points.search import is_reflected, sign_symmetries
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem

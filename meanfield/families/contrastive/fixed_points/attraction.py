@@ -13,7 +13,8 @@ import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.fixed_points.points import FixedPoints, jacobian_at
+from meanfield.families.contrastive.fixed_points.faces import jacobian_at
+from meanfield.families.contrastive.fixed_points.points import FixedPoints
 from meanfield.numerics.ode import Tolerance
 from meanfield.numerics.paths import Flags, Velocity, follow_paths
 from meanfield.typing import FloatArray

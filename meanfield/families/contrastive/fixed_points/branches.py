@@ -13,10 +13,10 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.analysis import without_states
 from meanfield.families.contrastive.channels.states.branches import branches_of_channels
 from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
+from meanfield.families.contrastive.fixed_points.faces import jacobian_at
 from meanfield.families.contrastive.fixed_points.points import (
     find_fixed_points,
     fixed_point_variables,
-    jacobian_at,
     without_fixed_points,
 )
 from meanfield.families.contrastive.fixed_points.search import TOLERANCE, field_size

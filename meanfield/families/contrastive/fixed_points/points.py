@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.fixed_points.search import all_zeros, copies, field_size, sign_symmetries
+from meanfield.families.contrastive.fixed_points.faces import Zero, all_zeros
+from meanfield.families.contrastive.fixed_points.search import field_size
+from meanfield.families.contrastive.fixed_points.symmetries import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.growth_rates import RATE_RESOLUTION, FixedPoint, sorted_rates
 from meanfield.numerics.refinement import retry
@@ -59,8 +61,8 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     Parameters
     ----------
     field : VectorField
-        Vector field of a problem. With up to three features the search covers the ball; with more,
-        scattered starts take the place of cells in faces of more than three dimensions.
+        Vector field of a problem. Of independent features every set of learnt ones is searched by itself; dependent
+        ones are searched by cells, or from scattered starts where there are more than three.
 
     Notes
     -----
@@ -69,7 +71,7 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     """
 
     def search(fineness: int) -> FixedPoints:
-        zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda q: np.round(q, 9).tolist())
+        zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda zero: np.round(zero.q, 9).tolist())
         points = _classified(field, zeros, flips, size)
         return FixedPoints(field, points, flips, size, _indices_add_up(points))
 
@@ -82,31 +84,21 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
         return retry(search, 1, finer)
 
 
-def _classified(field: VectorField, zeros: list[FloatArray], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:
+def _classified(field: VectorField, zeros: list[Zero], flips: FloatArray, size: float) -> tuple[FixedPoint, ...]:
     """Fixed points from zeros, with their growth rates, which copies have in common."""
     points: dict[int, FixedPoint] = {}
     orbits = 0
-    for i, q in enumerate(zeros):
+    places = np.array([zero.q for zero in zeros]).reshape(-1, field.features)
+    for i, (q, slope) in enumerate(zeros):
         if i in points:
             continue
-        rates = sorted_rates(np.linalg.eigvals(jacobian_at(field, q)))
+        rates = sorted_rates(np.linalg.eigvals(slope))
         for image in copies(q, flips):
-            away = np.linalg.norm(np.array(zeros) - image, axis=1)
-            j = int(np.argmin(away))
+            j = int(np.argmin(np.linalg.norm(places - image, axis=1)))
             if j not in points:
-                points[j] = FixedPoint(zeros[j] + 0.0, rates, RATE_RESOLUTION * size, orbits)
+                points[j] = FixedPoint(places[j] + 0.0, rates, RATE_RESOLUTION * size, orbits)
         orbits += 1
     return tuple(points[i] for i in range(len(zeros)))
-
-
-def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
-    """Jacobian db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
-    spacing = 1e-4  # of the points inside
-    slope = field.jacobian(q)
-    if np.linalg.norm(q) < 1.0 - spacing or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
-        return slope
-    near, middle, far = (field.jacobian((1.0 - k * spacing) * q) for k in (1, 2, 3))
-    return 3.0 * near - 3.0 * middle + far
 
 
 def _indices_add_up(points: tuple[FixedPoint, ...]) -> bool:

@@ -10,13 +10,9 @@ import numpy as np
 from meanfield.arguments import as_whole, wrong
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import UNDECIDED, Labels, trapping_points, traps
-from meanfield.families.contrastive.fixed_points.points import (
-    FixedPoints,
-    find_fixed_points,
-    fixed_point_arrays,
-    jacobian_at,
-)
-from meanfield.families.contrastive.fixed_points.search import is_reflected
+from meanfield.families.contrastive.fixed_points.faces import jacobian_at
+from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points, fixed_point_arrays
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.order_parameters.table import BallTable
 from meanfield.families.contrastive.problem import Problem

@@ -1,23 +1,21 @@
-"""All zeros of the vector field b(q) in the closed unit ball, without starting guesses.
+"""Zeros of the vector field b(q) in one face of the closed unit ball, without starting guesses.
 
-Where every feature may be flipped by itself, the subspaces q_k = 0 are invariant: each face of the positive orthant is
-searched by itself, for zeros with all its overlaps positive, and the others are copies. On a line zeros are bracketed.
-In two and three dimensions the ball is covered by cells in the angle arcsin |q| and the angles of the direction;
-Newton's method starts in every cell at whose corners all components change their sign, and where |b| is least among
-its neighbours, there with the known zeros deflated, since two may be close. On the sphere q.b = -Lambda/2, so that
-zeros lie there only where Lambda vanishes: least squares over directions find them. Which flips leave the reduced ODEs
-as they are is found on the field itself.
+On a line zeros are bracketed. In two and three dimensions the ball, or its positive orthant where every feature may be
+flipped by itself, is covered by cells in the angle arcsin |q| and the angles of the direction; Newton's method starts
+in every cell at whose corners all components change their sign, and where |b| is least among its neighbours, there with
+the known zeros deflated, since two may be close. On the sphere q.b = -Lambda/2, so that zeros lie there only where
+Lambda vanishes: least squares over directions find them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import combinations, product
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, least_squares, minimize_scalar
 
+from meanfield.families.contrastive.fixed_points.symmetries import SAME_ZERO
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.continuation import ball_starts, find_roots, newton
 from meanfield.typing import FloatArray
@@ -37,9 +35,6 @@ MOST_GRID_FEATURES = max(CELLS)
 LEAST_ANGLE = 1e-3
 """Distance of the cells, in angles, from the centre and from the subspaces that are searched by themselves."""
 
-SAME_ZERO = 1e-6
-"""Distance below which two zeros are one."""
-
 CONTINUUM_STEP = 0.05
 """Distance at which another zero of a continuum is searched along it."""
 
@@ -49,35 +44,6 @@ def field_size(field: VectorField) -> float:
     axes = np.vstack([np.eye(field.features), np.full(field.features, field.features**-0.5)])
     points = np.concatenate([radius * axes for radius in (-0.95, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 0.95)])
     return max(float(np.abs(field(points)).max()), np.finfo(float).tiny)
-
-
-def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int = 1) -> list[FloatArray]:
-    """Zeros of b in the closed unit ball.
-
-    Parameters
-    ----------
-    flips : ndarray, shape (flips, d1)
-        Sign symmetries of the field.
-    size : float
-        Size of the field; see `field_size`.
-    fineness : int
-        Factor of the number of cells along each direction.
-
-    Returns
-    -------
-    list of ndarray, shape (d1,)
-        All zeros, each once; of a continuum one for each face that it meets.
-    """
-    d1 = field.features
-    if not is_reflected(flips):
-        found = Face(field, tuple(range(d1)), size).zeros(False, fineness)
-        return _distinct([image for q in found for image in copies(q, flips)])
-    zeros = [np.zeros(d1)]
-    for dimensions in range(1, d1 + 1):
-        for kept in combinations(range(d1), dimensions):
-            face = Face(field, kept, size)
-            zeros += [face.embedded(x) for x in face.zeros(True, fineness)]
-    return [image for q in zeros for image in copies(q, flips)]
 
 
 class Face:
@@ -128,7 +94,7 @@ class Face:
         grid = _ball_grid(len(self._kept), positive, fineness)
         values = self(grid)
         crossed, least = _crossed_cells(grid, values), _least(grid, values)
-        found = self._on_sphere(least)
+        found = self.on_sphere(least)
         crossed.sort(key=lambda x: -float(np.abs(x).min()))  # of a continuum the inmost zero stands for all
         starts = [] if positive else [np.zeros(len(self._kept))]
         for start in [*starts, *crossed, *least]:
@@ -137,7 +103,7 @@ class Face:
             self._add(found, newton(self.equations, start, found, tolerance=TOLERANCE))
         return found
 
-    def _on_sphere(self, candidates: list[FloatArray]) -> list[FloatArray]:
+    def on_sphere(self, candidates: Iterable[FloatArray]) -> list[FloatArray]:
         """Zeros with |q| = 1, from candidates on the sphere."""
         found: list[FloatArray] = []
         for x in candidates:
@@ -157,11 +123,11 @@ class Face:
         if x is None or any(np.linalg.norm(x - other) < (1e-4 if _is_unit(other) else SAME_ZERO) for other in found):
             return
         x = np.where(np.abs(x) < 1e-13, 0.0, x)  # a smaller overlap is rounding
-        if self._in_continuum(x) and any(self._in_continuum(other) for other in found):
+        if self.in_continuum(x) and any(self.in_continuum(other) for other in found):
             return
         found.append(x)
 
-    def _in_continuum(self, x: FloatArray) -> bool:
+    def in_continuum(self, x: FloatArray) -> bool:
         """Whether another zero is close by in a direction in which b does not change."""
         if _is_unit(x):
             return False
@@ -222,14 +188,6 @@ def _least(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
     return list(grid[size <= minimum_filter(size, size=3, mode="nearest")])
 
 
-def _distinct(points: list[FloatArray]) -> list[FloatArray]:
-    kept: list[FloatArray] = []
-    for x in points:
-        if not any(np.linalg.norm(x - other) < SAME_ZERO for other in kept):
-            kept.append(x)
-    return kept
-
-
 def _line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, points: int) -> list[float]:
     """Roots in q of a function of size one, in order.
 
@@ -274,34 +232,3 @@ def _touching(function: Callable[[FloatArray], FloatArray], low: float, high: fl
     if least.fun < -TANGENCY_TOLERANCE:
         return [_between(function, low, least.x), _between(function, least.x, high)]
     return [float(least.x)] if least.fun <= TANGENCY_TOLERANCE else []
-
-
-def sign_symmetries(field: VectorField) -> FloatArray:
-    """All sign flips S with b(S q) = S b(q).
-
-    Returns
-    -------
-    ndarray, shape (flips, d1)
-        Flips in rows, the identity first; 2^d1 of them if every feature may be flipped by itself, which holds for
-        independent features with symmetric laws. With an even activation and even noise -1 is among them always.
-    """
-    d1 = field.features
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(3, d1))
-    points *= np.array([[0.3], [0.6], [0.9]]) / np.linalg.norm(points, axis=1, keepdims=True)
-    values = field(points)
-    allowed = 1e-9 * max(float(np.abs(values).max()), np.finfo(float).tiny)
-    flips = np.array(list(product((1.0, -1.0), repeat=d1)))
-    kept = [np.abs(field(flip * points) - flip * values).max() <= allowed for flip in flips[1:]]
-    return np.asarray(flips[[True, *kept]])
-
-
-def is_reflected(flips: FloatArray) -> bool:
-    """Whether every feature may be flipped by itself, so that one orthant of the ball tells all."""
-    return flips.shape == (2 ** flips.shape[1], flips.shape[1])
-
-
-def copies(q: FloatArray, flips: FloatArray) -> list[FloatArray]:
-    """Point and its images under the flips, each once, shape (d1,), in order."""
-    images = np.unique(flips * q + 0.0, axis=0)
-    return list(images)

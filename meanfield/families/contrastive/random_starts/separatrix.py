@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
-from meanfield.families.contrastive.fixed_points.search import is_reflected, sign_symmetries
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, sign_symmetries
 from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray

@@ -1,5 +1,7 @@
 """Fixed points against polynomials, a dense search of another kind, and trajectories that start close to them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -183,6 +185,74 @@ def test_nothing_is_missed_with_two_features(seed):
 @pytest.mark.parametrize(("d1", "side"), [(1, 161), (2, 17)])
 def test_nothing_is_missed_on_many_random_problems(seed, d1, side):
     check_problem(seed, d1, side)
+
+
+LAWS = {  # of unit mean square or not, symmetric and skew: lines of a problem, values and probabilities
+    "three_point": (three_point(1.1, 6.05), [-(5.5**0.5), 0.0, 5.5**0.5], [0.1, 0.8, 0.1]),
+    "two_point": ('{ law = "two_point", values = [-0.5, 2.0], probability = 0.8 }', [-0.5, 2.0], [0.8, 0.2]),
+    "wide": (three_point(1.3, 4.0), [-((4 / 1.3) ** 0.5), 0.0, (4 / 1.3) ** 0.5], [0.21125, 0.5775, 0.21125]),
+}
+DERIVATIVES = {  # of sigma: sigma itself, the first and the second one
+    "quadratic": lambda x: (x**2, 2 * x, 2.0),
+    "tanh": lambda x: (np.tanh(x), 1 - np.tanh(x) ** 2, -2 * np.tanh(x) * (1 - np.tanh(x) ** 2)),
+    "softplus": lambda x: (np.logaddexp(0, x), 0.5 + 0.5 * np.tanh(x / 2), 0.25 - 0.25 * np.tanh(x / 2) ** 2),
+}
+
+
+def enumerated_drift(activation, names, tau=0.02, m=10):
+    """dq/dt of theory.md, section 2, without noise and centring, by the sum over all values of c: plain NumPy."""
+    c = np.array(list(product(*(LAWS[name][1] for name in names))))
+    chance = np.prod(list(product(*(LAWS[name][2] for name in names))), axis=1)
+    e, weight = np.polynomial.hermite_e.hermegauss(60)
+    weight = np.outer(chance, weight / weight.sum())
+
+    def drift(q):
+        if q @ q >= 1:
+            return np.full(len(q), 1e3)
+        s, p, curvature = DERIVATIVES[activation]((c @ q)[:, None] + np.sqrt(1 - q @ q) * e)
+        slope = (weight * 2 * s * p).sum(axis=1) @ c
+        g = tau * (q * (weight * 2 * (p**2 + s * curvature)).sum() - slope)
+        diffusion = tau**2 / m * 4 * (weight * (s * p) ** 2).sum()
+        return q * (q @ g - diffusion / 2) - g
+
+    return drift
+
+
+def check_completeness(activation, names, starts):
+    """Hold all fixed points against roots that MINPACK finds from random starts on a drift that shares no code."""
+    hidden = [LAWS[name][0] for name in names]
+    points = found(*hidden, lines=[f'model.activation = "{activation}"'])
+    drift = enumerated_drift(activation, names)
+    assert points.complete
+    # Tanh and softplus have poles close to the line: 60 nodes of Gauss and Hermite leave a millionth.
+    assert max(np.abs(drift(q)).max() for q in points.q) < 1e-5 * points.size
+    rng = np.random.default_rng(0)
+    arrived = 0
+    for _ in range(starts):
+        start = rng.normal(size=len(names)) * (rng.random(len(names)) < 0.6)  # some in faces, which are invariant
+        start *= rng.random() / max(np.linalg.norm(start), 1e-9)
+        zero = root(lambda q: drift(q) / points.size, start, tol=1e-12)
+        if np.abs(zero.fun).max() < 1e-10:
+            arrived += 1
+            # That error over the smallest rates, a hundredth of the size of the field, is 1e-4.
+            assert np.linalg.norm(points.q - zero.x, axis=1).min() < 1e-3
+    assert arrived > starts / 2
+
+
+@pytest.mark.parametrize(
+    ("activation", "names"),
+    [("quadratic", ["three_point"] * 5), ("tanh", ["two_point", "wide", "three_point"])],
+)
+def test_several_features_are_found_at_rest_as_from_random_starts(activation, names):
+    check_completeness(activation, names, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [["three_point"] * 4, ["two_point"] * 4, ["three_point", "wide", "two_point"]])
+@pytest.mark.parametrize("activation", DERIVATIVES)
+@pytest.mark.parametrize("more", [[], ["wide"]])
+def test_random_starts_find_nothing_new_with_three_to_five_features(activation, names, more):
+    check_completeness(activation, names + more, 1000)
 
 
 def test_priors_that_do_not_close_are_refused():

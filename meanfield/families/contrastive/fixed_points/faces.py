@@ -1,0 +1,187 @@
+"""All zeros of the vector field b(q) in the closed unit ball, face by face.
+
+Where features that are not there stay away, each face in which some overlaps vanish is invariant, and searched by
+itself for zeros with all its overlaps; of faces and orthants that symmetries map to each other one is. On the sphere of
+every face b points inwards, so that the indices sign det(-db/dq) of all zeros in it add up to 1 (Poincare and Hopf):
+where they do not, the face is searched again with more starts. Features that depend on each other have no such faces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.contrastive.fixed_points.orthants import directions_of, zeros_in_orthant
+from meanfield.families.contrastive.fixed_points.search import TOLERANCE, Face
+from meanfield.families.contrastive.fixed_points.symmetries import (
+    SAME_ZERO,
+    copies,
+    distinct,
+    exchanges,
+    is_reflected,
+    is_separable,
+)
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.numerics.growth_rates import RATE_RESOLUTION
+from meanfield.typing import FloatArray
+
+BY_CELLS = 2
+"""Largest number of features whose faces are searched by cells, where there is another way."""
+
+
+class Zero(NamedTuple):
+    """A zero q of the field, shape (d1,), and the Jacobian db/dq there."""
+
+    q: FloatArray
+    slope: FloatArray
+
+
+def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int = 1) -> list[Zero]:
+    """Zeros of b in the closed unit ball.
+
+    Parameters
+    ----------
+    flips : ndarray, shape (flips, d1)
+        Sign symmetries of the field.
+    size : float
+        Size of the field; see `field_size`.
+    fineness : int
+        Factor of the number of cells or starts along each direction.
+
+    Returns
+    -------
+    list of Zero
+        All zeros, each once; of a continuum one for each face that it meets.
+    """
+    d1 = field.features
+    if is_reflected(flips) or (d1 > BY_CELLS and is_separable(field)):
+        return _Faces(field, flips, size).zeros(fineness)
+    found = [Zero(q, jacobian_at(field, q)) for q in Face(field, tuple(range(d1)), size).zeros(False, fineness)]
+    return _with_images(found, flips, [list(range(d1))])
+
+
+def _with_images(zeros: Iterable[Zero], flips: FloatArray, orders: list[list[int]]) -> list[Zero]:
+    """Zeros with their images under exchanges and flips, each once; minors of Jacobians stay under flips."""
+    moved = [Zero(q[order], slope[np.ix_(order, order)]) for q, slope in zeros for order in orders]
+    apart = [moved[i] for i in distinct([zero.q for zero in moved])]
+    images = [Zero(image, zero.slope) for zero in apart for image in copies(zero.q, flips)]
+    return [images[i] for i in distinct([zero.q for zero in images])]
+
+
+class _Faces:
+    """Search of the faces in which some overlaps vanish, the smallest first.
+
+    Parameters
+    ----------
+    field, flips, size
+        See `all_zeros`.
+    """
+
+    def __init__(self, field: VectorField, flips: FloatArray, size: float) -> None:
+        self._field, self._flips, self._size = field, flips, size
+        self._reflected = is_reflected(flips)
+        d1 = field.features
+        self._orders = exchanges(field) if d1 > BY_CELLS else [list(range(d1))]
+        alone = (flips.sum(axis=1) == d1 - 2) @ (flips < 0)  # whether each feature may be flipped by itself
+        self._powers = np.where(alone, 2.0, 1.0)
+        origin = np.zeros(d1)
+        self._found = [Zero(origin, jacobian_at(field, origin))]
+
+    def zeros(self, fineness: int) -> list[Zero]:
+        """All zeros, each once."""
+        d1 = self._field.features
+        searched: set[tuple[int, ...]] = set()
+        for dimensions in range(1, d1 + 1):
+            for kept in combinations(range(d1), dimensions):
+                if kept not in searched:
+                    searched |= {tuple(sorted(order.index(k) for k in kept)) for order in self._orders}
+                    self._search(kept, fineness)
+        return self._found
+
+    def _search(self, kept: tuple[int, ...], fineness: int) -> None:
+        """Add the zeros of one face, and of its images."""
+        face = Face(self._field, kept, self._size)
+        before = self._found
+        # Starts are doubled twice where indices say that a zero is missing: cells are finer for the whole ball.
+        for factor in (1, 2, 4) if self._in_orthants(kept) else (1,):
+            zeros = self._inside(face, kept, fineness * factor)
+            self._found = before + _with_images(zeros, self._flips, self._orders)
+            if self._adds_up(list(kept)):
+                break
+
+    def _inside(self, face: Face, kept: tuple[int, ...], fineness: int) -> Iterator[Zero]:
+        """Zeros of a face with all its overlaps."""
+        if not self._in_orthants(kept):
+            for x in face.zeros(self._reflected, fineness):
+                if np.all(np.abs(x) > SAME_ZERO):
+                    q = face.embedded(x)
+                    yield Zero(q, jacobian_at(self._field, q))
+            return
+        done: set[tuple[float, ...]] = set()
+        for signs in product((1.0, -1.0), repeat=len(kept)):
+            if signs not in done:
+                orthant = face.embedded(np.array(signs))
+                moved = [orthant[order] for order in self._orders]
+                done |= {tuple(image[list(kept)].tolist()) for flip in self._flips for image in flip * moved}
+                yield from self._in_orthant(face, kept, np.array(signs), fineness)
+
+    def _in_orthants(self, kept: tuple[int, ...]) -> bool:
+        """Whether a face is searched orthant by orthant."""
+        return self._field.features > BY_CELLS and len(kept) > 1
+
+    def _in_orthant(self, face: Face, kept: tuple[int, ...], signs: FloatArray, fineness: int) -> Iterator[Zero]:
+        at_rest: list[FloatArray] = []
+        for x in face.on_sphere(directions_of(face, signs)):
+            if np.all(signs * x > SAME_ZERO):
+                yield Zero(face.embedded(x), jacobian_at(self._field, face.embedded(x)))
+        beside = self._beside(list(kept), signs)
+        for x in zeros_in_orthant(face, signs, self._powers[list(kept)], beside, fineness):
+            slope = jacobian_at(self._field, face.embedded(x))
+            within = slope[np.ix_(kept, kept)] / self._size
+            for _ in range(3):  # of Newton's method, which is at its end: the Jacobian does not change any more
+                x = x - np.linalg.lstsq(within, face(x), rcond=None)[0]
+            if not np.abs(face(x)).max() <= TOLERANCE or np.any(signs * x <= SAME_ZERO):
+                continue
+            if face.in_continuum(x):
+                if at_rest:
+                    continue
+                at_rest.append(x)
+            yield Zero(face.embedded(x), slope)
+
+    def _beside(self, kept: list[int], signs: FloatArray) -> list[FloatArray]:
+        """Points of an orthant next to zeros in which one of its overlaps vanishes: where others may branch off."""
+        starts: dict[tuple[float, ...], FloatArray] = {}  # one of those that exchanges map to each other
+        for zero in self._found:
+            q = zero.q[kept]
+            if np.count_nonzero(q) == np.count_nonzero(zero.q) == len(kept) - 1 and np.all(q * signs >= 0.0):
+                raised = np.where(q == 0.0, 0.05 * signs, 0.99 * q)
+                start = np.zeros(len(zero.q))
+                start[kept] = raised
+                starts[max(tuple(np.round(start[order], 6)) for order in self._orders)] = raised
+        return list(starts.values())
+
+    def _adds_up(self, kept: list[int]) -> bool:
+        """Whether the indices of the zeros of a face add up to 1, or are no test: one is marginal or on the sphere."""
+        left = np.setdiff1d(np.arange(self._field.features), kept)
+        total = 0.0
+        for zero in self._found:
+            if np.any(zero.q[left]):
+                continue
+            rates = np.linalg.eigvals(zero.slope[np.ix_(kept, kept)])
+            if np.abs(rates.real).min() <= RATE_RESOLUTION * self._size or np.linalg.norm(zero.q) > 1.0 - 1e-9:
+                return True
+            total += np.sign(np.linalg.det(-zero.slope[np.ix_(kept, kept)]))
+        return total == 1.0
+
+
+def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
+    """Jacobian db/dq, shape (d1, d1), on the sphere by extrapolation from inside."""
+    spacing = 1e-4  # of the points inside
+    slope = field.jacobian(q)
+    if np.linalg.norm(q) < 1.0 - spacing or (np.all(np.isfinite(slope)) and np.linalg.norm(q) < 1.0 - 1e-9):
+        return slope
+    near, middle, far = (field.jacobian((1.0 - k * spacing) * q) for k in (1, 2, 3))
+    return 3.0 * near - 3.0 * middle + far
