@@ -10,6 +10,7 @@ import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.problems.base import same_times
+from meanfield.problems.family import resolve
 from meanfield.results.checks import check
 from meanfield.results.made_by import FINGERPRINTS, differences, to_json
 from meanfield.results.result import Result, family_of_result
@@ -24,7 +25,7 @@ def is_comparable(result: Result) -> bool:
     """Whether a result is in time and holds variables that `compare` compares."""
     held = set(map(str, result.dataset.variables))
     compared = {word for name in result.family.compared for word in (name, f"{name}_mean")}
-    return result.kind.leading == "time" and bool(held & compared)
+    return bool(result.kind.at_end) or (result.kind.leading == "time" and bool(held & compared))
 
 
 def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result]:
@@ -43,7 +44,7 @@ def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result
         raise InputError(f"labels: '{twice}' comes twice; give every result a label of its own")
     for name, dataset in zip(names, datasets, strict=True):
         _check_attributes(name, dataset)
-    results = [Result.of(dataset) for dataset in datasets]
+    results = [_in_time(Result.of(dataset)) for dataset in datasets]
     first = results[0]
     limit = first.problem.limit()
     for name, result in zip(names, results, strict=True):
@@ -66,6 +67,11 @@ def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result
             )
         _check_contents(name, result)
     return results
+
+
+def _in_time(result: Result) -> Result:
+    """Result in time that stands for one of another kind, if there is one."""
+    return Result.of(resolve(result.kind.at_end)(result)) if result.kind.at_end else result
 
 
 def _check_attributes(name: str, dataset: xr.Dataset) -> None:

@@ -19,7 +19,7 @@ def different_starts(first: Result, second: Result) -> str:
         return ""
     start_of = resolve(first.family.start)
     starts = [start_of(result) for result in (first, second)]
-    if all(start is None for start in starts):
+    if all(start is None for start in starts) or any(start is not None and not len(start) for start in starts):
         return ""
     if all(start is not None for start in starts):
         return "" if np.array_equal(*starts) else f"They start with other weights: {_same_seed(first)}."

@@ -52,6 +52,9 @@ class Kind:
         lines of text. Without them a figure of all variables is drawn, and a report shows none.
     summary : str
         "module:function" of a Dataset, which returns the text that commands print; nothing is printed without it.
+    at_end : str
+        "module:function" of a result that says where runs end, which returns a Dataset of another kind with what is
+        compared with them, at the last time.
     accuracy : float, optional
         Largest error of its compared variables, where the method fixes it and results do not state it.
     """
@@ -66,6 +69,7 @@ class Kind:
     numbers: str = ""
     notes: str = ""
     summary: str = ""
+    at_end: str = ""
     accuracy: float | None = None
 
     @property
@@ -175,7 +179,7 @@ class Family:
         "module:function" of two results that yields what of their weights is not measured, in words.
     start : str
         "module:function" of a result that returns the weights with which all of it starts, or None where each run draws
-        its own, or has a law of them as its start; see `meanfield.comparison.starts`.
+        its own, or has a law of them as its start; empty where starts do not matter; see `meanfield.comparison.starts`.
     reductions : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str

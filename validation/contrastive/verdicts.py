@@ -8,14 +8,13 @@ judged by standard errors, are held against order parameters, and at most 5 % of
 Power: the share of wrong predictions that is found. The overlap of order parameters and of a density is shifted by a
 constant at all times after the start, and runs at N = 4096 are compared with that.
 
-Writes docs/verdicts.md and validation/contrastive/verdicts.png.
+Writes a section of docs/verdicts.md and validation/contrastive/verdicts.png.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +24,7 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison.comparison import judge
-from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
+from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, place_legend
 from meanfield.problems.file import parse_problem
@@ -33,7 +32,17 @@ from meanfield.problems.verdicts import DIFFERS
 from meanfield.results.figure_files import save_figure
 from meanfield.results.result import Result
 from validation import ROOT
-from validation.pages import markdown_table
+from validation.verdicts import (
+    STANDARD_ERRORS,
+    Row,
+    differ,
+    groups,
+    percent,
+    pooled,
+    shown,
+    table,
+    write_section,
+)
 
 TEXT = """
 model = {{ activation = "{activation}", learning_rate = {tau}, batch_size = 10 }}
@@ -78,51 +87,11 @@ POWER_COMPARISONS = 100
 FOUND = 0.01
 """Shift that eight runs at N = 4096 must find."""
 
-STANDARD_ERRORS = 3.0
-
-
-class Row(NamedTuple):
-    """Share of comparisons that differ."""
-
-    what: str
-    N: str
-    runs: str
-    count: int
-    differ: int
-
-    @property
-    def share(self) -> float:
-        """Share of the comparisons."""
-        return self.differ / self.count
-
-    @property
-    def error(self) -> float:
-        """Standard error of the share, if 5 % is right."""
-        return math.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) / self.count)
-
 
 def problem_of(values: dict[str, object], **particles: object) -> Problem:
     """Problem with these settings of its particles."""
     problem = parse_problem(TEXT.format(**values))
     return meanfield.with_values(problem, {f"particles.{key}": value for key, value in particles.items()})
-
-
-def groups(runs: xr.Dataset, size: int) -> Iterator[xr.Dataset]:
-    """Groups of replicas, all of one size."""
-    for start in range(0, runs.sizes["replica"] - size + 1, size):
-        yield runs.isel(replica=slice(start, start + size))
-
-
-def differ(first: xr.Dataset, others: Iterator[xr.Dataset], what: str, N: object, runs: object) -> Row:
-    """Share of pairs that differ."""
-    found: list[Judgement] = []
-    places = None
-    for other in others:
-        if places is None:  # where snapshots and times are is the same for all
-            places = Result.of(meanfield.compare(first, other).isel(pair=0))
-        two = [Result.of(first), Result.of(other)]
-        found.append(judge(*two, places, two))
-    return Row(what, str(N), str(runs), len(found), sum(judgement.verdict == DIFFERS for judgement in found))
 
 
 def of_overlaps() -> Iterator[Row]:
@@ -207,42 +176,15 @@ def power_of_density() -> Row:
     return differ(shifted(density, FOUND), groups(runs, 8), "density off by 0.01 in q", POWER_DIMENSION, 8)
 
 
-def pooled(rows: list[Row], runs: str = "") -> Row:
-    """Rows of one number of runs together, or all."""
-    chosen = [row for row in rows if runs in ("", row.runs)]
-    return Row("all", "", runs, sum(row.count for row in chosen), sum(row.differ for row in chosen))
-
-
-def shown(rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows, printed as they come."""
-    for row in rows:
-        print(f"{row.what}, N = {row.N}, {row.runs} runs: {row.differ} of {row.count} differ", flush=True)
-        yield row
-
-
-def table(rows: list[Row]) -> str:
-    """Table of shares."""
-    lines = [(row.what, row.N, row.runs, row.count, percent(row)) for row in rows]
-    return markdown_table(("pair", "N", "runs", "comparisons", "differ, %"), lines)
-
-
-def percent(row: Row) -> str:
-    """Share in per cent with its standard error."""
-    return f"{100 * row.share:.1f} ± {100 * row.error:.1f}"
-
-
-def write_page(rows: list[Row], bounded: list[Row], found: list[tuple[int, float, Row]], density: Row) -> str:
-    """Page of the study."""
+def write(rows: list[Row], bounded: list[Row], found: list[tuple[int, float, Row]], density: Row) -> str:
+    """Section of the study on the page of all."""
     by_size = [pooled(rows, str(size)) for size in REPLICAS]
     least = {
         size: next((shift for runs, shift, row in found if runs == size and row.share >= 0.9), math.nan)
         for size in REPLICAS
     }
     parts = [
-        "# How often verdicts are right",
-        "Written by `make verdicts`, which measures it anew: SGD is compared with its own limit, and with wrong ones. "
-        "[Compare a prediction with SGD](how-to/compare_with_sgd.md) says what the verdicts mean.",
-        "## False alarms",
+        "### False alarms",
         f"The verdict on {100 * FALSE_ALARMS:.0f} % of true pairs should be DIFFERS. It is on "
         f"**{percent(pooled(rows))} %** of {pooled(rows).count:,}: "
         + ", ".join(f"{percent(row)} % with {row.runs} runs" for row in by_size)
@@ -258,14 +200,14 @@ def write_page(rows: list[Row], bounded: list[Row], found: list[tuple[int, float
         "Where there are no four runs one by one, the largest of all standard errors is held against what is allowed "
         f"for any dependence of times, so that {100 * FALSE_ALARMS:.0f} % is a bound:",
         table(bounded),
-        "## Power",
+        "### Power",
         f"Predictions of q that are off by a constant, against runs at N = {POWER_DIMENSION} (right). Nine in ten are "
         f"found from {', '.join(f'{shift:g} on with {size} runs' for size, shift in least.items())}. A density that is "
         f"off by {FOUND:g} in q is found in {density.differ} of {density.count} comparisons with eight runs and their "
         "weights.",
         "![false alarms and power](../validation/contrastive/verdicts.png)",
     ]
-    return "\n\n".join(parts) + "\n"
+    return write_section("contrastive", parts)
 
 
 def draw(rows: list[Row], found: list[tuple[int, float, Row]]) -> Figure:
@@ -297,10 +239,9 @@ def main() -> int:
     """Measure, write the page, draw, and say whether the rates are as claimed."""
     rows = [*shown(of_overlaps()), *shown(of_weights()), *shown(of_two_sets())]
     bounded, found, (density,) = list(shown(by_standard_errors())), list(power()), shown([power_of_density()])
-    page = write_page(rows, bounded, found, density)
-    (ROOT / "docs/verdicts.md").write_text(page, encoding="utf-8")
+    section = write(rows, bounded, found, density)
     save_figure(draw(rows, found), ROOT / "validation/contrastive/verdicts.png")
-    print(page)
+    print(section)
     right = all(
         abs(row.share - FALSE_ALARMS) < STANDARD_ERRORS * row.error
         for row in (pooled(rows), *(pooled(rows, str(size)) for size in REPLICAS))

@@ -114,7 +114,7 @@ def left_out(first: Result, second: Result) -> Iterator[str]:
     """Filters of two results that are not judged, in words."""
     for prediction, other in ((first, second), (second, first)):
         density, held = prediction.dataset, other.dataset
-        if prediction.method not in DENSITIES or other.method in DENSITIES:
+        if prediction.method not in DENSITIES or other.method in (*DENSITIES, "best_network"):
             continue
         if "weights" not in held:
             yield "the law of filters, which statistics do not keep (particles.record = 'replicas' does)"

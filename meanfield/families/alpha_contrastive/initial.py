@@ -57,6 +57,8 @@ def common_weights(problem: Problem) -> Weights:
 def start_of(result: Result) -> FloatArray | None:
     """See `meanfield.extend.Family.start`."""
     problem = result.problem
+    if result.method == "best_network":
+        return np.empty(0)
     single = result.method == "population"
     runs = not result.is_prediction and shares_start(problem)
     return np.concatenate([part.ravel() for part in common_weights(problem)]) if single or runs else None

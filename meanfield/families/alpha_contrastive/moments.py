@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
@@ -12,6 +13,8 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mi
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import network_of
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.results.result import Result
+from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
 
 HARMONICS = np.arange(1.0, 9.0)
@@ -68,6 +71,22 @@ def objective_of(problem: Problem) -> Objective | None:
     except InputError:  # there is no smooth limit, or very many atoms
         pass
     return None
+
+
+def of_the_best_network(result: Result) -> xr.Dataset:
+    """Objective and moments of the filters of the best network, at the last time; see `Kind.at_end`.
+
+    Where the outputs of w and -w are the same, or their opposites, moments are those of any choice of signs.
+    """
+    held, problem = result.dataset, result.problem
+    z = np.linspace(0.1, 10.0, 100)
+    ahead, behind = (problem.model.activation_functions.values(sign * z) for sign in (1.0, -1.0))
+    signed = not np.allclose(np.abs(ahead), np.abs(behind))
+    found = moments(held["w"].values, held["weight"].values) if signed and moment_shapes(problem) else {}
+    found |= {"G": held["G"].values, "G_error": held["certificate_gap"].values}
+    arrays = {name: np.asarray(values)[None] for name, values in found.items()}
+    arrays |= {"time": problem.time.outputs_at[-1:], **harmonics_of(problem)}
+    return build_dataset("best_network", problem, arrays, result.status, held.attrs["provenance"])
 
 
 def _alike(w: FloatArray) -> FloatArray:

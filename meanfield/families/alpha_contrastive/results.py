@@ -299,6 +299,13 @@ KINDS = {
         check=CHECKS,
         figure=f"{FIGURES}:plot_optimal_filters",
         numbers=f"{NUMBERS}:of_optimal_filters",
+        at_end="meanfield.families.alpha_contrastive.moments:of_the_best_network",
+    ),
+    "best_network": Kind(
+        "moments and objective of the best network",
+        ("time", "G", "G_error"),
+        ("harmonic", *MOMENTS),
+        made_by="alpha_contrastive.find_optimal_filters",
     ),
     "population": Kind(
         "exact flow of all weights",

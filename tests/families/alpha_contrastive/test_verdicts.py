@@ -25,8 +25,8 @@ RUNS = {
     "population": {"finite_batch": True},
 }
 MANY = RUNS | {
-    "filters": {"count": 100},
-    "training": {"learning_rate": 0.02, "batch_size": 64},
+    "filters": {"count": 60},
+    "training": {"learning_rate": 0.04, "batch_size": 50},
     "density": {"tolerance": 1e-2},
 }
 FOURIER = {"law": "fourier", "cosine": [0.4], "sine": [0.2]}
@@ -121,3 +121,24 @@ def test_distances_are_those_of_all_filters():
         assert 0.7 * largest < float(found["KS"][0, time]) <= largest + 1e-12
     assert np.isfinite(found["W1_chance"]).all()
     assert (found["KS"] <= found["KS_chance"]).all()
+
+
+def test_runs_that_stay_at_another_maximum_do_not_come_to_the_best_network():
+    """Of a uniform importance it is a single filter."""
+    training = {"learning_rate": 0.05, "batch_size": 50}
+    given = problem("relu", LAW_F, time={"stop": 10.0, "outputs": 3}, training=training)
+    points = meanfield.solve(given, "critical_points")
+    points = points.isel(point=points["stable"].values > 0)
+    worst = points["w"].values[points["energy"].values.argmin()]
+    start = {"law": "points", "values": [worst.tolist()]}
+    more = {"filters.count": 1, "filters.start": start, "particles.replicas": 8, "particles.test_batches": 1}
+    runs = meanfield.solve(with_values(given, more), "particles")
+    best = meanfield.solve(with_values(given, more), "optimal_filters")
+    found = meanfield.compare(best, runs)
+    assert found.attrs["verdict"] == "DIFFERS"
+    assert "compared at 1 of 3 times" in str(found["left_out"].values[0])
+    w = best["w"].values
+    theta = np.arctan2(w[:, 1], w[:, 0])
+    moment = best["weight"].values @ np.cos(3.0 * theta)
+    difference = runs["moment_cos"].values[:, -1, 2].mean() - moment
+    assert float(found["moment_cos_difference"][0, 0, 2]) == pytest.approx(difference, abs=1e-12)  # rounding
