@@ -94,6 +94,18 @@ def test_large_batches_are_tried_on_few_samples(name, changes, monkeypatch):
     assert 0 < max(sizes_of) <= 2 * costs.TRIAL
 
 
+def test_sgd_of_many_filters_is_tried_on_few(monkeypatch):
+    """A million filters took 350 MB."""
+    problem = meanfield.with_values(
+        meanfield.load_problem(PROBLEMS / "nine_points.toml"), {"filters.count": 1_000_000, "particles.replicas": 1}
+    )
+    tried, stepper = [], costs.Replicas
+    monkeypatch.setattr(costs, "Replicas", lambda trial, *block: (tried.append(trial), stepper(trial, *block))[1])
+    few = costs.particles(meanfield.with_value(problem, "filters.count", 10_000)).seconds
+    assert costs.particles(problem).seconds > 30.0 * few  # a hundred times, but for the clock
+    assert {trial.filters.count for trial in tried} == {4096}
+
+
 @pytest.mark.parametrize("name", ["two_channels", "no_prior"])
 def test_large_batches_of_steps_are_tried_on_few_samples(name, monkeypatch):
     """A million samples for each of some hundred steps took half a minute, and those of four chains gigabytes."""

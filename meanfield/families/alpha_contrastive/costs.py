@@ -125,9 +125,7 @@ def _dimension(problem: Problem) -> int:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
-    filters = problem.filters.count
-    given = isinstance(problem.filters.start, GivenStart)
-    fewer = filters if given else min(filters, 4096)  # more of them cost, and have weights, in proportion
+    filters, fewer = problem.filters.count, _fewer_filters(problem)
     trial = with_values(problem, {"filters.count": fewer})
     flow = Flow(trial, drift_of(trial))
     per_rate = filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
@@ -137,6 +135,12 @@ def population(problem: Problem) -> Prediction:
     numbers = problem.time.outputs * weights
     contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
     return prediction_of("population", rates * per_rate, 3 * numbers, numbers, contents)
+
+
+def _fewer_filters(problem: Problem) -> int:
+    """Number of filters of a trial: more of them cost, and have weights, in proportion."""
+    filters = problem.filters.count
+    return filters if isinstance(problem.filters.start, GivenStart) else min(filters, 4096)
 
 
 def particles(problem: Problem) -> Prediction:
@@ -152,10 +156,12 @@ def particles(problem: Problem) -> Prediction:
     batch = problem.training.batch_size
     tests = problem.particles.test_batches
     together = len(simulation.blocks[0])
-    activations = places * filters
-    fewer = min(batch, max(2, min(math.isqrt(TRIAL // together), TRIAL // (together * activations))))
-    of_trial, of_batch = (float(n * (n + activations)) for n in (fewer, batch))
+    few = _fewer_filters(problem)
+    activations, tried = (float(places * count) for count in (filters, few))
+    fewer = min(batch, max(2, int(min(math.isqrt(TRIAL // together), TRIAL // (together * tried)))))
+    of_trial, of_batch = fewer * (fewer + tried), batch * (batch + activations)
     scored = min(tests, max(1, int(TRIAL // (together * of_trial))))
-    trial = with_values(problem, {"training.batch_size": fewer, "particles.test_batches": scored})
+    changes = {"training.batch_size": fewer, "particles.test_batches": scored, "filters.count": few}
+    trial = with_values(problem, changes)
     step = of_batch / of_trial
     return cost_of_replicas(simulation, partial(Replicas, trial), step, step * tests / scored)
