@@ -42,6 +42,9 @@ TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
 SCIPY = (("RK45", 6, 1e-4), ("RK45", 8, 1e-6), ("DOP853", 8, 1e-6), ("DOP853", 12, 1e-8), ("DOP853", 16, 1e-10))
 """Integrators of SciPy with numbers of nodes and tolerances of a step."""
 
+RATE = 0.2
+"""Learning rate of both layers on mixtures."""
+
 WANTED_ERROR = 1e-6
 """Largest error that has to be reached in 10 ms."""
 
@@ -224,6 +227,20 @@ def quadrature_table() -> Table:
     )
 
 
+def mixture_table() -> Table:
+    """Runs for clusters on either side of the first teacher, whose fields have means; both layers are trained."""
+    clusters = [{"weight": 0.3, "mean": [2.0, 0.0]}, {"weight": 0.7, "mean": [-6.0 / 7.0, 0.0]}]
+    rows = []
+    for activation in ("scaled_erf", "relu"):
+        network, training = {"activation": activation}, {"learning_rate": RATE, "output_learning_rate": RATE}
+        changes = {"inputs": {"components": clusters}, "teacher": network, "student": network, "training": training}
+        problem = make_problem(changes | {"time": {"stop": 100.0, "outputs": 101}})
+        own = seconds(lambda p=problem: solve_order_parameters(p), rounds=3)[0]  # type: ignore[misc]
+        largest = max(float(solve_order_parameters(problem)[f"{name}_error"].max()) for name in COMPARED)
+        rows.append(Row(activation, own, "s", required="below 10 s", note=f"claimed {largest:.0e}"))
+    return Table("Mixtures with means along the teacher, K = M = 2, to t = 100", ONE_THREAD, tuple(rows))
+
+
 def source_table() -> Table:
     """Overlap with a teacher that has shares 0 and 2 at two eigenvalues."""
     spectrum = {"law": "atoms", "eigenvalues": [0.4, 1.6], "teacher": [0.0, 2.0]}
@@ -272,5 +289,6 @@ def own_start_table() -> Table:
 
 def order_parameter_tables() -> Iterator[Table]:
     """All tables of this module."""
-    for table in (accuracy_table, dimension_table, source_table, own_start_table, rates_table, quadrature_table):
+    sgd = source_table, own_start_table
+    for table in (accuracy_table, dimension_table, *sgd, rates_table, quadrature_table, mixture_table):
         yield table()
