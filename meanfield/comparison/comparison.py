@@ -25,6 +25,7 @@ from meanfield.comparison.sides import least_spread, moments, predicted_variance
 from meanfield.comparison.starts import different_starts
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
+from meanfield.problems.known_families import family_of
 from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.result import Result, check_dataset
@@ -66,7 +67,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
     names = _default_labels(datasets) if labels is None else _listed(labels)
     whole = checked(datasets, names)
     results = at_common_places(whole, names)
-    family, problem = results[0].family, results[0].problem
+    problem = results[0].problem
+    family = family_of(problem)  # which may be a part of that of the results
     pairs = list(combinations(range(len(results)), 2))
     arrays: dict[str, Any] = {"pair": np.array([f"{names[i]} - {names[j]}" for i, j in pairs])}
     for name in family.compared_with({dim for result in results for dim in result.dataset.dims}):
@@ -122,7 +124,7 @@ def _judged_alike(first: Result, second: Result, comparison: Result, results: Se
 
 def _judged(judgements: Sequence[Judgement], measured: Result) -> dict[str, Any]:
     """Variables that hold verdicts, and what chance allows."""
-    family, dataset = measured.family, measured.dataset
+    family, dataset = family_of(measured.problem), measured.dataset
     arrays: dict[str, Any] = {
         "verdict": np.array([judgement.verdict for judgement in judgements]),
         "p_value": np.array([judgement.p_value for judgement in judgements]),

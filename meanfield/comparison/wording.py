@@ -112,8 +112,13 @@ def _component(pair: Result, name: str, index: tuple[int, ...]) -> str:
     if "group" in dims or not any(pair.dataset.sizes[dim] > 1 for dim in inner):
         return ""
     if name in DISTANCES:
-        return "".join(f", {dim} {i + 1}" for dim, i in inner.items())
+        return "".join(f", {dim} {_word(pair, dim, i)}" for dim, i in inner.items())
     return index_text(inner.values(), (pair.dataset.sizes[dim] for dim in inner))
+
+
+def _word(pair: Result, dim: str, number: int) -> str:
+    """Word for a place along a dim: the value of its variable, or, without one, a number from 1."""
+    return plain(float(pair.dataset[dim][number])) if dim in pair.family.variables else str(number + 1)
 
 
 def _at(pair: Result, name: str, index: tuple[int, ...]) -> str:

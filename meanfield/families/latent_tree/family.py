@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.latent_tree.images import results as images
-from meanfield.families.latent_tree.results import COUNTED, KINDS, VARIABLES
+from meanfield.families.latent_tree.results import COUNTED, DISTANCES, KINDS, VARIABLES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.latent_tree"
@@ -55,6 +55,10 @@ FAMILY = Family(
         r"loss\.temperature": r"temperature $\tau$",
         r"loss\.beta": r"$\beta$",
     },
+    distances=tuple(DISTANCES),
+    measure_distances=f"{HERE}.many_nodes.distances:distances",
+    measure_deviations=f"{HERE}.many_nodes.distances:deviations",
+    leaves_out=f"{HERE}.many_nodes.distances:left_out",
     start=f"{HERE}.initial:start_of",
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},
     counted=COUNTED,

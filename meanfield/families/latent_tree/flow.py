@@ -10,6 +10,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import latent_coordinates
+from meanfield.families.latent_tree.many_nodes.finite import node_coordinates, nodes_of
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
@@ -54,6 +55,7 @@ def solve_population(problem: Problem) -> Solved:
     tables, start = tables_of(problem), problem.initial_weights
     states, status, pieces = _followed(tables, start)
     arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
+    arrays |= node_coordinates(problem)
     effort = {"changes": pieces.changes, "slides": pieces.slides}
     return Solved("population", arrays | latent_coordinates(problem.shape), status, effort=effort)
 
@@ -82,8 +84,11 @@ def observables(tables: Tables, like: Weights, states: FloatArray) -> dict[str, 
     nodes = (len(like.shape.level_of), like.shape.nodes)
     selectivity, correlation = (np.full((len(states), *nodes), np.nan) for _ in range(2))
     for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
-        found = tables.forward(like.like(states[i]))
-        loss[i] = tables.evaluate(found).value
-        moments = tables.moments(found)
+        passed = tables.forward(like.like(states[i]))
+        loss[i] = tables.evaluate(passed).value
+        moments = tables.moments(passed)
         selectivity[i], correlation[i] = moments.selectivity, moments.correlation
-    return {"loss": loss, "selectivity": selectivity, "correlation": correlation}
+    found = {"loss": loss, "selectivity": selectivity, "correlation": correlation}
+    if tables.problem.averages_nodes:
+        found |= {"Delta": 2.0 * selectivity[:, 0, 0], "square": nodes_of(like, states).square}
+    return found

@@ -16,6 +16,8 @@ from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.flow import observables
 from meanfield.families.latent_tree.initial import latent_coordinates
+from meanfield.families.latent_tree.many_nodes.finite import node_coordinates
+from meanfield.families.latent_tree.many_nodes.latents import SIGNS
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.samples import BatchStepper, sampler_of
@@ -42,8 +44,9 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -------
     xarray.Dataset
         `weights`, and `score`, the largest sampled |correlation| of a latent with a node, at the output times; `loss`,
-        `selectivity` and `correlation`, exactly, where tables fit; with `particles.record = 'statistics'` statistics
-        over replicas instead. Output time t is step round(t/eta). What was not reached is NaN.
+        `selectivity` and `correlation`, exactly, where tables fit, and with the start `sphere` `Delta` and `square`;
+        with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step round(t/eta).
+        What was not reached is NaN.
 
     Notes
     -----
@@ -52,7 +55,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     """
     simulation = simulation_of(problem)
     solved = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
-    return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape))
+    return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape) | node_coordinates(problem))
 
 
 def simulation_of(problem: Problem) -> Simulation:
@@ -169,6 +172,8 @@ def row_shapes(problem: Problem, tables: Tables | None) -> dict[str, tuple[int, 
         if tables.problem is problem:
             shapes["loss"] = ()
         shapes["selectivity"] = (latents, nodes)
+        if problem.averages_nodes:
+            shapes |= {"Delta": (), "square": (problem.shape.latents[1], len(SIGNS))}
         if replicas:
             shapes["correlation"] = (latents, nodes)
     return shapes

@@ -329,6 +329,11 @@ class Problem(base.Problem):
         return Motion()
 
     @property
+    def averages_nodes(self) -> bool:
+        """Whether outputs are averages over nodes, which have a law where there are many."""
+        return isinstance(self.network.initial, SphereStart) and not self.network.output_normalisation
+
+    @property
     def steps_per_time(self) -> float:
         """Steps of SGD per unit of time."""
         return 1.0 / self.training.learning_rate

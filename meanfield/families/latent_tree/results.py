@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, SPHERE_CELLS, cell_variables
+from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
 
@@ -74,7 +74,11 @@ DENSITY = {
         ("gate",), "angle in radians at which an input of a node turns active", gaps="never", increasing=True
     ),
     "Delta": Variable(
-        ("time",), "difference Delta of the mean outputs for the values 1 and 0 of the root", gaps="unfinished"
+        ("time",),
+        "difference Delta of the mean outputs for the values 1 and 0 of the root",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
     ),
     "rho": Variable(
         (*_DIRECTIONS, "angle"),
@@ -100,8 +104,41 @@ DENSITY = {
         (*_DIRECTIONS, "sample", "input"),
         "weights of some nodes of a latent, by sign; a bias is the last",
     ),
-    "square": Variable(_DIRECTIONS, "mean of |w|^2 over the nodes of a latent with this sign", range=POSITIVE),
+    "square": Variable(
+        _DIRECTIONS,
+        "mean of |w|^2 over the nodes of a latent with this sign, 0 if no node has it",
+        optional_dims=_RUNS,
+        range=POSITIVE,
+        compared=True,
+    ),
+    "axis": Variable(("direction", "input"), "vector of unit length on which directions of weights are projected"),
+    "projection": Variable(("projection",), "projection of the direction of a node's weights", increasing=True),
+    "projected": Variable(
+        (*_DIRECTIONS, "direction", "projection"),
+        "share of the nodes of a latent with this sign whose projection is not larger",
+        range=(0.0, 1.0 + 1e-9),
+        gaps="unfinished",
+        needs=("axis", "projection"),
+    ),
+    "projected_error": Variable(("time",), "estimated error of the shares by projection", range=POSITIVE),
 }
+
+DISTANCES = {
+    "W1": Variable(
+        ("pair", *_DIRECTIONS),
+        "Wasserstein-1 distance of the directions of all runs' nodes from the density, on the circle of two weights; "
+        "of more, the mean over projections",
+        range=POSITIVE,
+        judged=True,
+    ),
+    "KS": Variable(
+        ("pair", *_DIRECTIONS),
+        "largest Kolmogorov-Smirnov distance of projections of the directions of all runs' nodes from the density",
+        range=PROBABILITY,
+        judged=True,
+    ),
+}
+"""Distances of densities and weights, by `meanfield.families.latent_tree.many_nodes.distances`."""
 
 LIMITS = {
     "correlation_limit": Variable(
@@ -124,13 +161,18 @@ STATISTICS = {
     "selectivity_covariance": Variable(
         (*_NODES, "latent_", "node_"), "covariance of the selectivities over replicas by eta"
     ),
+    "Delta_mean": Variable(("time",), "mean of Delta over replicas", gaps="unfinished"),
+    "Delta_variance": Variable(("time",), "variance of Delta over replicas by eta", range=POSITIVE),
+    "square_mean": Variable(_DIRECTIONS, "mean over replicas of the mean of |w|^2", range=POSITIVE),
+    "square_covariance": Variable((*_DIRECTIONS, "child_", "sign_"), "covariance of the means of |w|^2 by eta"),
     "score_mean": Variable(("time", "latent"), "mean of the score over replicas", range=(0.0, 1.0)),
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | LIMITS | DENSITY | STATISTICS
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | LIMITS | DENSITY | DISTANCES | STATISTICS
 
 COUNTED = {
+    "direction": "axis on which weights are projected",
     "input": "input of a node, a bias the last",
     "node": "node of a latent",
     "sample": "node that was kept",
@@ -149,6 +191,11 @@ ESTIMATED = ("Delta_error", "loss_error", "held", "idle")
 
 SPHERE = (*SPHERE_CELLS, "rho_on_sphere")
 
+PROJECTED = ("axis", "projection", "projected", "projected_error")
+
+OF_NODES = ("Delta", "square", "child", "sign")
+"""Variables of networks whose outputs are averages over nodes."""
+
 PLACED = ("level", "latent", "latent_level")
 
 KINDS = {
@@ -165,7 +212,7 @@ KINDS = {
     "population": Kind(
         "gradient flow of all weights on the population loss",
         ("time", "loss", "selectivity", "correlation", "weights", "latent", "latent_level"),
-        ("eta", "B"),
+        (*OF_NODES, "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),
@@ -180,21 +227,21 @@ KINDS = {
     "sphere_density": Kind(
         "density of infinitely many nodes for each latent on the sphere of three weights",
         ("time", "loss", *OF_ALL, *ESTIMATED, *SPHERE, "latent", "latent_level"),
-        ("eta", "B"),
+        (*PROJECTED, "eta", "B"),
         figure=f"{DISPLAY}:plot_sphere_density",
         numbers=f"{DISPLAY}:of_a_density",
     ),
     "node_particles": Kind(
         "infinitely many nodes for each latent, by a sample of them",
         ("time", "loss", *OF_ALL, *ESTIMATED, "w_sample", "latent", "latent_level"),
-        ("eta", "B"),
+        (*PROJECTED, "eta", "B"),
         figure=f"{DISPLAY}:plot_node_particles",
         numbers=f"{DISPLAY}:of_a_density",
     ),
     "particles": Kind(
         "stochastic gradient descent with batches of fresh samples",
         ("time", "weights", "score", "latent", "latent_level"),
-        ("loss", "selectivity", "correlation", "eta", "B"),
+        ("loss", "selectivity", "correlation", *OF_NODES, "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),
@@ -203,7 +250,7 @@ KINDS = {
         ("time", "count", "score_mean", "score_covariance", "latent", "latent_level"),
         (
             *(name for name in STATISTICS if not name.startswith("score") and name != "count"),
-            *("eta", "B"),
+            *("child", "sign", "eta", "B"),
         ),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",

@@ -110,7 +110,7 @@ def _arrays(problem: Problem, nodes: Ensemble, at: FloatArray) -> dict[str, Floa
         found["rho"][k] = share[..., inside] / (high - low)
         first = before[..., :1] + nodes.shares[:, None] - before[..., -1:]
         found["atom"][k] = np.concatenate([first[..., :1], share[..., ~inside]], axis=-1)
-        found["square"][k] = square
+        found["square"][k] = np.where(nodes.shares > 0.0, square, 0.0)
     coordinates = {
         "angle": 0.5 * (low + high),
         "angle_bnds": np.stack([low, high], axis=1),

@@ -15,6 +15,7 @@ from scipy.stats import qmc
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
+from meanfield.families.latent_tree.many_nodes.projections import distribution_of, projection_coordinates
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.numerics.refinement import missed
 from meanfield.typing import FloatArray
@@ -68,8 +69,11 @@ def by_particles(problem: Problem) -> Density:
     arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
     what = f"Delta with {2**power} nodes of each latent in each of {RUNS} runs"
     warning = missed(what, worst, "density.tolerance", tolerance, "raise it, or lower time.stop")
-    sample = {"w_sample": runs[0][0]["w_sample"], "Delta_error": error}
-    return Density("node_particles", arrays | sample, statuses[0] if statuses else "complete", warning)
+    variance = np.var([found["projected"] for found, _ in runs], axis=0, ddof=1).mean(axis=(1, 2, 3, 4))
+    errors = {"Delta_error": error, "projected_error": 3.5 * np.sqrt(variance / RUNS)}
+    sample = runs[0][0]["w_sample"]
+    arrays |= {"w_sample": sample} | errors | projection_coordinates(sample.shape[-1])
+    return Density("node_particles", arrays, statuses[0] if statuses else "complete", warning)
 
 
 def _run(problem: Problem, power: int, run: int) -> tuple[dict[str, FloatArray], str]:
@@ -82,8 +86,13 @@ def _run(problem: Problem, power: int, run: int) -> tuple[dict[str, FloatArray],
 def _shown(nodes: Carried, T: float) -> dict[str, FloatArray]:
     """Weights of some nodes; NaN for signs that no node has."""
     places = nodes.at(T)
-    found = np.full((len(nodes.polarity) * len(SIGNS), SHOWN, nodes.inputs.shape[1]), np.nan)
+    rows = len(nodes.polarity) * len(SIGNS)
+    shares = [distribution_of(w, nodes.weight) for w in np.split(places.w, len(nodes.rows))]
+    projected = np.zeros((rows, *shares[0].shape))
+    projected[nodes.rows] = shares
+    found = np.full((rows, SHOWN, nodes.inputs.shape[1]), np.nan)
     length = np.exp(places.growth) if nodes.grows else np.ones(len(places.w))
     w = (length[:, None] * places.w).reshape(len(nodes.rows), -1, nodes.inputs.shape[1])
     found[nodes.rows] = w[:, :SHOWN]
-    return {"w_sample": found.reshape(-1, len(SIGNS), *found.shape[1:])}
+    shown = {"w_sample": found, "projected": projected}
+    return {name: values.reshape(-1, len(SIGNS), *values.shape[1:]) for name, values in shown.items()}

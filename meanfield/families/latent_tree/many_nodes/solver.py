@@ -13,7 +13,8 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of, on_circle
-from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density
+from meanfield.families.latent_tree.many_nodes.finite import node_coordinates
+from meanfield.families.latent_tree.many_nodes.latents import Density
 from meanfield.families.latent_tree.many_nodes.particle_density import by_particles
 from meanfield.families.latent_tree.many_nodes.sphere_density import on_sphere
 from meanfield.families.latent_tree.problem import Problem
@@ -101,10 +102,11 @@ def solve_density(problem: Problem) -> Solved:
         Of nodes with two weights also `rho`, by angle, which with `atom`, the nodes that stay at gates, adds up to 1
         over angles, gates and signs. Of nodes with three `rho_on_sphere`, which adds up to 1 with the areas of cells,
         and of more, or with `density.scheme = 'particles'`, `w_sample`, the weights of some; both with the shares
-        `held` of nodes that stay at gates and `idle` of those that no input activates, and with `Delta_error` and
-        `loss_error`. The attribute `status` is `complete`, `interrupted`, or `failed: ...` with the time at which
-        weights become infinite, as they do where lengths are trained; what was not reached is NaN. Where particles are
-        taken by themselves, or the tolerance is missed, the attribute `warning` says why.
+        `held` of nodes that stay at gates and `idle` of those that no input activates, with `projected`, the
+        distribution functions of the projections of w/|w| on a few axes, and with errors. The attribute `status` is
+        `complete`, `interrupted`, or `failed: ...` with the time at which weights become infinite, as they do where
+        lengths are trained; what was not reached is NaN. Where particles are taken by themselves, or the tolerance is
+        missed, the attribute `warning` says why.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def solve_density(problem: Problem) -> Solved:
     Delta = found.arrays["Delta"]
     o = 4.0 * float(np.prod(problem.tree.root))
     arrays: dict[str, Any] = found.arrays | {"time": problem.time.outputs_at, "loss": -0.25 * o * Delta**2}
-    arrays |= {"child": np.arange(1, problem.shape.latents[1] + 1), "sign": SIGNS}
+    arrays |= node_coordinates(problem)
     if "Delta_error" in arrays:
         arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
     return Solved(found.kind, arrays | latent_coordinates(problem.shape), found.status, found.warning)

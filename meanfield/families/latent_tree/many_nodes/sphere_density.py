@@ -17,6 +17,12 @@ import numpy as np
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
+from meanfield.families.latent_tree.many_nodes.projections import (
+    AXES,
+    PROJECTIONS,
+    distribution_of,
+    projection_coordinates,
+)
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.numerics.refinement import doublings, missed, refine
 from meanfield.numerics.sphere_cells import SphereCells
@@ -61,8 +67,11 @@ def on_sphere(problem: Problem) -> Density:
     count, (fine, status) = found.level, found.result
     what = f"Delta with {count} triangles along a meridian"
     warning = missed(what, found.change.largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
-    unknown = {"Delta_error": np.full_like(fine["Delta"], np.nan)}
-    arrays = fine | _cells(count).coordinates() | (found.change.errors or unknown)
+    errors = found.change.errors or {"Delta_error": np.full_like(fine["Delta"], np.nan)}
+    if found.before is not None:
+        moved = np.abs(fine["projected"] - found.before[0]["projected"]).max(axis=(1, 2, 3, 4))
+        errors |= {"projected_error": np.maximum.accumulate(moved)}
+    arrays = fine | _cells(count).coordinates() | projection_coordinates(3) | errors
     return Density("sphere_density", arrays, "interrupted" if found.interrupted else status, warning)
 
 
@@ -81,19 +90,24 @@ def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
     def see(T: float) -> dict[str, FloatArray]:
         nonlocal corners, seen
         corners, seen = nodes.moved(corners, abs(T) - seen), abs(T)
-        found = np.zeros((len(nodes.polarity) * len(SIGNS), *cells.shape))
+        rows = len(nodes.polarity) * len(SIGNS)
+        rho, projected = np.zeros((rows, *cells.shape)), np.zeros((rows, AXES, len(PROJECTIONS)))
         for number, w in zip(nodes.rows, np.split(corners.w, len(nodes.rows)), strict=True):
-            found[number] = nodes.shares[number % len(SIGNS)] * _density(triangles, w, cells)
-        return {"rho_on_sphere": found.reshape(-1, len(SIGNS), *cells.shape)}
+            points, mass = _points(triangles, w)
+            share = np.bincount(cells.numbers(points), mass, cells.area.size).reshape(cells.shape)
+            rho[number] = nodes.shares[number % len(SIGNS)] * share / cells.area
+            projected[number] = distribution_of(points, mass)
+        found = {"rho_on_sphere": rho, "projected": projected}
+        return {name: values.reshape(-1, len(SIGNS), *values.shape[1:]) for name, values in found.items()}
 
     label = f"density, {count} triangles along a meridian"
     return follow(nodes, problem.time.outputs_at, label, see)
 
 
-def _density(triangles: Triangles, w: FloatArray, cells: SphereCells) -> FloatArray:
-    """Density on fixed cells of triangles with corners at w, shape (polar, azimuth)."""
+def _points(triangles: Triangles, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points inside of triangles with corners at w, by which their mass is seen, and what each has of it."""
     a, b, c = (w[triangles.corners[:, k]] for k in range(3))
-    total = np.zeros(cells.area.size)
+    points = []
     middle = np.array([1.0, 2.0]) / 3.0
     for i, j in np.ndindex(POINTS_OF_TRIANGLE, POINTS_OF_TRIANGLE):
         if i + j >= POINTS_OF_TRIANGLE:
@@ -101,9 +115,9 @@ def _density(triangles: Triangles, w: FloatArray, cells: SphereCells) -> FloatAr
         for offset in middle if i + j < POINTS_OF_TRIANGLE - 1 else middle[:1]:
             x, y = (i + offset) / POINTS_OF_TRIANGLE, (j + offset) / POINTS_OF_TRIANGLE
             at = (1.0 - x - y) * a + x * b + y * c
-            at /= np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1e-300)
-            total += np.bincount(cells.numbers(at), triangles.mass / POINTS_OF_TRIANGLE**2, total.size)
-    return total.reshape(cells.shape) / cells.area
+            points.append(at / np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1e-300))
+    mass = triangles.mass / POINTS_OF_TRIANGLE**2
+    return np.concatenate(points), np.tile(mass, len(points))
 
 
 @dataclass(frozen=True)
