@@ -171,8 +171,10 @@ def main() -> int:
         f"{pooled(true).count:,} do, "
         + ", ".join(f"{percent(pooled(true, str(size)))} % with {size} runs" for size in REPLICAS)
         + ". Densities are judged by moments, G, W1 and KS at once, with runs that each draw their start; exact flows "
-        "by moments, energies and scores, with runs that share it. The last column is the share that is found of "
-        "predictions that are twice as fast.",
+        "by moments, energies and scores, with runs that share it. Runs that share their start see more of the bias of "
+        "order the learning rate the more there are, here on the sphere; those that draw it scatter so much that few "
+        "of them hide a density that is too fast. The last column is the share that is found of predictions that are "
+        "twice as fast.",
         lines,
     ]
     print(write_section("alpha_contrastive", parts))
