@@ -219,11 +219,13 @@ def enumerated_drift(activation, names, tau=0.02, m=10):
 
 
 def check_completeness(activation, names, starts):
-    """Hold all fixed points against roots that MINPACK finds from random starts on a drift that shares no code."""
+    """Hold all fixed points against roots that MINPACK finds from random starts on a drift that shares no code.
+
+    None is missing that the result does not say may be.
+    """
     hidden = [LAWS[name][0] for name in names]
     points = found(*hidden, lines=[f'model.activation = "{activation}"'])
     drift = enumerated_drift(activation, names)
-    assert points.complete
     # Tanh and softplus have poles close to the line: 60 nodes of Gauss and Hermite leave a millionth.
     assert max(np.abs(drift(q)).max() for q in points.q) < 1e-5 * points.size
     rng = np.random.default_rng(0)
@@ -235,8 +237,9 @@ def check_completeness(activation, names, starts):
         if np.abs(zero.fun).max() < 1e-10:
             arrived += 1
             # That error over the smallest rates, a hundredth of the size of the field, is 1e-4.
-            assert np.linalg.norm(points.q - zero.x, axis=1).min() < 1e-3
+            assert not points.complete or np.linalg.norm(points.q - zero.x, axis=1).min() < 1e-3
     assert arrived > starts / 2
+    return points
 
 
 @pytest.mark.parametrize(
@@ -244,7 +247,7 @@ def check_completeness(activation, names, starts):
     [("quadratic", ["three_point"] * 5), ("tanh", ["two_point", "wide", "three_point"])],
 )
 def test_several_features_are_found_at_rest_as_from_random_starts(activation, names):
-    check_completeness(activation, names, 20)
+    assert check_completeness(activation, names, 20).complete
 
 
 @pytest.mark.slow
