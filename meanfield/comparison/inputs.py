@@ -22,7 +22,9 @@ ATTRIBUTES = ("method", "schema_version", *TEXTS)
 
 
 def is_comparable(result: Result) -> bool:
-    """Whether a result is in time and holds variables that `compare` compares."""
+    """Whether a result is in time, holds variables that `compare` compares, and has a meaning in common with others."""
+    if result.kind.stands_alone:
+        return False
     held = set(map(str, result.dataset.variables))
     compared = {word for name in result.family.compared for word in (name, f"{name}_mean")}
     return bool(result.kind.at_end) or (result.kind.leading == "time" and bool(held & compared))
@@ -44,14 +46,15 @@ def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result
         raise InputError(f"labels: '{twice}' comes twice; give every result a label of its own")
     for name, dataset in zip(names, datasets, strict=True):
         _check_attributes(name, dataset)
-    results = [_in_time(Result.of(dataset)) for dataset in datasets]
+    results = [in_time(Result.of(dataset)) for dataset in datasets]
     first = results[0]
     limit = first.problem.limit()
     for name, result in zip(names, results, strict=True):
         if result.method == "comparison":
             raise InputError(f"{name}: is itself a comparison; give results of the solvers")
         if not is_comparable(result):
-            raise InputError(f"{name}: is a result of kind '{result.method}', and only those in time compare")
+            why = result.kind.stands_alone or "only those in time compare"
+            raise InputError(f"{name}: is a result of kind '{result.method}', and {why}")
         _check_whole(name, result)
         if result.status.startswith("failed"):
             raise InputError(f"{name}: its run {result.status}; compare only runs that did not fail")
@@ -69,7 +72,7 @@ def checked(datasets: Sequence[xr.Dataset], names: Sequence[str]) -> list[Result
     return results
 
 
-def _in_time(result: Result) -> Result:
+def in_time(result: Result) -> Result:
     """Result in time that stands for one of another kind, if there is one."""
     return Result.of(resolve(result.kind.at_end)(result)) if result.kind.at_end else result
 

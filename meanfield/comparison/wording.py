@@ -28,6 +28,8 @@ DISTANCES = {
 }
 """Distances in words, in the order of tables; others go by their names."""
 
+NOTHING_IN_COMMON = "The two hold no quantity in common that could be judged."
+
 OTHER_DATA = (
     "data of own runs that the limit does not assume, such as heavy tails with a common radius, repeated samples or "
     "correlated inputs."
@@ -71,7 +73,7 @@ def reason(judgement: Judgement, pair: Result) -> str:
         "unstated": f"The largest difference, {name}, is {size} what the stated errors allow, and one of the two "
         "results has no error estimate: solve that one on a finer discretisation, and see whether the difference "
         "falls.",
-        "nothing": "The two hold no quantity in common that could be judged.",
+        "nothing": NOTHING_IN_COMMON,
     }[judgement.why]
 
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.arguments import wrong
 from meanfield.comparison.distributions import Pair, weights_alone
+from meanfield.comparison.inputs import in_time
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
 from meanfield.plotting.entries import entries_of
@@ -53,7 +54,8 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     """
     if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
         raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
-    known = {label: Result.of(dataset) for label, dataset in results.items()}
+    known = {label: in_time(Result.of(dataset)) for label, dataset in results.items()}
+    results = {label: result.dataset for label, result in known.items()}
     first = next(iter(known.values()))
     for label, result in known.items():
         if result.kind.leading not in ("time", "density_time") or result.family is not first.family:

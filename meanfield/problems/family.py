@@ -57,6 +57,8 @@ class Kind:
         compared with them, at the last time.
     accuracy : float, optional
         Largest error of its compared variables, where the method fixes it and results do not state it.
+    stands_alone : str
+        Why its results are compared with none, in words, although they hold compared variables in time.
     """
 
     title: str
@@ -71,6 +73,7 @@ class Kind:
     summary: str = ""
     at_end: str = ""
     accuracy: float | None = None
+    stands_alone: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.comparison import compare, format_comparison
+from meanfield.comparison.inputs import is_comparable
+from meanfield.comparison.wording import NOTHING_IN_COMMON
 from meanfield.ensembles.arrays import State
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.errors import InputError
@@ -155,19 +157,19 @@ def check_figure(example: Example, method: str, folder: Path) -> None:
 
 
 def check_comparison(example: Example, folder: Path) -> None:
-    """Check that results that hold compared variables are compared pair by pair, with a verdict and figures."""
-    results = {method: example.result(method) for method in example.family.methods}
-    compared = {word for name in example.family.compared for word in (name, f"{name}_mean")}
-    fitting = [d for d in results.values() if "time" in d.dims and compared & set(map(str, d.variables))]
+    """Check that any two results that can be compared have a quantity in common, a verdict and figures."""
+    results = [example.result(method) for method in example.family.methods]
+    fitting = [dataset for dataset in results if is_comparable(Result.of(dataset))]
     drawn: set[frozenset[str]] = set()
     for first, second in combinations([*fitting, *fitting[:1]], 2):
         found = compare(first, second)
         check(Result.of(found))
-        assert str(found["reason"].values[0]), "the verdict of the comparison has no reason"
-        if {first.attrs["method"], second.attrs["method"]} == {"density", "particles"}:
-            assert not str(found["reason"].values[0]).startswith("The two hold no quantity in common"), (
-                "a density and runs of SGD hold nothing that comparisons judge; declare variables of both as compared"
-            )
+        reason = str(found["reason"].values[0])
+        assert reason, "the verdict of the comparison has no reason"
+        assert NOTHING_IN_COMMON not in reason, (
+            f"nothing of '{first.attrs['method']}' and '{second.attrs['method']}' can be judged: declare a compared "
+            "variable that both hold, a distance, or Kind.stands_alone"
+        )
         save(found, folder / "comparison.nc")
         assert format_comparison(load(folder / "comparison.nc")), "the comparison has no words"
         held = frozenset(map(str, found.variables))

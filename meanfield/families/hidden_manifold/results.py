@@ -110,6 +110,7 @@ KINDS = {
         figure="meanfield.families.hidden_manifold.figures:plot_escape",
         numbers="meanfield.families.hidden_manifold.figures:key_numbers",
         summary="meanfield.families.hidden_manifold.figures:describe",
+        stands_alone="its students stay alike for ever, as those of no run do",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",

@@ -178,3 +178,11 @@ def test_students_that_are_alike_exactly_stay_so():
     assert not result["antisymmetric_part"].values.any()
     assert not result["antisymmetric_part_error"].values.any()
     assert np.isnan(result["escape_time_quantile"].values).all()
+
+
+def test_what_no_run_does_is_not_compared():
+    """Students that stay alike for ever have the overlaps of no run, and a difference from runs is no error."""
+    short = {"time": {"stop": 1.0, "outputs": 2}} | RANDOM
+    both = [solved(method, **short) for method in ("escape", "order_parameters")]
+    with pytest.raises(InputError, match="escape: is a result of kind 'escape', and its students stay alike"):
+        meanfield.compare(*both)
