@@ -81,6 +81,7 @@ verdicts: export OMP_NUM_THREADS := 1
 verdicts: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.verdicts
 	$(BIN)/python -m validation.alpha_contrastive.verdicts
+	$(BIN)/python -m validation.latent_tree.verdicts
 
 faults: $(VENV)/installed
 	$(BIN)/python -m validation.faults.run
