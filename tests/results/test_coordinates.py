@@ -79,6 +79,7 @@ def test_nodes_in_another_order_are_sorted(density):
     arrays |= {"u": density["u"].values[::-1, None], "u_weight": arrays["u_weight"][::-1], "P": arrays["P"][:, ::-1]}
     again = build_dataset("density", Result.of(density).problem, arrays, "complete", density.attrs["provenance"])
     assert again.attrs.pop("fingerprints")  # which the old file has not
+    again.attrs["problem"] = density.attrs["problem"]  # written before some keys were there
     assert again.identical(density)
 
 

@@ -32,7 +32,7 @@ from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
-from meanfield.results.result import check_dataset
+from meanfield.results.result import Result, check_dataset
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -147,7 +147,7 @@ def start_of_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> OwnStar
     """Start of a replica; see `solve_from_run`."""
     check_problem(problem, Problem)
     check_dataset(run)
-    if run.attrs.get("problem") != format_problem(problem):
+    if format_problem(Result.of(run).problem) != format_problem(problem):
         raise InputError("run: is of another problem than the one given; give the problem that it was simulated with")
     if "S" not in run or run["snapshot_time"].values[0] != 0.0:
         raise InputError(
