@@ -177,7 +177,7 @@ def _gaussian(
     on_teacher = np.vstack([np.eye(M), rows])
     found = problem.inputs.function.moments(scale)
     activations = problem.student.activation_functions, problem.teacher.activation_functions
-    kind = kind_of_expectations(*activations, means=has_mean)
+    kind = kind_of_expectations(*activations)
     variance = found.square - found.mean**2
     system = System(
         kind=kind,

@@ -18,7 +18,7 @@ CLOSED = {"scaled_erf": ERF, "linear": LINEAR, "relu": RELU}
 """Kinds by the name of the activation of student and teacher."""
 
 
-def kind_of_expectations(student: Activation, teacher: Activation, means: bool) -> int:
+def kind_of_expectations(student: Activation, teacher: Activation) -> int:
     """Kind for two activations; closed forms are known with means of the fields as without."""
     for name, kind in CLOSED.items():
         if student is teacher is ACTIVATIONS[name]:

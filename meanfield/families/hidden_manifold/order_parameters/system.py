@@ -94,7 +94,7 @@ def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
     moments = inputs.moments
     slope, square, mean = (np.array([getattr(m, name) for m in moments]) for name in ("slope", "square", "mean"))
     activations = problem.student.activation_functions, problem.teacher.activation_functions
-    kind = kind_of_expectations(*activations, means=bool(has.any()))
+    kind = kind_of_expectations(*activations)
     return System(
         kind=kind,
         students=problem.students,

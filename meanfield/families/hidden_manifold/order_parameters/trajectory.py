@@ -14,7 +14,6 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
     make_system,
-    moving_means,
     observables,
     start_of,
 )
@@ -120,8 +119,7 @@ def check_trajectory(problem: Problem) -> None:
     check_problem(problem, Problem)
     check_closes(problem)
     activations = problem.student.activation_functions, problem.teacher.activation_functions
-    means, elsewhere = moving_means(problem)
-    kind = kind_of_expectations(*activations, means=bool(means.any() or elsewhere.any()))
+    kind = kind_of_expectations(*activations)
     units = problem.students + problem.teachers
     if kind == QUADRATURE and units > MOST_FIELDS:
         raise InputError(

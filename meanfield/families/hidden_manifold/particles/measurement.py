@@ -118,7 +118,7 @@ def gaussian_errors(problem: Problem, v: FloatArray, fields: Fields) -> Mapping[
     vt = np.broadcast_to(np.array(problem.teacher.output_weights, dtype=float), (replicas, M))
     u = np.repeat(np.concatenate([v, -vt], axis=1), components, axis=0)
     activations = problem.student.activation_functions, problem.teacher.activation_functions
-    kind = kind_of_expectations(*activations, means=bool(mean.any()))
+    kind = kind_of_expectations(*activations)
     # 40 points of a quadrature over a field, or over a piece of it between kinks
     rule = make_rule(*activations, 40) if kind == QUADRATURE else no_rule()
     found = np.empty(replicas * components)
