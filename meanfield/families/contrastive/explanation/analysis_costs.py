@@ -12,7 +12,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, sign_symmetries
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, is_separable, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
@@ -22,11 +22,12 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.typing import FloatArray
 
-DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (3.0, 40_000)}
-"""Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations."""
+DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (1.0, 4_000), 4: (1.0, 8_000), 5: (1.0, 20_000)}
+"""Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations: up to two
+features in cells of q, and of more, which are independent, in sets of those that are learnt."""
 
-WITHOUT_SYMMETRY = {1: 1, 2: 3, 3: 8}
-"""Factor on the evaluations of `analyse_dynamics` where features cannot be flipped one by one."""
+IN_CELLS = 320_000
+"""Usual number of evaluations of `analyse_dynamics` of three features or more that depend on each other."""
 
 STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
 """Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
@@ -56,9 +57,13 @@ def dynamics_seconds(problem: Problem) -> float:
     """Predict the time of `analyse_dynamics`."""
     if problem.model.channels > 1:
         return _states_of_channels_seconds(problem)
-    d1 = min(len(problem.features), max(DYNAMICS))
-    fixed, evaluations = DYNAMICS[d1]
-    factor = 1 if is_reflected(sign_symmetries(VectorField(problem))) else WITHOUT_SYMMETRY[d1]
+    field = VectorField(problem)
+    d1, flips = field.features, sign_symmetries(field)
+    fixed, evaluations = DYNAMICS[min(d1, max(DYNAMICS))]
+    reflected = is_reflected(flips)
+    if d1 > 2 and not (reflected or is_separable(field)):
+        evaluations = IN_CELLS
+    factor = 3 if d1 == 2 and not reflected else 1  # all signs of q are searched
     return fixed + factor * evaluations * evaluation_seconds(problem)
 
 

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
@@ -32,6 +31,8 @@ SHOWN = 128
 
 def carried_sample(problem: Problem, power: int, run: int) -> Carried:
     """Nodes of one run, 2^power of each latent and sign."""
+    from scipy.stats import qmc  # takes half a second, and explanations of other densities do without it
+
     parts = parts_of(problem)
     weights = parts[0].shape[1]
     seeds = np.random.SeedSequence([problem.particles.seed, run])
