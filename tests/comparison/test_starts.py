@@ -1,6 +1,6 @@
 """Starts of runs have their place in verdicts: runs of a start of their own are not held against one that is drawn."""
 
-import pytest
+from functools import cache
 
 import meanfield
 from meanfield.comparison.starts import different_starts
@@ -17,31 +17,28 @@ CHANGES = {  # small steps, and the drift of such batches: moments of equal star
 }
 
 
-def of_example(**changes):
+@cache
+def solved(method, **changes):
     example = meanfield.load_problem(find_family("alpha_contrastive").example_path)
-    return with_values(example, CHANGES | {f"particles.{key}": value for key, value in changes.items()})
+    given = with_values(example, CHANGES | {f"particles.{key}": value for key, value in changes.items()})
+    return meanfield.solve(given, method)
 
 
-@pytest.fixture(scope="module")
-def flow():
-    return meanfield.solve(of_example(), "population")
-
-
-def test_one_draw_is_not_blamed_for_its_distance_from_others(flow):
+def test_one_draw_is_not_blamed_for_its_distance_from_others():
     """Eight runs that each draw their start differ from the flow of one draw by more than chance: 5 of 12 seeds."""
-    own = meanfield.solve(of_example(), "particles")
+    flow, own = solved("population"), solved("particles")
     found = meanfield.compare(flow, own)
     assert found.attrs["verdict"] == "CANNOT TELL"
     reason = str(found["reason"].values[0])
     assert "may be that of the starts" in reason
     assert "set particles.common_start = true, and give both the same particles.seed" in reason
-    common = meanfield.solve(of_example(common_start=True), "particles")
+    common = solved("particles", common_start=True)
     assert (common["weights"].isel(time=0) == flow["weights"].isel(time=0)).all()
     assert meanfield.compare(flow, common).attrs["verdict"] == "AGREES"
 
 
-def test_a_difference_of_equal_starts_is_one(flow):
-    common = meanfield.solve(of_example(common_start=True), "particles")
+def test_a_difference_of_equal_starts_is_one():
+    flow, common = solved("population"), solved("particles", common_start=True)
     moved = flow.assign(energy=1.2 * flow["energy"])
     assert meanfield.compare(moved, common).attrs["verdict"] == "DIFFERS"
 
@@ -56,15 +53,15 @@ def test_which_starts_differ():
         particles={"replicas": 2},
     )
     flow, own, common, other = (
-        Result.of(meanfield.solve(each, method))
-        for each, method in (
-            (of_example(), "population"),
-            (of_example(), "particles"),
-            (of_example(common_start=True), "particles"),
-            (of_example(common_start=True, seed=5), "particles"),
+        Result.of(each)
+        for each in (
+            solved("population"),
+            solved("particles"),
+            solved("particles", common_start=True),
+            solved("particles", common_start=True, seed=5),
         )
     )
-    density = Result.of(meanfield.solve(of_example(), "density"))
+    density = Result.of(solved("density"))
     assert different_starts(own, density) == different_starts(flow, common) == ""
     assert "particles.common_start = false" in different_starts(density, common)
     assert "hold each against runs" in different_starts(flow, density)
@@ -75,6 +72,6 @@ def test_which_starts_differ():
 
 def test_a_common_start_leaves_the_numbers_of_batches():
     """Replica 0, which draws that start itself, is the same with both values of the key."""
-    own, common = (meanfield.solve(of_example(common_start=value), "particles") for value in (False, True))
+    own, common = solved("particles"), solved("particles", common_start=True)
     assert (own["weights"][0] == common["weights"][0]).all()
     assert (own["weights"][1, 0] != common["weights"][1, 0]).any()
