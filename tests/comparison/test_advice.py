@@ -73,13 +73,13 @@ def largest(comparison, name):
     return float(np.nanmax(np.abs(comparison[f"{name}_difference"])))
 
 
+# The flow of large steps takes 20 s; of the remedies for two layers "finite batch" is followed by default.
+SLOW = ("learning rate", "batch size")
+
+
 @pytest.mark.parametrize(
     ("name", "method", "base", "change"),
-    # 20 s for the flow of large steps
-    [
-        pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name == "learning rate"))
-        for name, case in CASES.items()
-    ],
+    [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, case in CASES.items()],
 )
 def test_the_difference_falls_where_the_advice_is_followed(name, method, base, change):
     found = compared(problem_of(name, base), method)
@@ -91,6 +91,7 @@ def test_the_difference_falls_where_the_advice_is_followed(name, method, base, c
     assert largest(after, worst) < 0.5 * largest(found, worst)
 
 
+@pytest.mark.slow  # runs with a tenth of the learning rate take ten times the steps
 def test_the_learning_rate_is_not_to_blame_for_the_size_of_batches():
     """It was all that was advised, and the difference does not fall with it."""
     slow = {"training.learning_rate": 0.0005}
