@@ -12,7 +12,7 @@ from meanfield.comparison import format_comparison
 from meanfield.families.contrastive import FAMILY
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting import plot_result
-from meanfield.problems.verdicts import VERDICTS
+from meanfield.problems.variable import VERDICTS
 from meanfield.results import schema
 from meanfield.results.result import Result
 from meanfield.testing.methods import MOST_REPEATED

@@ -12,7 +12,7 @@ import xarray as xr
 import meanfield
 from meanfield.comparison.comparison import judge
 from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
-from meanfield.problems.verdicts import DIFFERS
+from meanfield.problems.variable import DIFFERS
 from meanfield.results.result import Result
 from validation import ROOT
 from validation.pages import markdown_table

@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
         from meanfield import compare, load, save
         from meanfield.comparison import format_comparison
         from meanfield.plotting import plot_comparison
-        from meanfield.problems.verdicts import DIFFERS
+        from meanfield.problems.variable import DIFFERS
         from meanfield.results.figure_files import save_animation, save_figure
     check_outputs(arguments.results, [arguments.output], arguments.figure, arguments.animate)
     results = {label: load(path) for label, path in labelled(arguments.results).items()}

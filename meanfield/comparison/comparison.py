@@ -16,13 +16,12 @@ import numpy as np
 import xarray as xr
 
 from meanfield.arguments import as_text, wrong
-from meanfield.comparison.inputs import at_common_places, checked, common_origins, different_origins
+from meanfield.comparison.inputs import at_common_places, checked, common_origins, different_origins, different_starts
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
 from meanfield.comparison.runs import judge_runs
 from meanfield.comparison.sides import least_spread, moments, predicted_variance
-from meanfield.comparison.starts import different_starts
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.problems.known_families import family_of

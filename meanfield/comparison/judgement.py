@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS
+from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.typing import FloatArray, IntArray
 
 FALSE_ALARMS = 0.05

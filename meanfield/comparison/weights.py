@@ -24,8 +24,7 @@ from meanfield.comparison.distributions import (
     marginal_of,
     weights_alone,
 )
-from meanfield.comparison.rotations import Deviations
-from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,

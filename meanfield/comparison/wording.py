@@ -10,7 +10,7 @@ import xarray as xr
 
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
 from meanfield.problems.known_families import family_of
-from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
+from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.results.result import Result
 from meanfield.results.text import index_text, plain
 

@@ -18,8 +18,7 @@ from typing import Any
 from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
-from meanfield.problems.variable import Variable
-from meanfield.problems.verdicts import JUDGEMENT, PAIR
+from meanfield.problems.variable import JUDGEMENT, PAIR, Variable
 from meanfield.process.floating_point import own_errstate
 
 NO_INDICES: Mapping[str, Any] = MappingProxyType({})
@@ -182,7 +181,7 @@ class Family:
         "module:function" of two results that yields what of their weights is not measured, in words.
     start : str
         "module:function" of a result that returns the weights with which all of it starts, or None where each run draws
-        its own, or has a law of them as its start; empty where starts do not matter; see `meanfield.comparison.starts`.
+        its own, or has a law of them as its start; empty where starts do not matter; see `meanfield.comparison.inputs`.
     reductions : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
     wording : str

@@ -1,4 +1,7 @@
-"""Declaration of a variable of results, from which they are built, checked, compared and described."""
+"""Declaration of a variable of results, from which they are built, checked, compared and described.
+
+Those that the comparisons of all families hold stand here, too, with the words of verdicts.
+"""
 
 from __future__ import annotations
 
@@ -105,3 +108,18 @@ def counting(dim: str, words: Mapping[str, str]) -> Variable:
     what = words.get(first) or COUNTED.get(first) or first.replace("_", " ")
     again = ", once more" if dim != first else ""
     return Variable((dim,), f"{what}{again}, counted from 0", gaps="never", increasing=True)
+
+
+AGREES, DIFFERS, CANNOT_TELL = VERDICTS = ("AGREES", "DIFFERS", "CANNOT TELL")
+"""Words for the outcome of a comparison."""
+
+PAIR = Variable(("pair",), "the two results that are compared: first - second", words=True)
+
+JUDGEMENT = {
+    "verdict": Variable(("pair",), "whether the two results agree", words=True, choices=VERDICTS),
+    "p_value": Variable(
+        ("pair",), "share of comparisons of true pairs that show a difference as unlikely as this", range=(0.0, 1.0)
+    ),
+    "reason": Variable(("pair",), "what decides it, and what to change", words=True),
+    "left_out": Variable(("pair",), "what is not compared, and why", words=True),
+}

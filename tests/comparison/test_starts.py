@@ -3,7 +3,7 @@
 from functools import cache
 
 import meanfield
-from meanfield.comparison.starts import different_starts
+from meanfield.comparison.inputs import different_starts
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values
 from meanfield.results.result import Result

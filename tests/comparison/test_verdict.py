@@ -6,14 +6,14 @@ import meanfield
 from meanfield.comparison import rotations
 from meanfield.comparison.comparison import judge
 from meanfield.comparison.distributions import Group
+from meanfield.comparison.rotations import deviations_from
 from meanfield.comparison.runs import _quantities
-from meanfield.comparison.scatter import deviations_from
 from meanfield.comparison.sides import finished_runs
 from meanfield.comparison.wording import format_comparison, summary_of_pair
 from meanfield.families.alpha_contrastive import FAMILY
 from meanfield.problems.file import parse_problem
 from meanfield.problems.known_families import find_family
-from meanfield.problems.verdicts import AGREES, CANNOT_TELL, DIFFERS
+from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS
 from meanfield.results.result import Result
 from tests.example_problems import SMALL
 

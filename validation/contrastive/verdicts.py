@@ -28,7 +28,7 @@ from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, place_legend
 from meanfield.problems.file import parse_problem
-from meanfield.problems.verdicts import DIFFERS
+from meanfield.problems.variable import DIFFERS
 from meanfield.results.figure_files import save_figure
 from meanfield.results.result import Result
 from validation import ROOT

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.rotations import Deviations
-from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
 from meanfield.families.alpha_contrastive.density.cells import on_sphere, turn
 from meanfield.families.alpha_contrastive.density.grid import TURN
 from meanfield.families.alpha_contrastive.limit.circle import on_circle

@@ -18,8 +18,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtr
 
-from meanfield.comparison.rotations import Deviations
-from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
 from meanfield.comparison.sides import moments
 from meanfield.families.hidden_manifold.numbers import is_kernel
 from meanfield.families.hidden_manifold.order_parameters.system import State, System

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.rotations import Deviations
-from meanfield.comparison.scatter import DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
 from meanfield.families.latent_tree.many_nodes.circle import TURN
 from meanfield.families.latent_tree.many_nodes.finite import nodes_of
 from meanfield.families.latent_tree.results import DISTANCES

@@ -13,8 +13,13 @@ from scipy.special import ndtri
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
-from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
-from meanfield.families.latent_tree.many_nodes.projections import distribution_of, projection_coordinates
+from meanfield.families.latent_tree.many_nodes.latents import (
+    SIGNS,
+    Density,
+    distribution_of,
+    parts_of,
+    projection_coordinates,
+)
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.numerics.refinement import missed
 from meanfield.typing import FloatArray

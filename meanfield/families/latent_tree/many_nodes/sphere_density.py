@@ -16,11 +16,13 @@ import numpy as np
 
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
-from meanfield.families.latent_tree.many_nodes.latents import SIGNS, Density, parts_of
-from meanfield.families.latent_tree.many_nodes.projections import (
+from meanfield.families.latent_tree.many_nodes.latents import (
     AXES,
     PROJECTIONS,
+    SIGNS,
+    Density,
     distribution_of,
+    parts_of,
     projection_coordinates,
 )
 from meanfield.families.latent_tree.problem import Problem
