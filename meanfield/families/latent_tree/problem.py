@@ -13,7 +13,6 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from meanfield.families.latent_tree.ring import FIELD, RingObjects
 from meanfield.families.latent_tree.settings import (
     MOST_LEVELS,
     DensitySettings,
@@ -22,6 +21,7 @@ from meanfield.families.latent_tree.settings import (
     Number,
     ParticleSettings,
     PopulationSettings,
+    RingObjects,
     SphereStart,
     Start,
     UniformStart,
@@ -291,7 +291,7 @@ class Problem(base.Problem):
     def shape(self) -> Shape:
         """Shape of the tree and the network."""
         if self.data is not None:
-            return Shape((FIELD,), self.network.nodes_per_latent)
+            return Shape((self.data.field,), self.network.nodes_per_latent)
         outputs = 1 if isinstance(self.network.initial, SphereStart) else None
         return Shape(self.tree.branching, self.network.nodes_per_latent, outputs)
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring import FIELD
+from meanfield.families.latent_tree.settings import FIELD
 from meanfield.families.latent_tree.tables import Gates, Moments, Pass, Tables
 from meanfield.families.latent_tree.weights import Array, Weights
 from meanfield.networks.population import Evaluation, Views, evaluate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.families.latent_tree.problem import Loss, Problem, Training
-from meanfield.families.latent_tree.ring import RingObjects
+from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.typing import FloatArray
 

@@ -1,8 +1,8 @@
-"""Tables of the problem file that belong to methods, and the starts of the network."""
+"""Tables of the problem file: those of methods, starts of the network, and two objects on a ring of pixels."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -13,6 +13,7 @@ from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.normalisation import Normalisation
+from meanfield.typing import BoolArray, FloatArray
 
 MOST_ENTRIES = 1 << 16
 """Largest number of entries of a list."""
@@ -200,3 +201,41 @@ class NormalisesOutputs(Part):
     def normalisation(self) -> Normalisation:
         """Outputs as a function of the last layer."""
         return Normalisation(self.output_normalisation, self.epsilon)
+
+
+FIELD = 2
+"""Number of neighbouring pixels that nodes see."""
+
+OBJECTS = ((0, 1), (0, 2))
+"""Pixels of both objects, from their place on."""
+
+
+class RingObjects(Part):
+    """Two objects on a ring, two pixels each: side by side, or with a gap; views have them at any place."""
+
+    field: ClassVar[int] = FIELD
+
+    law: Literal["ring_objects"]
+    sites: int = Field(
+        default=8, ge=4, le=10**6, description="d, number of pixels of the ring; with 3 objects coincide"
+    )
+
+    @property
+    def given_object(self) -> FloatArray:
+        """Probabilities of the patterns 00, 01, 10, 11 in the field of two pixels given the object, shape (2, 4)."""
+        found = np.zeros((len(OBJECTS), 1 << FIELD))
+        for z, pixels in enumerate(OBJECTS):
+            for place in range(-max(pixels), FIELD):  # elsewhere no pixel of the object is in the field
+                pattern = [(k - place) in pixels for k in range(FIELD)]
+                found[z, 2 * pattern[0] + pattern[1]] += 1.0 / self.sites
+            found[z, 0] += 1.0 - found[z].sum()
+        return found
+
+    def views(self, rng: Generator, objects: BoolArray) -> BoolArray:
+        """Which of the two pixels views of objects cover, shape (views, 2); the objects are False for the first."""
+        place = rng.integers(self.sites, size=len(objects))
+        far = np.where(objects, OBJECTS[1][1], OBJECTS[0][1])
+        pixel = np.arange(FIELD)
+        first = pixel == place[:, None]
+        second = pixel == ((place + far) % self.sites)[:, None]
+        return np.asarray(first | second)

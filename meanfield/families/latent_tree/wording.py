@@ -9,8 +9,7 @@ import numpy as np
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem
-from meanfield.families.latent_tree.ring import RingObjects
-from meanfield.families.latent_tree.settings import SphereStart, Start, UniformStart
+from meanfield.families.latent_tree.settings import RingObjects, SphereStart, Start, UniformStart
 
 LOSSES = {
     "simple": "r+ - r-, with r = |y - y'|^2/2",

@@ -9,8 +9,8 @@ import pytest
 import meanfield
 from meanfield.families.latent_tree.operators import operators
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.ring import RingObjects
 from meanfield.families.latent_tree.ring_tables import RingTables
+from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.problems.file import format_problem, parse_problem
 from tests.families.latent_tree import enumeration
 
