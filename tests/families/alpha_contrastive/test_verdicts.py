@@ -42,7 +42,15 @@ TOKENS = {
 
 PAIRS = {
     "circle": ("density", problem("quadratic", LAW_F, kernel("gaussian", 0.5), **MANY)),
-    "walls": ("density", problem("relu", LAW_F, kernel("gaussian", 0.3), **MANY)),
+    "walls": (  # filters come to rest at walls, and fewer of them or larger steps hide how fast
+        "density",
+        problem(
+            "relu",
+            LAW_F,
+            kernel("gaussian", 0.3),
+            **MANY | {"filters": {"count": 100}, "training": {"learning_rate": 0.02, "batch_size": 64}},
+        ),
+    ),
     "sphere": ("density", problem("relu", SPHERE, **MANY)),
     "mixture": ("density", problem("relu", MIXTURE, **MANY)),
     "noise": (
