@@ -22,9 +22,6 @@ DISTANCES = {
     "W1_diagonal": "W1 distance of w1 +- w2",
     "KS_diagonal": "KS distance of w1 +- w2",
     "P_l1": "L1 distance of P",
-    "Q_rmse": "root mean square over times of Q",
-    "R_rmse": "root mean square over times of R",
-    "v_rmse": "root mean square over times of v",
 }
 """Distances in words, in the order of tables; others go by their names."""
 

@@ -73,7 +73,7 @@ class ReplicaSettings(Part):
                 nearest = time.outputs_at[np.argmin(np.abs(time.outputs_at - t))]
                 raise ValueError(
                     f"particles.snapshots: {t} is not an output time; the nearest one is {nearest:.6g} "
-                    f"(outputs are {time.spaced})"
+                    f"(time.spacing = '{time.spacing}': {time.in_words})"
                 )
 
     def snapshot_index(self, time: Time) -> list[int]:

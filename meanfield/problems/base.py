@@ -46,16 +46,9 @@ class Time(Part):
         if self.outputs == 2:
             raise FieldError("first", "is no output time where there are only 0 and stop; raise time.outputs")
         if not 1e-12 * self.stop <= self.first < self.stop:
-            allowed = f"give at least {1e-12 * self.stop:g} and less than that"
-            raise FieldError("first", f"is {self.first:g}; with time.stop = {self.stop:g} {allowed}")
+            allowed = f"give at least {1e-12 * self.stop:g}, and less than time.stop = {self.stop:g}"
+            raise FieldError("first", f"is {self.first:g}; {allowed}")
         return self
-
-    @property
-    def spaced(self) -> str:
-        """How output times are spaced, in words."""
-        if self.spacing == "linear":
-            return "evenly spaced from 0 to time.stop"
-        return f"0, and evenly spaced in their logarithms from {self.outputs_at[1]:g} to time.stop"
 
     @property
     def in_words(self) -> str:

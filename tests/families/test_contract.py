@@ -74,10 +74,7 @@ def test_solvers_refuse_what_checks_do(part, method, monkeypatch):
     "part", [pytest.param(part, id=part.example) for family in families() for part in family.parts]
 )
 def test_results_do_not_depend_on_output_times(part):
-    """A method ends where it does with other output times, which may be evenly spaced in their logarithms.
-
-    SGD is left to families whose steps are the same then: without snapshots another chain of equal law may serve.
-    """
+    """A method without chance ends where it does with other output times, which may be even in their logarithms."""
     problem = meanfield.load_problem(part.example_path)
     names = set(part.methods) & {"density", "order_parameters", "population"}
     logarithmic = {"time.spacing": "log", "time.outputs": 4}

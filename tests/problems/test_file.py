@@ -425,7 +425,7 @@ def test_an_unknown_key_without_a_near_one_lists_all(section):
                 "particles.snapshots: 0.3",
                 "not an output time",
                 "nearest one is 0.5",
-                "evenly spaced from 0 to time.stop",
+                "time.spacing = 'linear': t = 0 to 20 in 41 outputs",
             ],
         ),
         ({"particles.snapshots": [20.5]}, ["particles.snapshots: 20.5", "nearest one is 20"]),

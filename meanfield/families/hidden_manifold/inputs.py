@@ -194,6 +194,11 @@ class Inputs(NamesFunctions):
         return _standardised(given, self.components_drawn) if self.standardise == "latents" else given
 
     @property
+    def is_uneven(self) -> bool:
+        """Whether latents have means that do not vanish in the limit, so that the means of inputs differ."""
+        return self.latent_mean != 0.0 or self.own_means
+
+    @property
     def own_means(self) -> bool:
         """Whether each latent has means of its own that do not vanish in the limit."""
         drawn = self.random_means

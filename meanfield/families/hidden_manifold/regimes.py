@@ -15,7 +15,7 @@ def has_fast_means(problem: Problem) -> bool:
     Each step of SGD moves the student's overlap with it by as much as the overlap itself: there are two time scales,
     and no differential equation for order parameters alone (hidden_manifold.md, section 4).
     """
-    if problem.inputs.latent_mean != 0.0 or problem.inputs.own_means:
+    if problem.inputs.is_uneven:
         return True
     moments = problem.inputs.moments
     size = max(m.square for m in moments) ** 0.5

@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 import meanfield
-from meanfield.comparison.known_errors import SOLVER_ROUNDING
 from tests.families.alpha_contrastive.problems import LAW_F, data, kernel, problem, problem_from
 
 SETTINGS = {
@@ -21,7 +20,6 @@ MIXTURE = {
     "covariance": 0.4,
     "probabilities": [0.5, 0.5],
 }
-ROUNDING = SOLVER_ROUNDING  # of sums in another order
 
 
 def plain_objective(w, points, p, value, importance):
@@ -55,16 +53,19 @@ def test_of_points(method, law, importance):
     points = np.array(law["points"])
     p = np.array(law.get("probabilities", [1.0 / len(points)] * len(points)))
     expected = [plain_objective(w, points, p, np.square, importance) for w in weights]
-    assert found["G"].values.ravel() == pytest.approx(expected, abs=ROUNDING)
+    assert found["G"].values.ravel() == pytest.approx(expected, abs=1e-12)  # rounding of sums in another order
     if points.shape[1] == 3:
-        assert found["mean"].values.reshape(-1, 3) == pytest.approx(weights.mean(axis=1), abs=ROUNDING)
+        assert found["mean"].values.reshape(-1, 3) == pytest.approx(weights.mean(axis=1), abs=1e-14)  # rounding
         second = [np.mean([np.outer(v, v) for v in w], axis=0) for w in weights]
-        assert found["second_moment"].values.reshape(-1, 3, 3) == pytest.approx(np.array(second), abs=ROUNDING)
+        moments = found["second_moment"].values.reshape(-1, 3, 3)
+        assert moments == pytest.approx(np.array(second), abs=1e-14)  # rounding
         return
     theta = np.arctan2(weights[..., 1], weights[..., 0])
     for name, wave in (("moment_cos", np.cos), ("moment_sin", np.sin)):
         expected = np.stack([wave(k * theta).mean(axis=1) for k in range(1, 9)], axis=1)
-        assert found[name].values.reshape(-1, 8) == pytest.approx(expected, abs=ROUNDING)
+        assert found[name].values.reshape(-1, 8) == pytest.approx(
+            expected, abs=1e-12
+        )  # rounding of sums in another order
 
 
 def test_objective_of_a_mixture_is_half_the_variance_of_outputs():

@@ -80,7 +80,7 @@ def test_output_times_in_their_logarithms():
     ("keys", "words"),
     [
         ({"first": 0.1}, "time.first: belongs to time.spacing = 'log'"),
-        ({"spacing": "log", "first": 20.0}, "time.first: is 20; with time.stop = 20 give at least 2e-11"),
+        ({"spacing": "log", "first": 20.0}, "time.first: is 20; give at least 2e-11, and less than time.stop = 20"),
         ({"spacing": "log", "first": 0.1, "outputs": 2}, "raise time.outputs"),
     ],
 )

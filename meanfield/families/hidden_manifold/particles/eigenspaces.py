@@ -58,9 +58,10 @@ def spaces_of(problem: Problem) -> Spaces:
             f"{start} with inputs.spectrum.law = 'marchenko_pastur': the chain follows one Gram matrix per eigenvalue, "
             "and all D are different here; set particles.method to 'plain', or give a spectrum of few atoms"
         )
-    uneven = problem.inputs.latent_mean != 0 or problem.inputs.own_means
     # In units of their standard deviation 1e-9 is 0 to the accuracy of moments.
-    if uneven or any(abs(moments.mean) > 1e-9 * np.sqrt(moments.square) for moments in problem.inputs.moments):
+    if problem.inputs.is_uneven or any(
+        abs(moments.mean) > 1e-9 * np.sqrt(moments.square) for moments in problem.inputs.moments
+    ):
         raise InputError(
             f"{start}: inputs have a mean, which the chain does not follow; set particles.method to 'plain', or "
             "inputs.centered to true"

@@ -36,7 +36,6 @@ from meanfield.families.hidden_manifold.particles.start import (
 )
 from meanfield.families.hidden_manifold.particles.uneven_inputs import (
     OwnMoments,
-    has_uneven_inputs,
     own_moments,
     standardisation,
 )
@@ -70,7 +69,7 @@ class Plain(Stepper):
         self._v = np.array(problem.student.output_weights, dtype=float)
         self._networks = networks_of(problem)
         self._mixture = mixture_of(problem, self._mean)
-        self._own = own_moments(problem, self._mixture, F) if has_uneven_inputs(problem) else None
+        self._own = own_moments(problem, self._mixture, F) if problem.inputs.is_uneven else None
         self._inputs = inputs_of(problem, F, *standardisation(problem, self._own))
         self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
 

@@ -46,11 +46,6 @@ OwnMoments = tuple[Latents, InputMoments]
 """One of the Gaussians that latents are, and moments of f for each input in it."""
 
 
-def has_uneven_inputs(problem: Problem) -> bool:
-    """Whether latents have means that do not vanish in the limit."""
-    return problem.inputs.latent_mean != 0 or problem.inputs.own_means
-
-
 def own_moments(problem: Problem, mixture: Mixture, F: FloatArray) -> list[OwnMoments]:
     """Moments of inputs in each of the Gaussians that the latents of a replica are, with its features (D, N)."""
     weight = np.diff(np.append(0.0, np.minimum(mixture.cumulated, 1.0)))
@@ -76,6 +71,7 @@ def standardisation(problem: Problem, own: Sequence[OwnMoments] | None) -> tuple
     if own is None or inputs.standardise != "inputs":
         N = problem.particles.dimension
         return np.full(N, inputs.shift), np.full(N, inputs.factor)
+    # Components that own means belong to are of equal weight.
     mean, square = (np.mean([getattr(moments, name) for _, moments in own], axis=0) for name in ("mean", "square"))
     return mean, (square - mean**2) ** -0.5
 
