@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import xarray as xr
 
 import meanfield
+from meanfield.comparison import rotations
 from meanfield.comparison.comparison import judge
 from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
 from meanfield.problems.variable import DIFFERS
@@ -109,3 +110,42 @@ def write_section(family: str, parts: Iterable[str]) -> str:
     page = "\n\n".join(["# How often verdicts are right", INTRODUCTION, *others.values()])
     path.write_text(f"{page}\n", encoding="utf-8")
     return section
+
+
+def right_and_twice_as_fast(problem: meanfield.Problem, method: str, runs: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
+    """Prediction for runs of a problem, and one that takes half as long for everything."""
+    outputs = problem.time.outputs
+    longer = meanfield.with_values(problem, {"time.stop": 2 * problem.time.stop, "time.outputs": 2 * outputs - 1})
+    found = meanfield.solve(longer, method).assign_attrs(problem=runs.attrs["problem"])
+    fast = found.isel(time=slice(None, None, 2))
+    return found.isel(time=slice(outputs)), fast.assign_coords(time=0.5 * fast["time"])
+
+
+def study(family: str, measured: Iterable[tuple[Row, Row]], replicas: Sequence[int], size: str, about: str) -> bool:
+    """Write the section of a family, and say whether true pairs differ as often as they should.
+
+    Parameters
+    ----------
+    family : str
+    measured : iterable of (Row, Row)
+        Shares of true pairs that differ, and of pairs with a prediction that is twice as fast.
+    replicas : sequence of int
+        Numbers of runs that are pooled.
+    size : str
+        What `Row.N` is.
+    about : str
+        What is compared, in sentences.
+    """
+    rotations.ROTATIONS = 399  # p = 0.05 is then known to 0.01, which is right on average
+    both = [(next(shown([true])), next(shown([wrong]))) for true, wrong in measured]
+    true = [row for row, _ in both]
+    rows = [pooled(true), *(pooled(true, str(runs)) for runs in replicas)]
+    shares = ", ".join(f"{percent(row)} % with {row.runs} runs" for row in rows[1:])
+    summary = (
+        f"Of true pairs {100 * FALSE_ALARMS:.0f} % should differ: **{percent(rows[0])} %** of {rows[0].count:,} do, "
+        f"{shares}. {about} The last column is the share that is found of predictions that are twice as fast."
+    )
+    print(
+        write_section(family, [summary, table(true, size, {"found, %": [f"{100 * row.share:.0f}" for _, row in both]})])
+    )
+    return all(abs(row.share - FALSE_ALARMS) < STANDARD_ERRORS * row.error for row in rows)

@@ -12,14 +12,16 @@ Distribution functions are taken at a few points, of which W1 and KS are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import xarray as xr
 
 from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.process.progress import counted
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray
 
 ROTATIONS = 4999
@@ -287,3 +289,31 @@ def joined(places: Sequence[DeviationsAt], names: Sequence[str]) -> Deviations:
 
 def _largest(values: FloatArray) -> FloatArray:
     return np.asarray(values.max(axis=-1))
+
+
+def evenly_spread(count: int, most: int) -> IntArray:
+    """So many of `count` positions at most, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+
+
+def judged_times(density: xr.Dataset) -> list[int]:
+    """Positions of the output times at which laws of weights are judged: sixteen of more, evenly spread."""
+    return [int(time) for time in evenly_spread(density.sizes["time"], 16)]
+
+
+def both_orders(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Result, Result]]:
+    """Number of each pair and its two results, one of which may be a prediction and the other runs, in both orders."""
+    for row, (i, j) in enumerate(pairs):
+        yield row, results[i], results[j]
+        yield row, results[j], results[i]
+
+
+def circle_widths(angles: FloatArray) -> FloatArray:
+    """Lengths that increasing angles within a turn stand for in integrals along the circle."""
+    around = np.concatenate([[angles[-1] - 2.0 * np.pi], angles, [angles[0] + 2.0 * np.pi]])
+    return np.asarray(0.5 * (around[2:] - around[:-2]))
+
+
+def without_a_cut(rows: FloatArray, widths: FloatArray) -> FloatArray:
+    """Deviations along a circle without their mean, which another first angle would change."""
+    return np.asarray(rows - (rows @ widths / (2.0 * np.pi))[:, None])

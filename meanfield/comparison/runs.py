@@ -12,6 +12,7 @@ from meanfield.comparison.rotations import (
     Deviations,
     Outcome,
     batched,
+    evenly_spread,
     one_sample,
     rotation_test,
     two_samples,
@@ -104,7 +105,7 @@ def _compared(first: Result, second: Result, name: str) -> Deviations | None:
     where = np.nonzero(np.isfinite(rows).all(axis=0) & (scatter > least_spread(first, second, name) * scale))
     if not len(where[0]):
         return None
-    kept = np.linspace(0, len(where[0]) - 1, min(len(where[0]), MOST_PLACES)).astype(int)
+    kept = evenly_spread(len(where[0]), MOST_PLACES)
     where = tuple(index[kept] for index in where)
     errors = [stated_error(result, name) for result in results]
     allowance = sum((error[where] for error in errors if error is not None), np.zeros(len(kept)))

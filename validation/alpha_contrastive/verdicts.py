@@ -20,17 +20,12 @@ import xarray as xr
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
-from meanfield.comparison import rotations
-from meanfield.comparison.judgement import FALSE_ALARMS
-from validation.verdicts import STANDARD_ERRORS, Row, differ, groups, percent, pooled, shown, table, write_section
+from validation.verdicts import Row, differ, groups, right_and_twice_as_fast, study
 
 REPLICAS = (4, 8, 16)
 
 COMPARISONS = 30
 """Number of comparisons of sixteen runs; of fewer runs there are more."""
-
-ROTATIONS = 399
-"""Number of random rotations: p = 0.05 is then known to 0.01, which is right on average."""
 
 OF_ONE_FILTER = 64
 """Least number of runs of a single filter whose distribution function is anywhere near Gaussian."""
@@ -138,10 +133,7 @@ def pair(name: str) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
     time = {"stop": STOP, "outputs": OUTPUTS}
     problem = meanfield.Problem(family="alpha_contrastive", **tables | {"particles": particles, "time": time})
     runs = meanfield.simulate_sgd(problem, workers=1)
-    longer = meanfield.with_values(problem, {"time.stop": 2 * STOP, "time.outputs": 2 * OUTPUTS - 1})
-    found = meanfield.solve(longer, method).assign_attrs(problem=runs.attrs["problem"])
-    fast = found.isel(time=slice(None, None, 2))
-    return found.isel(time=slice(OUTPUTS)), fast.assign_coords(time=0.5 * fast["time"]), runs
+    return *right_and_twice_as_fast(problem, method, runs), runs
 
 
 def measured() -> Iterator[tuple[Row, Row]]:
@@ -157,30 +149,17 @@ def measured() -> Iterator[tuple[Row, Row]]:
             )
 
 
+ABOUT = (
+    "Densities are judged by moments, G, W1 and KS at once, with runs that each draw their start; exact flows by "
+    "moments, energies and scores, with runs that share it. Runs that share their start see more of the bias of "
+    "order the learning rate the more there are, here on the sphere; those that draw it scatter so much that few of "
+    "them hide a density that is too fast."
+)
+
+
 def main() -> int:
     """Measure, write the section, and say whether the rates are as claimed."""
-    rotations.ROTATIONS = ROTATIONS
-    true, wrong = [], []
-    for one, other in measured():
-        true += shown([one])
-        wrong += shown([other])
-    found = {(row.what, row.runs): other for row, other in zip(true, wrong, strict=True)}
-    lines = table(true, "filters", {"found, %": [f"{100 * other.share:.0f}" for other in found.values()]})
-    parts = [
-        f"Of true pairs {100 * FALSE_ALARMS:.0f} % should differ: **{percent(pooled(true))} %** of "
-        f"{pooled(true).count:,} do, "
-        + ", ".join(f"{percent(pooled(true, str(size)))} % with {size} runs" for size in REPLICAS)
-        + ". Densities are judged by moments, G, W1 and KS at once, with runs that each draw their start; exact flows "
-        "by moments, energies and scores, with runs that share it. Runs that share their start see more of the bias of "
-        "order the learning rate the more there are, here on the sphere; those that draw it scatter so much that few "
-        "of them hide a density that is too fast. The last column is the share that is found of predictions that are "
-        "twice as fast.",
-        lines,
-    ]
-    print(write_section("alpha_contrastive", parts))
-    rows = (pooled(true), *(pooled(true, str(size)) for size in REPLICAS))
-    right = all(abs(row.share - FALSE_ALARMS) < STANDARD_ERRORS * row.error for row in rows)
-    return DONE if right else FAILED
+    return DONE if study("alpha_contrastive", measured(), REPLICAS, "filters", ABOUT) else FAILED
 
 
 if __name__ == "__main__":

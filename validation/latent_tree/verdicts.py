@@ -20,17 +20,12 @@ import xarray as xr
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
-from meanfield.comparison import rotations
-from meanfield.comparison.judgement import FALSE_ALARMS
-from validation.verdicts import STANDARD_ERRORS, Row, differ, groups, percent, pooled, shown, table, write_section
+from validation.verdicts import Row, differ, groups, right_and_twice_as_fast, study
 
 REPLICAS = (4, 8, 16)
 
 COMPARISONS = 25
 """Number of comparisons of sixteen runs; of fewer runs there are more."""
-
-ROTATIONS = 399
-"""Number of random rotations: p = 0.05 is then known to 0.01, which is right on average."""
 
 STOP, OUTPUTS = 3.0, 3
 
@@ -70,11 +65,7 @@ def pair(name: str) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
     """Prediction, one that is twice as fast, and all runs."""
     problem = problem_of(**PROBLEMS[name])
     runs = meanfield.simulate_sgd(problem, workers=1)
-    stop = 2 * problem.time.stop
-    longer = meanfield.with_values(problem, {"time.stop": stop, "time.outputs": 2 * OUTPUTS - 1})
-    found = meanfield.solve_density(longer).assign_attrs(problem=runs.attrs["problem"])
-    fast = found.isel(time=slice(None, None, 2))
-    return found.isel(time=slice(OUTPUTS)), fast.assign_coords(time=0.5 * fast["time"]), runs
+    return *right_and_twice_as_fast(problem, "density", runs), runs
 
 
 def measured() -> Iterator[tuple[Row, Row]]:
@@ -89,28 +80,16 @@ def measured() -> Iterator[tuple[Row, Row]]:
             )
 
 
+ABOUT = (
+    "Densities are judged by the loss, Delta, mean squares, W1 and, of three weights, KS at once, with runs that "
+    "each draw their start. Exact flows are not in the table: where lengths stay, eight runs with the rate 0.01 "
+    "differ from them by the selectivity of single nodes."
+)
+
+
 def main() -> int:
     """Measure, write the section, and say whether the rates are as claimed."""
-    rotations.ROTATIONS = ROTATIONS
-    true, wrong = [], []
-    for one, other in measured():
-        true += shown([one])
-        wrong += shown([other])
-    lines = table(true, "nodes", {"found, %": [f"{100 * row.share:.0f}" for row in wrong]})
-    parts = [
-        f"Of true pairs {100 * FALSE_ALARMS:.0f} % should differ: **{percent(pooled(true))} %** of "
-        f"{pooled(true).count:,} do, "
-        + ", ".join(f"{percent(pooled(true, str(size)))} % with {size} runs" for size in REPLICAS)
-        + ". Densities are judged by the loss, Delta, mean squares, W1 and, of three weights, KS at once, with runs "
-        "that each draw their start. The last column is the share that is found of predictions that are twice as fast. "
-        "Exact flows are not in the table: where lengths stay, eight runs with the rate 0.01 differ from them by "
-        "the selectivity of single nodes.",
-        lines,
-    ]
-    print(write_section("latent_tree", parts))
-    rows = (pooled(true), *(pooled(true, str(size)) for size in REPLICAS))
-    right = all(abs(row.share - FALSE_ALARMS) < STANDARD_ERRORS * row.error for row in rows)
-    return DONE if right else FAILED
+    return DONE if study("latent_tree", measured(), REPLICAS, "nodes", ABOUT) else FAILED
 
 
 if __name__ == "__main__":

@@ -16,7 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import (
+    Deviations,
+    DeviationsAt,
+    both_orders,
+    circle_widths,
+    deviations_from,
+    evenly_spread,
+    joined,
+    judged_times,
+    without_a_cut,
+)
 from meanfield.families.alpha_contrastive.density.cells import on_sphere, turn
 from meanfield.families.alpha_contrastive.density.grid import TURN
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
@@ -29,9 +39,6 @@ from meanfield.typing import FloatArray, IntArray
 
 DENSITIES = ("density", "sphere_density")
 """Kinds of results that are densities."""
-
-MOST_TIMES = 16
-"""Largest number of output times at which filters are judged; of more, evenly spread ones are."""
 
 MOST_POINTS = 48
 """Largest number of angles, or cells along an axis, at which distribution functions are judged."""
@@ -76,14 +83,13 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
         return {}
     times = results[0].dataset.sizes["time"]
     found = {name: np.full((len(pairs), times), np.nan) for name in DISTANCES}
-    for row, (i, j) in enumerate(pairs):
-        for density, runs in ((results[i], results[j]), (results[j], results[i])):
-            for time, w in _filters(density, runs):
-                at = density.dataset.isel(time=time)
-                projected = _of_projections(_cells(at, w))
-                away = np.abs(projected.rows.mean(axis=0))
-                found["KS"][row, time] = away.max()
-                found["W1"][row, time] = _along_circle(at, w) if w.shape[-1] == 2 else away @ projected.widths
+    for row, density, runs in both_orders(results, pairs):
+        for time, w in _filters(density, runs):
+            at = density.dataset.isel(time=time)
+            projected = _of_projections(_cells(at, w))
+            away = np.abs(projected.rows.mean(axis=0))
+            found["KS"][row, time] = away.max()
+            found["W1"][row, time] = _along_circle(at, w) if w.shape[-1] == 2 else away @ projected.widths
     return found
 
 
@@ -126,12 +132,6 @@ def left_out(first: Result, second: Result) -> Iterator[str]:
         yield "weights one by one"
 
 
-def judged_times(density: xr.Dataset) -> list[int]:
-    """Positions of the output times at which filters are judged."""
-    count = density.sizes["time"]
-    return sorted(set(np.linspace(0, count - 1, min(count, MOST_TIMES)).astype(int).tolist()))
-
-
 def _filters(density: Result, runs: Result) -> Iterator[tuple[int, FloatArray]]:
     """Judged times at which all filters are finite, and the filters, shape (runs, filters, coordinates)."""
     if density.method not in DENSITIES or "weights" not in runs.dataset:
@@ -164,7 +164,7 @@ def _of_projections(cells: Cells) -> DeviationsAt:
         order = np.argsort(projection, kind="stable")
         rank = np.empty(len(order))
         rank[order] = np.arange(len(order))
-        kept = _some(len(order) - 1)
+        kept = evenly_spread(len(order) - 1, MOST_POINTS)
         F = np.cumsum(cells.mass[order])[kept]
         values = rank[cells.numbers]
         rows.append(deviations_from(values, np.ones_like(values), 0.5 + kept.astype(np.float64), F))
@@ -178,18 +178,12 @@ def _of_angles(density: xr.Dataset, w: FloatArray) -> DeviationsAt:
     They are taken at edges of cells, between which an atom may be.
     """
     edges, F = _law_of_angles(density)
-    kept = _some(len(edges) - 1)
-    around = np.concatenate([[edges[kept[-1]] - TURN], edges[kept], [edges[kept[0]] + TURN]])
-    widths = 0.5 * (around[2:] - around[:-2])
+    kept = evenly_spread(len(edges) - 1, MOST_POINTS)
+    widths = circle_widths(edges[kept])
     angles = _angles(w, edges[0])
     rows = deviations_from(angles, np.ones_like(angles), edges[kept], F[kept])
     error = _error(density, "moment_cos_error", "moment_sin_error")
-    return DeviationsAt((), widths, rows - (rows @ widths / TURN)[:, None], error)
-
-
-def _some(count: int) -> IntArray:
-    """Some of so many positions, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+    return DeviationsAt((), widths, without_a_cut(rows, widths), error)
 
 
 def _along_circle(density: xr.Dataset, w: FloatArray) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtr
 
-from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import Deviations, DeviationsAt, both_orders, deviations_from, joined
 from meanfield.comparison.sides import moments
 from meanfield.families.hidden_manifold.numbers import is_kernel
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
@@ -128,14 +128,13 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
     shape = len(pairs), len(snapshots), datasets[0].sizes["student"]
     measured = {name: np.full(shape, np.nan) for name in DISTANCES}
     F = ndtr(EDGES)
-    for row, (i, j) in enumerate(pairs):
-        for prediction, runs in ((datasets[i], datasets[j]), (datasets[j], datasets[i])):
-            for index, student, z in _residuals(prediction, runs, snapshots):
-                sample, equal = z.ravel(), np.ones(z.size)
-                measured["W1"][row, index, student] = wasserstein(sample, equal, EDGES, F)
-                measured["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
-                measured["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
-                measured["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
+    for row, prediction, runs in both_orders(results, pairs):
+        for index, student, z in _residuals(prediction.dataset, runs.dataset, snapshots):
+            sample, equal = z.ravel(), np.ones(z.size)
+            measured["W1"][row, index, student] = wasserstein(sample, equal, EDGES, F)
+            measured["W1_expected"][row, index, student] = expected_wasserstein(z.size, EDGES, F * (1.0 - F))
+            measured["KS"][row, index, student] = kolmogorov_smirnov(sample, equal, EDGES, F)
+            measured["KS_expected"][row, index, student] = expected_kolmogorov_smirnov(equal)
     return measured | _discrepancies(results, pairs) | {"snapshot_time": snapshots}
 
 

@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
+from meanfield.comparison.rotations import (
+    Deviations,
+    DeviationsAt,
+    both_orders,
+    circle_widths,
+    deviations_from,
+    evenly_spread,
+    joined,
+    judged_times,
+    without_a_cut,
+)
 from meanfield.families.latent_tree.many_nodes.circle import TURN
 from meanfield.families.latent_tree.many_nodes.finite import nodes_of
 from meanfield.families.latent_tree.results import DISTANCES
@@ -21,9 +31,6 @@ from meanfield.process.progress import counted
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import BoolArray, FloatArray
-
-MOST_TIMES = 16
-"""Largest number of output times at which weights are judged; of more, evenly spread ones are."""
 
 MOST_ANGLES = 32
 """Largest number of angles at which distribution functions are judged."""
@@ -82,7 +89,7 @@ class Place(NamedTuple):
         pairs = zip(self.values, law.predicted, strict=True)
         each = [deviations_from(values, member, law.points, predicted) for values, predicted in pairs]
         if law.is_circle:
-            return np.asarray(each[0] - (each[0] @ law.widths / law.widths.sum())[:, None])
+            return without_a_cut(each[0], law.widths)
         return np.concatenate(each, axis=1)
 
     @property
@@ -112,16 +119,15 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
     if not set(dims) <= sizes.keys():
         return {}
     found = {name: np.full((len(pairs), *(sizes[dim] for dim in dims)), np.nan) for name in DISTANCES}
-    for row, (i, j) in enumerate(pairs):
-        for density, runs in ((results[i], results[j]), (results[j], results[i])):
-            for place in _places(density, runs, range(sizes["time"])):
-                at = (row, *place.position)
-                if place.law.is_circle:
-                    angles = place.values[0][place.has_sign]
-                    found["W1"][at] = circular_wasserstein(angles, place.law.edges, place.law.F)
-                else:
-                    away = np.abs(place.rows.mean(axis=0))
-                    found["W1"][at], found["KS"][at] = away @ place.widths, away.max()
+    for row, density, runs in both_orders(results, pairs):
+        for place in _places(density, runs, range(sizes["time"])):
+            at = (row, *place.position)
+            if place.law.is_circle:
+                angles = place.values[0][place.has_sign]
+                found["W1"][at] = circular_wasserstein(angles, place.law.edges, place.law.F)
+            else:
+                away = np.abs(place.rows.mean(axis=0))
+                found["W1"][at], found["KS"][at] = away @ place.widths, away.max()
     return found
 
 
@@ -136,7 +142,7 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
     comparison : Result
         Which has the same times.
     """
-    times = _judged_times(prediction.dataset)
+    times = judged_times(prediction.dataset)
     error = prediction.dataset.get("projected_error")
     found, is_circle = [], "rho" in prediction.dataset
     for place in _places(prediction, runs, times):
@@ -158,7 +164,7 @@ def left_out(first: Result, second: Result) -> Iterator[str]:
         elif not _has_law(density):
             yield "directions of weights, because an older version solved the density: solve it again"
         else:
-            judged, count = _judged_times(density), density.sizes["time"]
+            judged, count = judged_times(density), density.sizes["time"]
             if len(judged) < count:
                 yield f"directions of weights but for {len(judged)} of {count} times that are evenly spread"
             yield from _shares(density, runs)
@@ -178,16 +184,6 @@ def _shares(density: xr.Dataset, runs: Result) -> Iterator[str]:
 
 def _has_law(density: xr.Dataset) -> bool:
     return "rho" in density or "projected" in density
-
-
-def _judged_times(density: xr.Dataset) -> list[int]:
-    return _evenly(range(density.sizes["time"]), MOST_TIMES)
-
-
-def _evenly(numbers: Sequence[int], most: int) -> list[int]:
-    """So many of some numbers at most, evenly spread, the first and the last among them."""
-    kept = np.linspace(0, len(numbers) - 1, min(len(numbers), most)).astype(int)
-    return [numbers[i] for i in kept]
 
 
 def _places(prediction: Result, simulated: Result, times: Sequence[int]) -> Iterator[Place]:
@@ -232,11 +228,11 @@ def _law(density: xr.Dataset) -> Law | None:
         return None
     behind = (np.cumsum(held) + np.concatenate([[0.0], np.cumsum(mass)[:-1]])) / total
     before = behind - held / total
-    inner = _evenly(np.flatnonzero(~at_gate.any(axis=1)).tolist(), MOST_ANGLES)
-    if not inner:
+    inner = np.flatnonzero(~at_gate.any(axis=1))
+    if not len(inner):
         return None
+    inner = inner[evenly_spread(len(inner), MOST_ANGLES)]
     points = low[inner]
-    around = np.concatenate([[points[-1] - TURN], points, [points[0] + TURN]])
     edges = np.append(np.repeat(low, 2), high[-1])
     F = np.append(np.stack([before, behind], axis=1).ravel(), 1.0)
-    return Law(points, 0.5 * (around[2:] - around[:-2]), before[None, inner], edges, F)
+    return Law(points, circle_widths(points), before[None, inner], edges, F)
