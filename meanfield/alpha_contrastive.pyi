@@ -2,6 +2,7 @@ from meanfield.families.alpha_contrastive.critical_points import continue_critic
 from meanfield.families.alpha_contrastive.critical_points import find_critical_points as find_critical_points
 from meanfield.families.alpha_contrastive.losses import ContrastiveCovariance as ContrastiveCovariance
 from meanfield.families.alpha_contrastive.losses import contrastive_covariance as contrastive_covariance
+from meanfield.families.alpha_contrastive.modulated_basins import modulated_basins as modulated_basins
 from meanfield.families.alpha_contrastive.optimal_filters import find_optimal_filters as find_optimal_filters
 from meanfield.families.alpha_contrastive.problem import Problem as Problem
 from meanfield.families.alpha_contrastive.weighing import PairLoss as PairLoss

@@ -18,7 +18,15 @@ from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.plotting.plane import draw_on_sphere
-from meanfield.plotting.style import COLOURS, Panel, curve_style, draw_panels, key_words, time_styles
+from meanfield.plotting.style import (
+    COLOURS,
+    Panel,
+    curve_style,
+    draw_panels,
+    key_words,
+    marker_style,
+    time_styles,
+)
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
@@ -35,6 +43,9 @@ BRANCH_STYLES: dict[bool, tuple[Any, ...]] = {True: (COLOURS[0], "-", 2.0), Fals
 
 TIME = r"time $t = \eta k$"
 
+MOST_PLACES = 6
+"""Largest number of places of which a curve is shown: so many line styles there are."""
+
 CURVES = (
     ("energy $E_\\alpha$", {"energy": None}),
     (r"trace of $C_\alpha$ of the filters' outputs", {"covariance_trace": None}),
@@ -47,7 +58,18 @@ CURVES = (
 def plot_critical_points(dataset: xr.Dataset) -> Figure:
     """Objective that a filter climbs, at critical points, and their basins; along the circle if there is one."""
     panels: list[Panel] = [_plot_heights, _plot_basins]
+    if np.isfinite(dataset["roughness"].values).any():
+        panels.append(_plot_roughness)
     return draw_panels(dataset, panels)
+
+
+def _plot_roughness(dataset: xr.Dataset, axes: Axes) -> Axes:
+    """Gap of A(w) against the roughness: above the line theorem 1 of the paper says that an eigenvector is stable."""
+    rough = dataset["roughness"].values
+    axes.axline((0.0, 0.0), slope=1.0, color="0.6", lw=1.0, label="gap = roughness")
+    _mark_points(dataset, axes, rough, dataset["gap"].values)
+    axes.set(xlabel=r"roughness $\rho$", ylabel="gap of the two largest eigenvalues of $A$")
+    return axes
 
 
 def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
@@ -56,11 +78,19 @@ def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
     if dataset.sizes["coordinate"] == 2 and problem.importance.at_hand:
         angle = np.linspace(-np.pi, np.pi, 721)
         axes.plot(angle / np.pi, _height_curve(problem, angle), color=COLOURS[0], lw=1.0)
+    _mark_points(dataset, axes, place, dataset["objective"].values)
+    axes.set(xlabel=label, ylabel="objective $G$ of a filter")
+    return axes
+
+
+def _mark_points(dataset: xr.Dataset, axes: Axes, x: FloatArray, y: FloatArray) -> None:
+    """Draw critical points, with marks that tell their kinds."""
     stable, wall = dataset["stable"].values > 0, dataset["wall"].values > 0
-    for (name, marker, filling), chosen in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
+    for (name, marker, filling), kind in zip(KINDS_OF_POINTS, (stable & ~wall, stable & wall, ~stable), strict=True):
+        chosen = kind & np.isfinite(x)
         if chosen.any():
             axes.plot(
-                *(place[chosen], dataset["objective"].values[chosen]),
+                *(x[chosen], y[chosen]),
                 marker=marker,
                 markerfacecolor=filling,
                 markeredgecolor="black",
@@ -68,8 +98,6 @@ def _plot_heights(dataset: xr.Dataset, axes: Axes) -> Axes:
                 markersize=5,
                 label=name,
             )
-    axes.set(xlabel=label, ylabel="objective $G$ of a filter")
-    return axes
 
 
 def _height_curve(problem: Any, angle: np.ndarray) -> np.ndarray:
@@ -96,6 +124,20 @@ def _places(dataset: xr.Dataset) -> tuple[np.ndarray, str]:
         w = dataset["w"].values
         return np.arctan2(w[:, 1], w[:, 0]) / np.pi, r"angle $\theta/\pi$ of the filter"
     return np.arange(1, dataset.sizes["point"] + 1), "critical point, in the order of energy"
+
+
+def plot_modulated_basins(dataset: xr.Dataset) -> Figure:
+    """Share of random filters that come to a pattern against its advantage, and the chance of equation 155."""
+    panels: list[Panel] = [_plot_shares]
+    return draw_panels(dataset, panels)
+
+
+def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
+    eps, error = dataset["advantage"], dataset["basin_share_error"]
+    axes.plot(eps, dataset["chance"], label="equation 155", **curve_style(0))
+    axes.errorbar(eps, dataset["basin_share"], yerr=error, label="filters that come to it", **marker_style(1))
+    axes.set(xlabel=r"advantage $\epsilon$ of the pattern", ylabel="share of random filters")
+    return axes
 
 
 def plot_branches(dataset: xr.Dataset) -> Figure:
@@ -216,7 +258,31 @@ def plot_training(dataset: xr.Dataset) -> Figure:
         shown = {name: words for name, words in curves.items() if _values(dataset, name) is not None}
         if shown:
             panels.append(partial(_plot_curves, label=label, curves=shown))
+    if "modulation" in dataset:
+        panels += [_plot_modulations, _plot_alignments]
     return draw_panels(dataset, panels)
+
+
+def _plot_modulations(dataset: xr.Dataset, axes: Axes) -> Axes:
+    """Factors of the push that other places give the filter of each place."""
+    return _plot_places(dataset, axes, dataset["modulation"].values, r"modulation $\delta_k$")
+
+
+def _plot_alignments(dataset: xr.Dataset, axes: Axes) -> Axes:
+    """Cosines of filters with what tells the two generators apart."""
+    w, difference = dataset["weights"].values[:, :, 0], dataset["difference"].values
+    sizes = np.linalg.norm(w, axis=-1) * np.linalg.norm(difference, axis=-1)
+    along = np.sum(w * difference, axis=-1)
+    cosine = np.divide(along, sizes, out=np.full_like(along, np.nan), where=sizes > 0.0)
+    return _plot_places(dataset, axes, cosine, r"cosine of $w_k$ and $\Delta_k$")
+
+
+def _plot_places(dataset: xr.Dataset, axes: Axes, values: FloatArray, label: str) -> Axes:
+    """A curve for each of the first places."""
+    for k, row in enumerate(values.T[:MOST_PLACES]):
+        axes.plot(dataset["time"], row, label=f"place {k + 1}", **curve_style(k))
+    axes.set(xlabel=TIME, ylabel=label)
+    return axes
 
 
 def _plot_curves(dataset: xr.Dataset, axes: Axes, label: str, curves: dict[str, str | None]) -> Axes:

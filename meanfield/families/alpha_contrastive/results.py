@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+from meanfield.families.alpha_contrastive.training_variables import MODULATION, TRAINING
 from meanfield.mckean_vlasov.declarations import BRANCHES, POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
@@ -57,6 +58,12 @@ CRITICAL_POINTS = {
     ),
     "roughness": Variable(
         ("time",), "largest rate at which A(v) w changes with v along the sphere, between walls", range=POSITIVE
+    ),
+    "irregularity": Variable(
+        ("time",),
+        "largest density of the data on the hyperplane w.x = 0, times the mean importance of a pair with a sample "
+        "there, which bounds the roughness of data in a ball",
+        range=POSITIVE,
     ),
     "power_factor": Variable(
         ("time",),
@@ -152,61 +159,15 @@ SPHERE = {
     ),
 }
 
-_RUNS = ("replica",)
-
-SCORE = (-1.0 - 1e-9, 1.0 + 1e-9)
-
-TRAINING = {
-    "covariance_trace": Variable(
-        ("time",),
-        "trace of C_alpha of the filters' outputs, which the top layer reads",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
+BASINS = {
+    "advantage": Variable(
+        ("advantage",), "advantage eps of a pattern over the others at the start", gaps="never", increasing=True
     ),
-    "weights": Variable(
-        ("time", "place", "filter", "coordinate"),
-        "filters w of each place; one layer is a single place",
-        optional_dims=_RUNS,
-        gaps="unfinished",
+    "bonus": Variable(("advantage",), "bonus c/a of a unit filter, eps sqrt(3/d)", gaps="never"),
+    "chance": Variable(
+        ("advantage",), "chance of the pattern by equation 155 of the paper", range=PROBABILITY, gaps="never"
     ),
-    "top": Variable(
-        ("time", "output", "place", "filter"),
-        "weights V of the top layer",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
-    "chi_plus": Variable(
-        ("time",),
-        "chi_+, mean over tokens that generators mark of the best match among the filters of their place",
-        optional_dims=_RUNS,
-        range=SCORE,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "chi_minus": Variable(
-        ("time",),
-        "chi_-, mean over tokens that no generator marks of the best match among the filters of their place",
-        optional_dims=_RUNS,
-        range=SCORE,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "loss": Variable(("time",), "mean loss of the samples of a batch", optional_dims=_RUNS, gaps="unfinished"),
-    "top_rank": Variable(
-        ("time",),
-        "effective rank (sum s^2)^2/sum s^4 of the top layer, from its singular values s",
-        optional_dims=_RUNS,
-        range=POSITIVE,
-        gaps="unfinished",
-    ),
-    "filter_rank": Variable(
-        ("time", "place"),
-        "effective rank of the filters of a place",
-        optional_dims=_RUNS,
-        range=POSITIVE,
-        gaps="unfinished",
-    ),
+    "basin_share_error": Variable(("advantage",), "standard error of the share", range=POSITIVE, gaps="never"),
 }
 
 _WORDS = {
@@ -243,7 +204,17 @@ for name, dims in (
     )
 
 VARIABLES = (
-    FILTERS | NETWORKS | OPTIMAL | CRITICAL_POINTS | BRANCHES | DENSITY | SPHERE | DISTANCES | TRAINING
+    FILTERS
+    | NETWORKS
+    | OPTIMAL
+    | CRITICAL_POINTS
+    | BRANCHES
+    | DENSITY
+    | SPHERE
+    | DISTANCES
+    | TRAINING
+    | MODULATION
+    | BASINS
 ) | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss", "G")
@@ -261,7 +232,8 @@ OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stab
 KINDS = {
     "critical_points": Kind(
         "critical points of a filter on the sphere",
-        ("w", *CRITICAL_POINTS),
+        ("w", *(name for name in CRITICAL_POINTS if name != "irregularity")),
+        ("irregularity",),
         leading="point",
         made_by="alpha_contrastive.find_critical_points",
         check=CHECKS,
@@ -275,6 +247,13 @@ KINDS = {
         made_by="alpha_contrastive.continue_critical_points",
         check=CHECKS,
         figure=f"{FIGURES}:plot_branches",
+    ),
+    "modulated_basins": Kind(
+        "share of filters that come to a pattern with a bonus",
+        (*BASINS, "basin_share"),
+        leading="advantage",
+        made_by="alpha_contrastive.modulated_basins",
+        figure=f"{FIGURES}:plot_modulated_basins",
     ),
     "density": Kind(
         "density of filters on the circle",
@@ -310,7 +289,7 @@ KINDS = {
     "population": Kind(
         "exact flow of all weights",
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
-        ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank"),
+        ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),

@@ -60,6 +60,11 @@ class PopulationSettings(Part):
     finite_batch: bool = Field(
         default=False, description="whether the drift is that of batches of training.batch_size, or of large ones"
     )
+    fast_top: bool = Field(
+        default=False,
+        description="whether the top layer of two is always at its optimum given the filters, as if it learnt much "
+        "faster; SGD has no such layer",
+    )
 
 
 class ParticleSettings(StartSettings):

@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import meanfield
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.families.alpha_contrastive.modulated_basins import chance_of_pattern
 from tests.families.alpha_contrastive.problems import LAW_F, problem
 from tests.families.alpha_contrastive.test_critical_points import MIXTURE
 
@@ -135,35 +136,14 @@ def test_linear_filters_of_a_place_become_one_direction():
     assert values[-1] > 0.1
 
 
-def basin_edge(a, b, c):
-    """Angle from which the flow on the circle comes to u_1, by bisection of its end."""
-
-    def end(theta):
-        def slope(_, theta):
-            y = np.cos(theta), np.sin(theta)
-            return [(a * (y[1] - y[0]) - c) * y[0] * y[1]]
-
-        flow = solve_ivp(slope, (0.0, 400.0), [theta], rtol=1e-10, atol=1e-12, events=rests)  # moves the edge by 1e-9
-        return flow.y[0, -1]
-
-    def rests(_, theta):
-        """Near 0 and pi/2 the flow is done: it leads there from all sides."""
-        return min(theta[0], np.pi / 2.0 - theta[0]) - 1e-3
-
-    rests.terminal = True
-    # near the edge deviations grow by exp(400 a/sqrt 2): the end is 0 or pi/2
-    return brentq(lambda theta: end(theta) - np.pi / 4.0, 0.5, 1.5, xtol=1e-7)
-
-
-def test_basin_under_modulation():
-    """Theorem 6: the edge is pi/4 + arcsin(c/(a sqrt 2)), and not where the blow-up times of (150) are equal."""
+def test_blow_up_times_are_not_the_edge_of_a_basin():
+    """Theorem 6: the edge is pi/4 + arcsin(c/(a sqrt 2)) (`test_basins_in_the_plane_are_arcs`), not as (150) has it."""
     a, b, c = 1.0, 1.5, 0.4
-    edge = basin_edge(a, b, c)
-    assert edge == pytest.approx(np.pi / 4.0 + np.arcsin(c / (a * np.sqrt(2.0))), abs=2e-7)  # bisection
+    edge = np.pi / 4.0 + np.arcsin(c / (a * np.sqrt(2.0)))
     times = lambda theta: [np.log1p(x / y) / x for x, y in ((b + c, np.cos(theta)), (b, np.sin(theta)))]  # noqa: E731
     printed = brentq(lambda theta: np.subtract(*times(theta)), 0.3, 1.4)
     assert printed == pytest.approx(0.87176, abs=5.1e-6)  # digits of the page
-    assert basin_edge(a, b, 0.0) < edge  # the basin grows with c, as it says
+    assert edge - printed > 0.2
 
 
 @pytest.mark.parametrize(("advantage", "page"), [(0.4, 0.389975), (-0.5, 0.078125), (-1.3, 0.0037515625)])
@@ -174,5 +154,6 @@ def test_chance_of_a_pattern(advantage, page):
     kinks = [x for x in (-1.0 - advantage, 1.0 - advantage) if 0.0 < x < 1.0]
     chance = quad(lambda y: 0.5 * distribution(y + advantage) ** (d - 1), 0.0, 1.0, points=kinks or None)[0]
     assert chance == pytest.approx(page, rel=1e-12)  # rounding: piecewise polynomials
+    assert float(chance_of_pattern(np.array(advantage), d)) == pytest.approx(chance, rel=1e-12)  # rounding
     last = ((1.0 + advantage / 2.0) ** d - ((1.0 + advantage) / 2.0) ** d) / d
     assert (last == pytest.approx(chance, rel=1e-12)) == (-1.0 < advantage < 0.0)  # rounding

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from meanfield.families.alpha_contrastive.critical_points.irregularity import irregularity
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
@@ -77,3 +78,27 @@ def test_warm_kernels_are_uniform():
     )
     np.testing.assert_allclose(warm["w"], uniform["w"], atol=1e-4)  # D/tau of 1e-5, over gaps of rates
     np.testing.assert_array_equal(warm["stable"], uniform["stable"])
+
+
+@pytest.mark.parametrize("importance", [None, kernel("gaussian", 0.3)])
+def test_irregularity_is_the_largest_density_on_the_hyperplane(importance):
+    """On a fine grid in the hyperplane of a filter, times E e^{-h^2/(2 tau)} by nodes of another rule."""
+    field = by_quadrature("relu", importance)
+    x, weight = np.polynomial.hermite_e.hermegauss(120)
+    along = np.linspace(-4.0, 4.0, 80_001)[:, None]
+    for w in W:
+        density, share = np.zeros(len(along)), 0.0
+        for p, mean, S in zip(WEIGHT, MEAN, COVARIANCE, strict=True):
+            away = along * np.array([-w[1], w[0]]) - mean
+            height = np.exp(-0.5 * np.sum(away @ np.linalg.inv(S) * away, axis=1))
+            density += p * height / (2.0 * np.pi * np.sqrt(np.linalg.det(S)))
+            h = np.maximum(w @ mean + np.sqrt(w @ S @ w) * x, 0.0)
+            share += p * weight @ np.exp(-(h**2) / 0.6) / weight.sum()
+        wanted = density.max() * (1.0 if importance is None else share)
+        # steps of 1e-4 in the hyperplane; 120 nodes across a kink of the second derivative
+        assert irregularity(field, w) == pytest.approx(wanted, rel=2e-6 if importance is None else 2e-3)
+
+
+@pytest.mark.parametrize(("activation", "importance"), [("linear", None), ("relu", kernel("infonce", 0.3))])
+def test_irregularity_needs_a_kink_and_features(activation, importance):
+    assert np.isnan(irregularity(by_quadrature(activation, importance), W[0]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
+from meanfield.families.alpha_contrastive.critical_points.irregularity import irregularity
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
@@ -32,7 +33,7 @@ SECOND_ORDER_BOUND = 1.5
 """Bound of the second order of an eigenvector, in units of the change of the matrix over the gap, squared: with a the
 element of the change at the eigenvector it is at most ((1 + a) sqrt(1 - a^2), (1 - a^2)/2)."""
 
-POWER = ("roughness", "power_factor", "cosine_top", "mu", "nu", "omega")
+POWER = ("roughness", "irregularity", "power_factor", "cosine_top", "mu", "nu", "omega")
 
 
 def check_critical_points(problem: Problem) -> None:
@@ -110,6 +111,8 @@ def find_critical_points(problem: Problem) -> Solved:
         warning = "no critical point is isolated: the field is 0 in whole regions, or everywhere"
     elif data.dimension == 2 and sum(row["basin_share"] for row in rows) < 1.0 - 1e-9:
         warning = _RESTING
+    if not np.isfinite(arrays["irregularity"]).any():
+        del arrays["irregularity"]
     return Solved("critical_points", arrays, warning=warning)
 
 
@@ -145,7 +148,8 @@ def _power(field: AnyField, w: FloatArray, J: FloatArray, basis: FloatArray) -> 
     activation = field.filter if not isinstance(field, MixtureField) else None
     if activation is not None and activation.straight is None:
         return _NO_POWER
-    return at_point(field.matrix, w, J, basis)
+    found = at_point(field.matrix, w, J, basis)
+    return found if isinstance(field, DiscreteField) else found | {"irregularity": irregularity(field, w)}
 
 
 _NO_POWER = dict.fromkeys(POWER, np.nan)
@@ -295,6 +299,11 @@ def at_point(
     slopes = [(matrix(w + 1e-5 * e) - matrix(w - 1e-5 * e)) / 2e-5 for e in basis.T]
     lipschitz = float(np.sqrt(sum(np.linalg.norm(slope, 2) ** 2 for slope in slopes)))
     factor = float(np.abs(1.0 + np.linalg.eigvalsh(J) / level).max()) if level > 0.0 else np.inf
-    own = {"roughness": float(np.linalg.norm(change, 2)), "power_factor": factor, "cosine_top": cosine}
+    own = {
+        "roughness": float(np.linalg.norm(change, 2)),
+        "irregularity": np.nan,
+        "power_factor": factor,
+        "cosine_top": cosine,
+    }
     found = own | existence_constants(values, cosine, lipschitz)
     return {name: value if np.isfinite(value) else np.nan for name, value in found.items()}

@@ -14,13 +14,14 @@ from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
+from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
 from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
-from meanfield.typing import FloatArray
+from meanfield.typing import BoolArray, FloatArray
 
 KERNELS = ("quadratic", "gaussian")
 """Importances with exact averages over tokens."""
@@ -40,7 +41,8 @@ def solve_population(problem: Problem) -> Solved:
     -------
     xarray.Dataset
         `energy`, `covariance_trace`, `weights` and their effective ranks `filter_rank`; for two layers `top`, its
-        `top_rank`, and the scores `chi_plus` and `chi_minus`. The start is that of replica 0 of SGD.
+        `top_rank`, and the scores `chi_plus` and `chi_minus`. The start is that of replica 0 of SGD. Under a fast top,
+        with two generators and one filter in each place, the terms of theorem 5 of the paper, such as `modulation`.
 
     Raises
     ------
@@ -84,6 +86,8 @@ def _fault(problem: Problem, t: float, vector: FloatArray) -> BlowUpError | None
 
 def drift_of(problem: Problem) -> Drift:
     """Exact drift of a problem that `check_population` lets through."""
+    if problem.population.fast_top:
+        return FastTop(problem)
     return TokenDrift(problem) if isinstance(problem.data, Tokens) else PointDrift(problem)
 
 
@@ -121,7 +125,7 @@ class Flow:
     def observables(self, states: FloatArray) -> dict[str, Any]:
         """Energy, scores and ranks of weights in rows; NaN for rows that are not finite."""
         weights, data = self.weights(states), self._problem.data
-        reached = np.isfinite(states).all(axis=1)
+        reached = np.asarray(np.isfinite(states).all(axis=1))
         energy, trace = np.full((2, len(states)), np.nan)
         for i in np.flatnonzero(reached):
             found = self._drift(Weights(weights.filters[i], weights.top[i]))
@@ -130,6 +134,10 @@ class Flow:
         arrays["filter_rank"] = effective_rank(weights.filters)
         if self._problem.model.layers == 1:
             arrays |= measured(self._problem, weights.filters[:, 0], objective_of(self._problem))
+        if isinstance(self._drift, FastTop):
+            weights = weights._replace(top=self._fast_tops(self._drift, weights, reached))
+            if is_modulated(self._problem):
+                arrays |= self._modulations(self._drift, weights, reached)
         if isinstance(data, Tokens):
             arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
             arrays["top_rank"] = effective_rank(weights.top)
@@ -139,12 +147,29 @@ class Flow:
             arrays[name][~reached] = np.nan
         return arrays
 
+    def _fast_tops(self, drift: FastTop, weights: Weights, reached: BoolArray) -> FloatArray:
+        """Top layers whose first output is at its optimum, and the others 0."""
+        tops = np.zeros_like(weights.top)
+        for i in np.flatnonzero(reached):
+            tops[i, 0] = drift.optimum(weights.filters[i])[0]
+        return tops
+
+    def _modulations(self, drift: FastTop, weights: Weights, reached: BoolArray) -> dict[str, FloatArray]:
+        """Terms of theorem 5 in time."""
+        rows = [
+            drift.modulation(w if found else weights.filters[0])
+            for w, found in zip(weights.filters, reached, strict=True)
+        ]
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
 
 def check_population(problem: Problem) -> None:
     """Refuse problems without exact averages."""
     data = problem.data
     importance = problem.importance
     finite = problem.population.finite_batch
+    if problem.population.fast_top:
+        check_fast_top(problem)
     if isinstance(data, Tokens):
         _check_two_layers(problem, data)
         return

@@ -54,6 +54,28 @@ class Table:
     gain: FloatArray
 
 
+@dataclass(frozen=True)
+class OfPlaces:
+    """What decides how the places of a network with one filter in each work together.
+
+    Parameters
+    ----------
+    share : float
+        Factor of the covariance of means given the generator.
+    means : ndarray, shape (places, generators)
+        E[f_k | generator] of activations, behind batch normalisation.
+    within : ndarray, shape (places,)
+        d_k = E Var[f_k | generator], 0 where views share nothing but the generator.
+    gated : ndarray, shape (places, generators, tokens)
+        E[h'(w_k.x_k) x_k | generator].
+    """
+
+    share: float
+    means: FloatArray
+    within: FloatArray
+    gated: FloatArray
+
+
 class TokenDrift:
     """Drift of two layers on tokens."""
 
@@ -98,6 +120,27 @@ class TokenDrift:
             by_top = by_top + share * (np.swapaxes(P, 1, 2) @ apart)
             by_values += share * (P @ V)
         return EnergyAndSlope(energy, trace, Weights(self._by_filters(table, by_values), _flat(by_top)))
+
+    def of_places(self, filters: FloatArray) -> OfPlaces:
+        """Means given the generator, variances within it, and gated inputs, for one filter in each place."""
+        table = self.table(filters)
+        apart = table.values - table.values.mean(axis=1, keepdims=True)
+        within = self._within * np.sum(self._spread * apart * apart, axis=(1, 2))
+        gated = (self._h.slope(table.z) * self._lengths * table.gain)[..., 0]
+        return OfPlaces(self._between, (self._chance @ table.values)[..., 0], within, self._chance * gated[:, None])
+
+    def covariance(self, filters: FloatArray) -> FloatArray:
+        """C[f] of what the top layer reads under the uniform importance, shape (places * filters, places * filters)."""
+        values = self.table(filters).values
+        places, _, count = values.shape
+        F = np.swapaxes(self._chance @ values, 0, 1).reshape(self._chance.shape[1], -1)
+        C = F.T @ self._uniform @ F
+        if self._within != 0.0:
+            apart = values - values.mean(axis=1, keepdims=True)
+            blocks = C.reshape(places, count, places, count)
+            own = np.arange(places)
+            blocks[own, :, own] += self._within * self._spread * (np.swapaxes(apart, 1, 2) @ apart)
+        return np.asarray(C)
 
     def _laplacian(self, values: FloatArray, V: FloatArray) -> FloatArray:
         """Laplacian of the importances of pairs of generators, over their squared number."""
