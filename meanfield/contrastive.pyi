@@ -7,9 +7,9 @@ from meanfield.families.contrastive.channels.thresholds import mixing_threshold 
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates as uninformed_rates
 from meanfield.families.contrastive.density import solve_joint_density as solve_joint_density
 from meanfield.families.contrastive.dynamics import analyse_dynamics as analyse_dynamics
-from meanfield.families.contrastive.fixed_points import continue_fixed_points as continue_fixed_points
-from meanfield.families.contrastive.fixed_points import phase_portrait as phase_portrait
-from meanfield.families.contrastive.fixed_points import stationary_similarity as stationary_similarity
+from meanfield.families.contrastive.fixed_points.branches import continue_fixed_points as continue_fixed_points
+from meanfield.families.contrastive.fixed_points.branches import stationary_similarity as stationary_similarity
+from meanfield.families.contrastive.fixed_points.portrait import phase_portrait as phase_portrait
 from meanfield.families.contrastive.learnability.augmentation import best_augmentation as best_augmentation
 from meanfield.families.contrastive.learnability.learnability import learnability as learnability
 from meanfield.families.contrastive.problem import Problem as Problem

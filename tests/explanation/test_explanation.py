@@ -23,9 +23,7 @@ METHODS = ["density", "order parameters", "dynamics", "stationary states", "part
 def quick(monkeypatch):
     """Predictions without trials, which other tests make."""
     monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.particle_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.dynamics_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.stationary_seconds", lambda *_: 0.0)
-    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.trajectory_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("meanfield.families.contrastive.explanation.predictions.seconds_of", lambda _: 0.0)
 
 
 def test_text_is_narrow_and_has_a_row_for_each_method():

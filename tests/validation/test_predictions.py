@@ -8,7 +8,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
-from meanfield.families.contrastive.explanation.predictions import several_cost
+from meanfield.families.contrastive.explanation.several_channels import density as several_density
 from meanfield.families.latent_tree.costs import population
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import families, family_of
@@ -59,4 +59,4 @@ def test_particles_of_many_channels_are_refused_where_averages_are():
     text = (UNUSUAL_PROBLEMS / "three_channels.toml").read_text()
     text = text.replace("two_point", "laplace").replace("values = [-1.3, 1.3]", "second_moment = 1.5")
     with pytest.raises(InputError, match="nodes or more"):
-        several_cost(meanfield.parse_problem(text.replace("quadratic", "tanh")))
+        several_density(meanfield.parse_problem(text.replace("quadratic", "tanh")))

@@ -7,7 +7,6 @@ from time import perf_counter
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.density.choice import check_several, solve_joint, solve_several
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
@@ -54,6 +53,8 @@ def solve_density(problem: Problem, backend: str = "numba") -> Solved:
     """
     check_density(problem, backend)
     if problem.model.channels > 1:
+        from meanfield.families.contrastive.channels.density.choice import solve_several  # imported where it is used
+
         return solve_several(problem)
     return density_of(limit_of(problem), problem.density, problem.particles.dimension, backend)
 
@@ -87,6 +88,8 @@ def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
     check_density(problem)
     if problem.model.channels == 1:
         raise InputError("model.channels = 1: a joint density is one of weights of two channels; take solve_density")
+    from meanfield.families.contrastive.channels.density.choice import solve_joint  # imported where it is used
+
     started = perf_counter()
     alone, joint = solve_joint(problem)
     seconds = perf_counter() - started
@@ -97,7 +100,12 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_problem(problem, Problem)
     check_backend(backend)
-    (_check_one if problem.model.channels == 1 else check_several)(problem, backend)
+    if problem.model.channels == 1:
+        _check_one(problem)
+    else:
+        from meanfield.families.contrastive.channels.density.choice import check_several  # imported where it is used
+
+        check_several(problem, backend)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the density needs a known overlap, because a random one "
@@ -105,7 +113,7 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
         )
 
 
-def _check_one(problem: Problem, backend: str) -> None:
+def _check_one(problem: Problem) -> None:
     if problem.density.scheme not in ("lagrangian", "eulerian"):
         raise InputError(
             f"density.scheme = '{problem.density.scheme}' with model.channels = 1: it is for several channels; take "

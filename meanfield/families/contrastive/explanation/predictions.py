@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
+import numpy as np
+
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, blocks_of
-from meanfield.explanation.prediction import HEADER, Prediction, shared
+from meanfield.explanation.prediction import HEADER, Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
-from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.density.choice import why_no_cells
-from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
-from meanfield.families.contrastive.channels.density.search import PlaneSearch
-from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
-from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, pilot_of, size_after_pilot
-from meanfield.families.contrastive.explanation.analysis_costs import (
-    channels_seconds,
-    dynamics_seconds,
-    stationary_seconds,
-    trajectory_seconds,
-)
+from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.density_cost import density_cost
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, is_separable, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
+from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulation_of
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.mckean_vlasov.cells import feature_quadrature
-from meanfield.mckean_vlasov.stationary import densities
+from meanfield.mckean_vlasov.order_parameters import rate
+from meanfield.mckean_vlasov.stationary.densities import CELLS
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
+from meanfield.problems.family import resolve
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
+from meanfield.typing import FloatArray
 
-CELL_STEP = 8e-8
-"""Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
-
-SHOWN_CELL = 3e-7
-"""Seconds for each cell and node at each output time, for the densities that are shown."""
-
-PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
-"""Bytes that are left of a number of a density when it is compressed."""
-
+SEVERAL_CHANNELS = "meanfield.families.contrastive.explanation.several_channels"
+"""Module of the costs for several channels, which takes a third of a second to import."""
 
 LARGEST_TRIAL = 1 << 18
 """Largest number of weights of a trial run, and of samples; with more of them each step costs in proportion."""
@@ -49,11 +40,21 @@ LARGEST_TRIAL = 1 << 18
 STEPS = {"chain": 256, "projected": 4, "plain": 1}
 """Steps of one call in a trial, so that the call itself takes little of them."""
 
+DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (1.0, 4_000), 4: (1.0, 8_000), 5: (1.0, 20_000)}
+"""Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations: up to two
+features in cells of q, and of more, which are independent, in sets of those that are learnt."""
+
+IN_CELLS = 320_000
+"""Usual number of evaluations of `analyse_dynamics` of three features or more that depend on each other."""
+
+STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
+"""Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
+
 
 def density(problem: Problem) -> Prediction:
     """Cost of the density: of one channel from a pilot on the coarsest level."""
     if problem.model.channels > 1:
-        return several_cost(problem)
+        return _of_channels("density", problem)
     cost = density_cost(limit_of(problem), problem.density)
     size = BYTES_PER_NUMBER * problem.time.outputs * cost.nodes * cost.cells
     contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
@@ -63,35 +64,69 @@ def density(problem: Problem) -> Prediction:
 
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the trajectory of the overlaps."""
-    d1, d2, outputs = len(problem.features), problem.model.channels, problem.time.outputs
-    if d2 > 1:
-        size = BYTES_PER_NUMBER * outputs * (2 * d1 + 3 * d2 + 1) * d2
-        seconds = channels_seconds(problem)
-        return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, "q, M, and what drives them")
-    size = BYTES_PER_NUMBER * outputs * (d1 * (d1 + 2) + 2)
+    if problem.model.channels > 1:
+        return _of_channels("order_parameters", problem)
+    d1 = len(problem.features)
+    size = BYTES_PER_NUMBER * problem.time.outputs * (d1 * (d1 + 2) + 2)
     contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
-    return Prediction("order parameters", "", trajectory_seconds(problem), 2 * size, size + HEADER, contents)
+    seconds = 2000 * _evaluation_seconds(problem)  # the usual number, with those of the covariance
+    return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, contents)
 
 
 def dynamics(problem: Problem) -> Prediction:
     """Cost of fixed points, portrait and random starts."""
-    size = {1: 10_000, 2: 240_000}.get(len(problem.features), 10_000)
     if problem.model.channels > 1:
-        contents = "fixed points of the channels, what attracts"
-        return Prediction("dynamics", "", dynamics_seconds(problem), 1e6, 10_000 + HEADER, contents)
-    contents = "fixed points, what attracts, random starts"
-    return Prediction("dynamics", "", dynamics_seconds(problem), 20 * size, size + HEADER, contents)
+        return _of_channels("dynamics", problem)
+    field = VectorField(problem)
+    d1, flips = field.features, sign_symmetries(field)
+    seconds, evaluations = DYNAMICS[min(d1, max(DYNAMICS))]
+    reflected = is_reflected(flips)
+    if d1 > 2 and not (reflected or is_separable(field)):
+        evaluations = IN_CELLS
+    if d1 == 2 and not reflected:
+        evaluations *= 3  # all signs of q are searched
+    seconds += evaluations * _evaluation_seconds(problem)
+    size = 240_000 if d1 == 2 else 10_000
+    return Prediction("dynamics", "", seconds, 20 * size, size + HEADER, "fixed points, what attracts, random starts")
+
+
+def _of_channels(method: str, problem: Problem) -> Prediction:
+    found: Prediction = resolve(f"{SEVERAL_CHANNELS}:{method}")(problem)
+    return found
+
+
+def _evaluation_seconds(problem: Problem) -> float:
+    """Processor time of one evaluation of dq/dt."""
+    return seconds_of(partial(rate, Closure(problem), _typical(problem)))
 
 
 def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
-    nodes = len(feature_quadrature([f.coordinate for f in problem.features], problem.density.feature_nodes)[1])
+    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
-    seconds = stationary_seconds(problem, states, nodes)
-    size = BYTES_PER_NUMBER * states * nodes * densities.CELLS
+    size = BYTES_PER_NUMBER * states * nodes * CELLS
     contents = "all states, their stability, P(w|u)"
-    # The search for stationary states works with some 12 MB.
+    # A cell of a stationary density takes some 5e-7 seconds, and the search works with some 12 MB.
+    seconds = _search_seconds(problem) + 5e-7 * states * nodes * CELLS
     return Prediction("stationary states", "", seconds, 1.2e7 + 2 * size, 0.25 * size + HEADER, contents)
+
+
+def _search_seconds(problem: Problem) -> float:
+    """Predict the time in which stationary states are found."""
+    limit, q = limit_of(problem), _typical(problem)
+    equations: StationaryEquations | None = StationaryEquations(limit)
+    seconds = STATIONARY[len(q)]
+    while equations is not None:
+        seconds += 120 * seconds_of(partial(equations, q))  # the usual number of evaluations on each set of nodes
+        finer = equations.coordinates.finer
+        enough = finer is None or not NODE_ERROR < equations.node_error(q) < np.inf  # inf: there is no state at q
+        equations = None if enough else StationaryEquations(limit, finer)
+    return seconds
+
+
+def _typical(problem: Problem) -> FloatArray:
+    """Overlaps at which coefficients and equations are timed, of a norm that there is on the way."""
+    return np.full(len(problem.features), 0.6 * len(problem.features) ** -0.5)
 
 
 def particles(problem: Problem) -> Prediction:
@@ -142,74 +177,3 @@ def _trial_dimension(problem: Problem, method: str) -> int:
         return N
     samples = problem.model.batch_size if method == "plain" else 1
     return min(N, max(LARGEST_TRIAL // samples, 64 + 2 * (len(problem.features) + problem.model.channels)))
-
-
-def several_cost(problem: Problem) -> Prediction:
-    """Predict time, memory and size of the density of several channels.
-
-    Raises
-    ------
-    InputError
-        If averages over samples would take too many nodes.
-    """
-    closure = shared(ChannelClosure, problem)
-    if problem.density.scheme == "particles" or why_no_cells(problem):
-        return _of_particles(problem, closure)
-    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
-
-
-def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
-    settings = settings_of(problem)
-    factors: tuple[int, ...]
-    if settings.tolerance is None:
-        plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
-    else:
-        plan = coarse_plan(closure, settings, settings.tolerance)
-        factors = PlaneSearch.factors[:5]  # most searches end there
-        discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
-        # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
-        more = 1.0 if discrete or settings.feature_nodes else 3.0
-    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.u))
-    work = more * sum(plan.work(factor) for factor in factors)
-    shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
-    seconds = CELL_STEP * work + SHOWN_CELL * shown
-    last = factors[-1]
-    warning = ""
-    if more * plan.work(last) > PlaneSearch.most_work:
-        seconds = min(seconds, CELL_STEP * len(factors) * PlaneSearch.most_work)
-        warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
-    size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
-    contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
-    return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
-
-
-def _of_formula(problem: Problem) -> Prediction:
-    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
-    outputs = problem.time.outputs
-    numbers = _numbers(nodes, outputs)
-    joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
-    seconds, memory = (
-        channels_seconds(problem) + SHOWN_CELL * (numbers + joint),
-        3.0 * BYTES_PER_NUMBER * (numbers + joint),
-    )
-    contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
-    return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
-
-
-def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
-    """Time of one run of the pilot to the first output time, times all particles and steps that its errors ask for."""
-    averages = closure.randomisations or [closure] * RUNS
-    each = seconds_of(lambda: pilot_of(problem, averages[:1]))
-    size = size_after_pilot(problem, averages, pilot_of(problem, averages))
-    factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
-    d1, d2 = len(problem.features), problem.model.channels
-    moments = RUNS * problem.time.outputs * (d1 + d2 + 1) * d2
-    memory = BYTES_PER_NUMBER * (4.0 * RUNS * size.particles * (d1 + 3 * d2) + 3.0 * moments)
-    seconds = (1.0 + factor) * (problem.time.outputs - 1) * RUNS * each
-    file = HEADER + 1e6 + 3.0 * BYTES_PER_NUMBER * moments / RUNS
-    return Prediction("density", "", seconds, memory, file, "q, M, r, weights of interacting particles")
-
-
-def _numbers(nodes: int, outputs: int) -> float:
-    """Numbers of the densities of single weights, which a result holds."""
-    return float(2 * outputs * CELLS * (nodes + 2))

@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.order_parameters.noise import StepNoise
@@ -45,6 +43,9 @@ def solve_order_parameters(problem: Problem) -> Solved:
     """
     check_trajectory(problem)
     if problem.model.channels > 1:
+        from meanfield.families.contrastive.channels.closure import ChannelClosure  # both imported where they are used
+        from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
+
         return Solved("order_parameters", *trajectory_of_channels(ChannelClosure(problem), fluctuations=True))
     field = VectorField(problem)
     limit = limit_of(problem, field.closure)

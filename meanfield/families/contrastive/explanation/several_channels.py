@@ -1,0 +1,127 @@
+"""Predicted costs of methods for several channels, whose modules a problem of one channel does not import."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER
+from meanfield.explanation.prediction import HEADER, Prediction, shared
+from meanfield.explanation.rates import seconds_of
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.choice import why_no_cells
+from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
+from meanfield.families.contrastive.channels.density.search import PlaneSearch
+from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, pilot_of, size_after_pilot
+from meanfield.families.contrastive.channels.states.coincidence import coincidences
+from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import feature_quadrature
+
+CELL_STEP = 8e-8
+"""Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
+
+SHOWN_CELL = 3e-7
+"""Seconds for each cell and node at each output time, for the densities that are shown."""
+
+PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
+"""Bytes that are left of a number of a density when it is compressed."""
+
+
+def order_parameters(problem: Problem) -> Prediction:
+    """Cost of the trajectory of q and M."""
+    d1, d2 = len(problem.features), problem.model.channels
+    size = BYTES_PER_NUMBER * problem.time.outputs * (2 * d1 + 3 * d2 + 1) * d2
+    seconds = _path_seconds(problem)
+    return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, "q, M, and what drives them")
+
+
+def _path_seconds(problem: Problem) -> float:
+    closure = shared(ChannelClosure, problem)
+    each = closure.randomisations[0] if closure.randomisations else closure
+    state = problem.initial_overlap, problem.initial_channel_overlap
+    # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
+    evaluations = 60 * len(closure.randomisations) if closure.randomisations else 600
+    return evaluations * seconds_of(partial(each, *state))
+
+
+def dynamics(problem: Problem) -> Prediction:
+    """Cost of the search for states: of Newton's method from each start, and of paths."""
+    field = SmoothField(problem, closure=shared(ChannelClosure, problem))
+    tries = sum(1 for space in coincidences(field) for _ in arrangements(field.features, space.groups))
+    # The random starts take most of the evaluations, usually some 25,000 for each channel.
+    # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
+    evaluations = 25_000 * problem.model.channels + 0.3 * tries * 10 * field.unknowns
+    start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
+    seconds = evaluations * seconds_of(partial(field, start))
+    return Prediction("dynamics", "", seconds, 1e6, 10_000 + HEADER, "fixed points of the channels, what attracts")
+
+
+def density(problem: Problem) -> Prediction:
+    """Cost of the density.
+
+    Raises
+    ------
+    InputError
+        If averages over samples would take too many nodes.
+    """
+    closure = shared(ChannelClosure, problem)
+    if problem.density.scheme == "particles" or why_no_cells(problem):
+        return _of_particles(problem, closure)
+    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
+
+
+def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
+    settings = settings_of(problem)
+    factors: tuple[int, ...]
+    if settings.tolerance is None:
+        plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
+    else:
+        plan = coarse_plan(closure, settings, settings.tolerance)
+        factors = PlaneSearch.factors[:5]  # most searches end there
+        discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
+        # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
+        more = 1.0 if discrete or settings.feature_nodes else 3.0
+    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.u))
+    work = more * sum(plan.work(factor) for factor in factors)
+    shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
+    seconds = CELL_STEP * work + SHOWN_CELL * shown
+    last = factors[-1]
+    warning = ""
+    if more * plan.work(last) > PlaneSearch.most_work:
+        seconds = min(seconds, CELL_STEP * len(factors) * PlaneSearch.most_work)
+        warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
+    size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
+    contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
+    return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
+
+
+def _of_formula(problem: Problem) -> Prediction:
+    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
+    outputs = problem.time.outputs
+    numbers = _numbers(nodes, outputs)
+    joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
+    seconds = _path_seconds(problem) + SHOWN_CELL * (numbers + joint)
+    memory = 3.0 * BYTES_PER_NUMBER * (numbers + joint)
+    contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
+    return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
+
+
+def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
+    """Time of one run of the pilot to the first output time, times all particles and steps that its errors ask for."""
+    averages = closure.randomisations or [closure] * RUNS
+    each = seconds_of(lambda: pilot_of(problem, averages[:1]))
+    size = size_after_pilot(problem, averages, pilot_of(problem, averages))
+    factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
+    d1, d2 = len(problem.features), problem.model.channels
+    moments = RUNS * problem.time.outputs * (d1 + d2 + 1) * d2
+    memory = BYTES_PER_NUMBER * (4.0 * RUNS * size.particles * (d1 + 3 * d2) + 3.0 * moments)
+    seconds = (1.0 + factor) * (problem.time.outputs - 1) * RUNS * each
+    file = HEADER + 1e6 + 3.0 * BYTES_PER_NUMBER * moments / RUNS
+    return Prediction("density", "", seconds, memory, file, "q, M, r, weights of interacting particles")
+
+
+def _numbers(nodes: int, outputs: int) -> float:
+    """Numbers of the densities of single weights, which a result holds."""
+    return float(2 * outputs * CELLS * (nodes + 2))
