@@ -86,8 +86,9 @@ def fixed_points(problem: Problem) -> Prediction:
 
 
 def _path(problem: Problem, seconds: float) -> float:
-    # 40 steps for what happens first and one per unit of eta t; 2.5 solutions until two agree, by their cost.
-    steps = 40 + problem.training.learning_rate * problem.time.stop
+    # 40 steps for what happens first and one per unit of eta (1 + lambda) t; 2.5 solutions until two agree, by cost.
+    training = problem.training
+    steps = 40 + training.learning_rate * (1.0 + training.weight_decay) * problem.time.stop
     return 2.5 * EVALUATIONS * steps * seconds
 
 
@@ -125,13 +126,18 @@ def _seconds(problem: Problem, method: str) -> float:
     chain = method == "chain"
     # F of a trial has 2^21 entries at most, which takes 20 ms to draw; larger steps cost in proportion.
     trial = N if chain else min(N, max(math.isqrt(round(2**21 / delta)), 100))
-    small = with_values(problem, {"particles.dimension": trial, "particles.replicas": 1})
+    batch = min(problem.training.batch_size, SAMPLES)
+    small = with_values(problem, {"particles.dimension": trial, "particles.replicas": 1, "training.batch_size": batch})
     stepper = prepare_steppers(small, method)(range(1))
     calls, replicas = count(), problem.particles.replicas
-    per_step = seconds_of(lambda: stepper.advance(SAMPLES * next(calls), SAMPLES)) / SAMPLES * (N / trial) ** 2
+    steps = SAMPLES // batch
+    seconds = seconds_of(lambda: stepper.advance(steps * next(calls), steps))
+    per_sample = seconds / (steps * batch) * (N / trial) ** 2
     rounds = math.ceil(replicas / available_cores())
-    steps = problem.time.stop * N + (0 if chain else 2 * count_fresh(problem))  # fresh ones in double precision
-    return rounds * (steps * per_step + (0.0 if chain else _start_seconds(problem)))
+    samples = problem.time.stop * N * problem.training.batch_size + (
+        0 if chain else 2 * count_fresh(problem)
+    )  # fresh in double precision
+    return rounds * (samples * per_sample + (0.0 if chain else _start_seconds(problem)))
 
 
 def _start_seconds(problem: Problem) -> float:

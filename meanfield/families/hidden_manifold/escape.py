@@ -17,7 +17,7 @@ from scipy.stats import chi
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import sampled_steps
+from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance_of_step, sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
@@ -256,9 +256,8 @@ def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArra
     for i, y in enumerate(packed(path.state)):
         if np.isfinite(y).all():
             r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
-            along = np.einsum("snkm,km->sn", r[..., : system.teachers], pattern).reshape(GROUPS, SAMPLES, -1)
-            away = along - along.mean(axis=1, keepdims=True)
-            found[i] = away.swapaxes(1, 2) @ away / (SAMPLES - 1)
+            along = np.einsum("snkm,km->sn", r[..., : system.teachers], pattern)
+            found[i] = covariance_of_step(system, along, GROUPS)
     return make_interp_spline(nodes, found, k=1)  # type: ignore[no-any-return]
 
 

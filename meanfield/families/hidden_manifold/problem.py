@@ -171,11 +171,27 @@ def check_covariance(key: str, rows: tuple[tuple[float, ...], ...], units: int, 
 
 
 class Training(Part):
-    """One-pass SGD of the student, one sample per step."""
+    """One-pass SGD of the student, on fresh samples in each step."""
 
     learning_rate: float = Field(gt=0, le=1e6, description="eta, the step size of the first layer, for instance 0.2")
     output_learning_rate: float | None = Field(
         default=None, ge=0, le=1e6, description="eta_v, that of the second layer; left out: the same; 0 keeps it fixed"
+    )
+    batch_size: int = Field(
+        default=1, ge=1, le=10**6, description="b, the number of samples per step, over which the gradient is averaged"
+    )
+    label_noise: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="variance of the Gaussian noise on the teacher's output in training; errors are those without it",
+    )
+    weight_decay: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="lambda: a step takes the share eta lambda/N of the weights away, and eta_v lambda/N of those of "
+        "the second layer",
     )
 
     @property

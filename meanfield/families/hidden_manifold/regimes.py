@@ -44,8 +44,22 @@ def check_averages(problem: Problem) -> None:
             f"steps, and overlaps do not close with components_drawn = '{inputs.components_drawn}' and standardise = "
             f"'{inputs.standardise}'; solve by particles, or set them to 'coordinate' and 'latents'"
         )
-    if has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
-        _check_overshoot(problem)
+    if has_fast_means(problem):
+        _check_one_exact_sample(problem)
+        if problem.student.activation_functions is ACTIVATIONS["linear"]:
+            _check_overshoot(problem)
+
+
+def _check_one_exact_sample(problem: Problem) -> None:
+    """Refuse steps that averages over fast means do not take: those of several samples, or with label noise."""
+    for key, plain in (("batch_size", 1), ("label_noise", 0)):
+        value = getattr(problem.training, key)
+        if value != plain:
+            raise InputError(
+                f"training.{key} = {value:g}: inputs have a mean, along which the student moves within single steps, "
+                f"and equations average over steps of one sample without label noise; set it to {plain}, or solve by "
+                "particles"
+            )
 
 
 def _check_overshoot(problem: Problem) -> None:

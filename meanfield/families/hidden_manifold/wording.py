@@ -117,7 +117,13 @@ def _start(problem: Problem) -> str:
 def _training(problem: Problem) -> str:
     eta, eta_v = problem.training.learning_rate, problem.training.second_layer
     second = "the second layer is fixed" if eta_v == 0 else f"eta_v = {eta_v:g} of the second layer"
-    return f"one-pass SGD, one sample per step, eta = {eta:g}, {second}"
+    training = problem.training
+    samples = "one sample" if training.batch_size == 1 else f"{training.batch_size:,} samples"
+    noise = f"; labels have noise of variance {training.label_noise:g}, errors none" if training.label_noise else ""
+    decay = (
+        f"; weights decay at the rate lambda eta, lambda = {training.weight_decay:g}" if training.weight_decay else ""
+    )
+    return f"one-pass SGD, {samples} per step, eta = {eta:g}, {second}{noise}{decay}"
 
 
 def _time(problem: Problem) -> str:

@@ -26,16 +26,16 @@ U = np.array([0.8, 0.5, -1.0, -0.6])
 MEAN = np.array([0.5, -0.3, 0.8, 0.2])
 
 
-def expectations(name, C, u, mean=None, K=2, order=0):
+def expectations(name, C, u, mean=None, K=2, order=0, label_noise=0.0):
     """A, H, G, D and the generalisation error, by the closed form, or by quadrature of an order."""
     mean = np.zeros(len(u)) if mean is None else mean
     A, H, G, D = np.zeros((K, len(u))), np.zeros((K, K)), np.zeros(K), np.zeros(K)
     if order:
         g = make_activation(name)
-        error = quadrature_expectations(K, C, mean, u, make_rule(g, g, order), A, H, G, D)
+        error = quadrature_expectations(K, C, mean, u, label_noise, make_rule(g, g, order), A, H, G, D)
     else:
         closed = {"scaled_erf": erf_expectations, "linear": linear_expectations, "relu": relu_expectations}[name]
-        error = closed(K, C, mean, u, A, H, G, D)
+        error = closed(K, C, mean, u, label_noise, A, H, G, D)
     return A, H, G, D, error
 
 
@@ -102,14 +102,13 @@ def test_erf_against_a_grid():
 def test_closed_forms_against_nested_quadrature(seed):
     """Two algorithms that share no formula; the order leaves 1e-10 of erf (of which H converges last), less of ReLU."""
     random, u = covariance(seed), np.random.default_rng(seed).standard_normal(4)
-    assert (
-        largest_difference(expectations("scaled_erf", random, u), expectations("scaled_erf", random, u, order=40))
-        < 1e-8
-    )
-    relu = expectations("relu", random, u), expectations("relu", random, u, order=20)
-    assert largest_difference(*relu) < 1e-10
-    linear = expectations("linear", random, u, MEAN), expectations("linear", random, u, MEAN, order=24)
-    assert largest_difference(*linear) < 1e-10
+    for name, mean, order, bound in (
+        ("scaled_erf", None, 40, 1e-8),
+        ("relu", None, 20, 1e-10),
+        ("linear", MEAN, 24, 1e-10),
+    ):
+        closed, nested = (expectations(name, random, u, mean, order=n, label_noise=0.7) for n in (0, order))
+        assert largest_difference(closed, nested) < bound, name
 
 
 @pytest.mark.parametrize("size", [0.1, 1.0, 10.0])

@@ -14,13 +14,14 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.assumptions.laws import MEANS, kurtosis, law_arrays
-from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, expectations, kind_of_expectations
-from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
+from meanfield.families.hidden_manifold.expectations.choice import expectations
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
+from meanfield.families.hidden_manifold.order_parameters.rates import rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
+    make_system,
     moving_means,
     packed,
     start_of,
@@ -176,17 +177,8 @@ def _gaussian(
     apart = np.vstack([np.zeros((M, elsewhere.shape[1])), elsewhere[: len(rows)]])
     on_teacher = np.vstack([np.eye(M), rows])
     found = problem.inputs.function.moments(scale)
-    activations = problem.student.activation_functions, problem.teacher.activation_functions
-    kind = kind_of_expectations(*activations)
     variance = found.square - found.mean**2
-    system = System(
-        kind=kind,
-        students=problem.students,
-        teachers=M,
-        rates=np.array([problem.training.learning_rate, problem.training.second_layer]),
-        aspect_ratio=float(problem.inputs.aspect_ratio),
-        rho=nodes.rho,
-        weight=nodes.weight,
+    system = make_system(problem, nodes, order)._replace(
         t=nodes.teacher[:, None, None] * (on_teacher @ T @ on_teacher.T) + apart @ apart.T,
         chance=np.ones(1),
         slope=np.array([found.slope]),
@@ -195,8 +187,6 @@ def _gaussian(
         variance=np.array([variance]),
         constant=np.zeros(1),
         column=np.array([M + len(spread) if has_mean else -1], dtype=np.int64),
-        teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
-        rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
     )
     return Gaussian(system, slice(M, M + len(spread)))
 
@@ -239,26 +229,16 @@ def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
     M = system.teachers
     C, m, loadings = fields_of(law, state)
     u = np.append(state.v, -system.teacher_weights)
-    A = np.zeros((K, K + M))
-    H = np.zeros((K, K))
-    G = np.zeros(K)
-    D = np.zeros(K)
-    error = float(expectations(system.kind, K, C, m, u, system.rule, A, H, G, D))
-    (eta, eta_v), delta = system.rates, system.aspect_ratio
-    b, s, rest = float(system.slope[0]), float(system.scale[0]), float(system.rest[0])
-    pull = np.zeros((K, system.t.shape[1]))
-    pull[:, :M] = b * s * A[:, K:]
-    pull[:, law.spread] = b / s * A @ loadings
-    if system.column[0] >= 0:
-        pull[:, system.column[0]] = b / s * G
-    rho = system.rho[:, None, None]
-    own = (rest * delta + b**2 * rho) * A[:, :K]
-    dr = -eta / delta * (own @ state.r + rho * pull @ system.t)
-    half = -eta / delta * (own @ state.sigma + rho * pull @ state.r.swapaxes(1, 2))
-    dsigma = half + half.swapaxes(1, 2) + eta**2 * (rest * rho + b**2 / delta * rho**2) * H
-    change = A @ C[:K].T + np.outer(G, m[:K])
-    dOmega = -eta * (change + change.T) + eta**2 * system.variance[0] * H
-    return packed(State(dr, dsigma, dOmega, -eta_v * D)), error
+    A, H, G, D = np.zeros((1, K, K + M)), np.zeros((1, K, K)), np.zeros((1, K)), np.zeros((1, K))
+    error = float(expectations(system.kind, K, C, m, u, system.label_noise, system.rule, A[0], H[0], G[0], D[0]))
+    change = np.empty(len(y))
+    rates_of_expectations(system, y, C[None], m[None], A, H, G, D, change)
+    others = unpacked(system, change)
+    pull = float(system.slope[0] / system.scale[0]) * A[0] @ loadings
+    along = -system.rates[0] / system.aspect_ratio * system.rho[:, None, None] * pull
+    half = along @ state.r[..., law.spread].swapaxes(1, 2)
+    r = others.r + along @ system.t[:, law.spread]
+    return packed(others._replace(r=r, sigma=others.sigma + half + half.swapaxes(1, 2))), error
 
 
 def follow_gaussian(problem: Problem, law: Gaussian, times: FloatArray, step: float, label: str) -> Path:

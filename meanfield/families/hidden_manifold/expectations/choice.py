@@ -27,19 +27,19 @@ def kind_of_expectations(student: Activation, teacher: Activation) -> int:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def expectations(kind, K, C, m, u, rule, A, H, G, D):  # type: ignore[no-untyped-def]
+def expectations(kind, K, C, m, u, label_noise, rule, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations of a kind, and return the generalisation error; see `erf_expectations`."""
     if kind == ERF:
-        return call(erf_expectations, K, C, m, u, A, H, G, D)
+        return call(erf_expectations, K, C, m, u, label_noise, A, H, G, D)
     if kind == LINEAR:
-        return call(linear_expectations, K, C, m, u, A, H, G, D)
+        return call(linear_expectations, K, C, m, u, label_noise, A, H, G, D)
     if kind == RELU:
-        return call(relu_expectations, K, C, m, u, A, H, G, D)
-    return call(quadrature_expectations, K, C, m, u, rule, A, H, G, D)
+        return call(relu_expectations, K, C, m, u, label_noise, A, H, G, D)
+    return call(quadrature_expectations, K, C, m, u, label_noise, rule, A, H, G, D)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def linear_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
+def linear_expectations(K, C, m, u, label_noise, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students; see `erf_expectations`."""
     mean = square = 0.0
     for a in range(u.size):
@@ -52,7 +52,7 @@ def linear_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
             A[k, a] = u[k] * u[a]
             D[k] += u[a] * C[k, a]
         for j in range(K):
-            H[k, j] = u[k] * u[j] * square
+            H[k, j] = u[k] * u[j] * (square + label_noise)
     return 0.5 * square
 
 
@@ -80,4 +80,4 @@ def generalisation_errors(kind, students, C, m, u, rule, out):  # type: ignore[n
         if kind == QUADRATURE:
             out[i] = call(quadrature_error, students, C[i], m[i], u[i], rule)
         else:  # all units have one activation: none of them need be a student
-            out[i] = call(expectations, kind, 0, C[i], m[i], u[i], rule, A, H, G, D)
+            out[i] = call(expectations, kind, 0, C[i], m[i], u[i], 0.0, rule, A, H, G, D)

@@ -24,7 +24,7 @@ from panel to panel."""
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def erf_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
+def erf_expectations(K, C, m, u, label_noise, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students, and return the generalisation error.
 
     Parameters
@@ -35,10 +35,12 @@ def erf_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
         Covariance and mean of the fields h.
     u : ndarray, shape (fields,)
         Second layer (v, -v_teacher), so that Delta = sum_a u_a g(h_a).
+    label_noise : float
+        Variance of an independent number with mean 0 that is added to Delta in training.
     A : ndarray, shape (K, fields)
         Where v_k E[d/dh_a (Delta g'(h_k))] goes.
     H : ndarray, shape (K, K)
-        Where v_k v_l E[Delta^2 g'(h_k) g'(h_l)] goes.
+        Where v_k v_l E[(Delta^2 + label_noise) g'(h_k) g'(h_l)] goes.
     G, D : ndarray, shape (K,)
         Where v_k E[Delta g'(h_k)] and E[Delta g(h_k)] go.
     """
@@ -58,7 +60,7 @@ def erf_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
         A[k, k] += u[k] * curvature
         for j in range(k, K):
             both = likelihood * _observe(n, j, once, mean, twice, mean_twice)
-            H[k, j] = H[j, k] = u[k] * u[j] * both * _square(n, u, twice, mean_twice)
+            H[k, j] = H[j, k] = u[k] * u[j] * both * (_square(n, u, twice, mean_twice) + label_noise)
         D[k] = 0.0
         for a in range(n):
             D[k] += u[a] * product_of_two(C[k, k], C[a, a], C[k, a], m[k], m[a])

@@ -78,7 +78,7 @@ def no_rule() -> Rule:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-untyped-def]
+def quadrature_expectations(K, C, m, u, label_noise, rule, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students; see `erf_expectations`."""
     n = u.size
     for k in range(K):
@@ -93,7 +93,9 @@ def quadrature_expectations(K, C, m, u, rule, A, H, G, D):  # type: ignore[no-un
                 curvature += u[a] * (moment - C[k, a] * slopes) / C[k, k]
         A[k, k] += u[k] * curvature
         for j in range(k, K):
-            total = 0.0
+            total = label_noise
+            if label_noise > 0.0:
+                total *= call(average, k, j, -1, -1, False, K, C, m, rule)
             for a in range(n):
                 total += u[a] * u[a] * call(average, k, j, a, a, False, K, C, m, rule)
                 for b in range(a):

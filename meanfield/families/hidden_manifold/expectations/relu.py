@@ -30,7 +30,7 @@ from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def relu_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
+def relu_expectations(K, C, m, u, label_noise, A, H, G, D):  # type: ignore[no-untyped-def]
     """Write the expectations that drive K students; see `erf_expectations`."""
     n = u.size
     size, p = np.empty((2, n))
@@ -50,16 +50,16 @@ def relu_expectations(K, C, m, u, A, H, G, D):  # type: ignore[no-untyped-def]
     error, chosen = 0.0, np.empty(4, np.int64)
     for a in range(fields):
         chosen[0] = a
-        error += call(_add_set, law, weight, chosen[:1], sums)
+        error += call(_add_set, law, weight, label_noise, chosen[:1], sums)
         for b in range(a + 1, fields):
             chosen[1] = b
-            error += call(_add_set, law, weight, chosen[:2], sums)
+            error += call(_add_set, law, weight, label_noise, chosen[:2], sums)
             for c in range(b + 1, fields if a < students else 0):  # a term has a student, of four different fields two
                 chosen[2] = c
-                call(_add_set, law, weight, chosen[:3], sums)
+                call(_add_set, law, weight, label_noise, chosen[:3], sums)
                 for d in range(c + 1, fields if b < students else 0):
                     chosen[3] = d
-                    call(_add_set, law, weight, chosen, sums)
+                    call(_add_set, law, weight, label_noise, chosen, sums)
     for k in range(K):
         x = place[k]
         G[k], D[k] = u[k] * G_kept[x], size[k] * D_kept[x]
@@ -89,7 +89,7 @@ def _merge(n, p, q, given, kept, place):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _add_set(law, weight, chosen, sums):  # type: ignore[no-untyped-def]
+def _add_set(law, weight, label_noise, chosen, sums):  # type: ignore[no-untyped-def]
     """Add all terms whose different fields are those chosen, and return what these add to the generalisation error."""
     p, q, given, kept = law
     A, H, G, D, curvature = sums
@@ -121,6 +121,8 @@ def _add_set(law, weight, chosen, sums):  # type: ignore[no-untyped-def]
                         H[k, chosen[y]] += twice * weight[chosen[z]] * weight[chosen[w]] * second[z, w]
     if n > 2:
         return 0.0
+    if chosen[n - 1] < students:
+        H[chosen[0], chosen[n - 1]] += label_noise * probability
     return (0.5 if n == 1 else 1.0) * weight[chosen[0]] * weight[chosen[n - 1]] * second[0, n - 1]
 
 

@@ -107,9 +107,14 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
 
 def _noise(problem: Problem, system: System, y: FloatArray, numbers: Generator) -> FloatArray:
     """Covariance S of a step by each group of samples, shape (groups, n, n)."""
-    steps = sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers).reshape(GROUPS, SAMPLES, -1)
-    away = steps - steps.mean(axis=1, keepdims=True)
-    return np.asarray(away.swapaxes(1, 2) @ away / (SAMPLES - 1))
+    return covariance_of_step(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers), GROUPS)
+
+
+def covariance_of_step(system: System, samples: FloatArray, groups: int) -> FloatArray:
+    """Covariance of the mean over the samples of a step, by each group of samples, shape (groups, n, n)."""
+    samples = samples.reshape(groups, -1, samples.shape[1])
+    away = samples - samples.mean(axis=1, keepdims=True)
+    return np.asarray(away.swapaxes(1, 2) @ away / (away.shape[1] - 1) / system.batch_size)
 
 
 def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: FloatArray) -> dict[str, FloatArray]:
@@ -198,7 +203,7 @@ def _state(problem: Problem, system: System, j: int, products: FloatArray, along
 
 
 def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int, numbers: Generator) -> FloatArray:
-    """Changes Y of a state in N steps of one sample each, shape (samples, n).
+    """What samples add to the change Y of a state in N steps, which is their mean over a step, shape (samples, n).
 
     Components are taken in proportion to their weights, so that samples differ from each other as those of a step do.
 
@@ -235,8 +240,13 @@ def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int,
     student, teacher = problem.student.activation_functions, problem.teacher.activation_functions
     output = evaluate(student.value, own)
     delta_y = output @ state.v - evaluate(teacher.value, nu) @ system.teacher_weights
+    if system.label_noise > 0.0:
+        delta_y -= system.label_noise**0.5 * numbers.standard_normal(samples)
     force = delta_y[:, None] * state.v * evaluate(student.slope, own)
-    return _changes(system, means, projections, force, delta_y[:, None] * output, b, rest)
+    changes = _changes(system, means, projections, force, delta_y[:, None] * output, b, rest)
+    eta, eta_v = system.rates
+    kept = State(eta * state.r, 2.0 * eta * state.sigma, 2.0 * eta * state.Omega, eta_v * state.v)
+    return changes - system.weight_decay * packed(kept)
 
 
 def problem_means(problem: Problem) -> FloatArray:
@@ -262,7 +272,7 @@ def _changes(
     M = system.teachers
     spaces = spaces_of(system)
     samples, n = len(force), len(system.rho)
-    squares = eta**2 * force[:, :, None] * force[:, None, :]
+    squares = eta**2 / system.batch_size * force[:, :, None] * force[:, None, :]
     r = np.zeros((samples, n, K, system.t.shape[1]))
     sigma = np.zeros((samples, n, K, K))
     Omega = np.zeros((samples, K, K))

@@ -21,9 +21,9 @@ def rates(y, system, dy):  # type: ignore[no-untyped-def]
     A, H = np.empty((components, K, n)), np.empty((components, K, K))
     G, D = np.empty((components, K)), np.empty((components, K))
     call(fields, system, y, C, m, u)
-    error = 0.0
+    error, noise = 0.0, system.label_noise
     for q in range(components):
-        found = call(expectations, system.kind, K, C[q], m[q], u, system.rule, A[q], H[q], G[q], D[q])
+        found = call(expectations, system.kind, K, C[q], m[q], u, noise, system.rule, A[q], H[q], G[q], D[q])
         error += system.chance[q] * found
     call(rates_of_expectations, system, y, C, m, A, H, G, D, dy)
     return error
@@ -52,8 +52,11 @@ def rates_of_expectations(system, y, C, m, A, H, G, D, dy):  # type: ignore[no-u
     nodes = system.rho.size * K * (L + K)  # where Omega begins, and after it v
     eta, eta_v = system.rates
     drift, tilt, pull, noise, tilted_noise = np.zeros((5, K, max(K, L)))
+    per_step = eta * eta / system.batch_size  # products of two samples of a step are smaller by sqrt(N)
+    for k in range(K):
+        drift[k, k] = system.aspect_ratio * system.weight_decay
     for i in range(nodes, y.size):
-        dy[i] = 0.0
+        dy[i] = -(2.0 * eta if i < nodes + K * K else eta_v) * system.weight_decay * y[i]
     for q in range(system.chance.size):
         p, b, s = system.chance[q], system.slope[q], system.scale[q]
         for k in range(K):
@@ -70,8 +73,8 @@ def rates_of_expectations(system, y, C, m, A, H, G, D, dy):  # type: ignore[no-u
                 change = G[q, k] * m[q, j] + G[q, j] * m[q, k]
                 for a in range(K + M):
                     change += A[q, k, a] * C[q, j, a] + A[q, j, a] * C[q, k, a]
-                dy[nodes + K * k + j] += p * (eta * eta * system.variance[q] * H[q, k, j] - eta * change)
-    _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, dy)
+                dy[nodes + K * k + j] += p * (per_step * system.variance[q] * H[q, k, j] - eta * change)
+    _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, per_step, dy)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -118,12 +121,11 @@ def fields(system, y, C, m, u):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, dy):  # type: ignore[no-untyped-def]
+def _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, per_step, dy):  # type: ignore[no-untyped-def]
     """Write the rates of r and sigma at all nodes."""
     K = system.students
     L = system.t.shape[1]
-    eta = system.rates[0]
-    speed = eta / system.aspect_ratio
+    speed = system.rates[0] / system.aspect_ratio
     for i in range(system.rho.size):
         rho = system.rho[i]
         r = i * K * (L + K)
@@ -140,5 +142,5 @@ def _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, dy):  # type: i
         for k in range(K):
             for j in range(k + 1):
                 spread = rho * noise[k, j] + rho * rho * tilted_noise[k, j]
-                both = dy[sigma + j * K + k] + dy[sigma + k * K + j] + eta * eta * spread
+                both = dy[sigma + j * K + k] + dy[sigma + k * K + j] + per_step * spread
                 dy[sigma + j * K + k] = dy[sigma + k * K + j] = both

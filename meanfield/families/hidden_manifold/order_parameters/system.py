@@ -29,6 +29,8 @@ class System(NamedTuple):
         K and M.
     rates : ndarray, shape (2,)
         Learning rates eta and eta_v.
+    batch_size, label_noise, weight_decay : float
+        b, sigma^2 and lambda.
     aspect_ratio : float
         delta.
     rho, weight : ndarray, shape (nodes,)
@@ -50,6 +52,9 @@ class System(NamedTuple):
     students: int
     teachers: int
     rates: FloatArray
+    batch_size: float
+    label_noise: float
+    weight_decay: float
     aspect_ratio: float
     rho: FloatArray
     weight: FloatArray
@@ -84,7 +89,7 @@ class State(NamedTuple):
 
 def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
     """System of a problem on some nodes of its spectrum, with a quadrature of some order where one is needed."""
-    inputs, T = problem.inputs, problem.teacher_overlap
+    inputs, training, T = problem.inputs, problem.training, problem.teacher_overlap
     means, elsewhere = moving_means(problem)
     coefficients = np.vstack([np.eye(len(T)), means[(has := _has_mean(means, elsewhere))]])
     gram = coefficients @ T @ coefficients.T
@@ -99,7 +104,10 @@ def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
         kind=kind,
         students=problem.students,
         teachers=problem.teachers,
-        rates=np.array([problem.training.learning_rate, problem.training.second_layer]),
+        rates=np.array([training.learning_rate, training.second_layer]),
+        batch_size=float(training.batch_size),
+        label_noise=training.label_noise,
+        weight_decay=training.weight_decay,
         aspect_ratio=float(inputs.aspect_ratio),
         rho=nodes.rho,
         weight=nodes.weight,

@@ -4,8 +4,9 @@ Inputs x = (b/s) U + sqrt(c*) z, with a normal vector z and U = F^T C/sqrt(D), a
 eigenspace of F F^T/N, of n dimensions, a step depends on the products of the student's vectors with each other, the
 teacher's and those of the means alone: on a Gram matrix. What a sample has orthogonally to all of these enters by its
 length, a chi-squared variable of n - columns degrees of freedom. The input dimensions that F does not reach are one
-more such space, without teacher. The chain of all Gram matrices and v has the law of plain SGD with such inputs at
-every N (hidden_manifold.md, section 7).
+more such space, without teacher. What several samples of a step add up to orthogonally has products of the law of
+Wishart. The chain of all Gram matrices and v has the law of plain SGD with such inputs at every N (hidden_manifold.md,
+section 7).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
-from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
+from meanfield.ensembles.streams import NORMALS, UNIFORMS, VECTOR, fill_normals, fill_uniforms
 from meanfield.families.hidden_manifold.particles.latents import component
-from meanfield.families.hidden_manifold.particles.networks import take_step
+from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample
+from meanfield.numerics.compiled.array_operations import copy, dot, scale
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
@@ -81,64 +83,146 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     # Normals drawn at once: enough to vectorise, few enough for the first-level cache.
     some = max(1, 1024 // normals_each)
     normals, uniforms = np.empty((some, normals_each)), np.empty((some, uniforms_each))
-    factor = np.empty((columns, columns))
-    numbers = np.empty((2, columns))
+    labels, batch = np.zeros(2 * some), networks.batch_size
+    factor = np.empty((spaces, columns, columns))
+    latent, inputs = np.empty(columns), np.empty((spaces, columns))
     products, lengths = np.empty((spaces, columns)), np.empty(spaces)
     own, others, gains = np.empty(students), np.empty(teachers), np.empty(students)
+    fields = latent, inputs, products, lengths, own, others, gains
+    new_v = v if networks.in_place else np.empty_like(v)
+    squares = spaces * students**2
+    sums = (
+        np.zeros((spaces, students, columns)),
+        np.zeros((spaces, students, students)),
+        np.empty((students, students)),
+        np.empty((students, students)),
+        np.empty(squares + squares % 2),
+        np.empty(spaces * students + spaces * students % 2),
+    )
     for i in range(replicas):
-        for chunk in range(first, first + steps, some):
-            if reached[i] < chunk:
+        replica = first_replica + i
+        for chunk in range(first * batch, (first + steps) * batch, some):
+            if reached[i] * batch < chunk:
                 break
-            last = min(chunk + some, first + steps)
-            call(fill_normals, key, first_replica + i, NORMALS, chunk * normals_each, normals.ravel())
-            call(fill_uniforms, key, first_replica + i, UNIFORMS, chunk * uniforms_each, uniforms.ravel())
+            last = min(chunk + some, (first + steps) * batch)
+            call(fill_normals, key, replica, NORMALS, chunk * normals_each, normals.ravel())
+            call(fill_uniforms, key, replica, UNIFORMS, chunk * uniforms_each, uniforms.ravel())
+            if networks.label_noise > 0.0:
+                call(fill_normals, key, replica, LABELS, 2 * chunk, labels)
             reached[i] = call(
-                _steps, networks, covariates, key, first_replica + i, chunk, last, normals, uniforms, gram[i], v[i],
-                factor, numbers, products, lengths, own, others, gains,
+                _samples, networks, covariates, key, replica, chunk, last, normals, uniforms, labels, gram[i], v[i],
+                new_v[i], factor, fields, sums,
             )  # fmt: skip
 
 
 @without_reference_counts()
-def _steps(  # type: ignore[no-untyped-def]
-    networks, covariates, key, replica, first, end, normals, uniforms, gram, v,
-    factor, numbers, products, lengths, own, others, gains,
-):  # fmt: skip
-    """Steps `first` to `end` - 1 of a replica, with the random numbers of each in a row; the step that was reached."""
+def _samples(  # type: ignore[no-untyped-def]
+    networks, covariates, key, replica, first, end, normals, uniforms, labels, gram, v, new_v, factor, fields, sums
+):
+    """Take samples `first` to `end` - 1 of a replica, with random numbers in rows; return the step that was reached."""
     spaces, columns, _ = gram.shape
-    students, teachers = v.size, others.size
-    for step in range(first, end):
-        normal, uniform = normals[step - first], uniforms[step - first]
+    latent, inputs, products, lengths, own, others, gains = fields
+    students, teachers, batch = v.size, others.size, networks.batch_size
+    for sample in range(first, end):
+        normal, uniform = normals[sample - first], uniforms[sample - first]
+        if sample % batch == 0 and not networks.in_place:
+            scale(v, networks.output_kept, new_v)
+            _clear(sums)
         q = component(covariates.cumulated, uniform[spaces])
         for k in range(students):
             own[k] = 0.0
         for m in range(teachers):
             others[m] = 0.0
         for j in range(spaces):
-            slot, place = step * spaces + j, j * (2 * columns + 1)
+            slot, place = sample * spaces + j, j * (2 * columns + 1)
             along, noise = covariates.along[q, j], covariates.noise[q, j]
             spread = (along * covariates.scale[q]) ** 2 + noise * noise
-            chi2 = chi_squared(covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot)
-            factorise(gram[j], factor)
-            latent, inputs = numbers[0], numbers[1]
-            lengths[j] = spread * chi2
+            lengths[j] = spread
+            if networks.in_place:
+                chi2 = chi_squared(covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot)
+                lengths[j] = spread * chi2
+            factorise(gram[j], factor[j])
             for b in range(columns):
                 mean = 0.0
                 for a in range(max(b, students), columns):
-                    mean += covariates.mean[q, a] * factor[a, b]
+                    mean += covariates.mean[q, a] * factor[j, a, b]
                 latent[b] = mean / math.sqrt(covariates.latents) + covariates.scale[q] * normal[place + b]
-                inputs[b] = along * latent[b] + noise * normal[place + columns + b]
-                lengths[j] += inputs[b] * inputs[b]
+                inputs[j, b] = along * latent[b] + noise * normal[place + columns + b]
+                if networks.in_place:
+                    lengths[j] += inputs[j, b] * inputs[j, b]
             for a in range(columns):
-                products[j, a] = _row_product(factor, a, inputs)
+                products[j, a] = _row_product(factor[j], a, inputs[j])
             for k in range(students):
                 own[k] += products[j, k] / math.sqrt(covariates.inputs)
             for m in range(teachers):
-                others[m] += _row_product(factor, students + m, latent) / math.sqrt(covariates.latents)
-        if not take_step(networks, covariates.inputs, own, others, v, gains):
-            return step
+                others[m] += _row_product(factor[j], students + m, latent) / math.sqrt(covariates.latents)
+        noise = labels[2 * (sample - first)]
+        if not add_sample(networks, covariates.inputs, own, others, noise, v, new_v, gains):
+            return sample // batch
         for j in range(spaces):
-            _update(gram[j], gains, products[j], lengths[j])
-    return end
+            if networks.in_place:
+                _update(gram[j], gains, products[j], lengths[j])
+            else:
+                _add_up(gains, inputs[j], lengths[j], sums[0][j], sums[1][j])
+        if sample % batch == batch - 1 and not networks.in_place:
+            copy(new_v, v)
+            _finish(networks.kept, covariates.free, key, replica, sample // batch, factor, sums, gram)
+    return (end + batch - 1) // batch
+
+
+@without_reference_counts(inline="always")
+def _clear(sums):  # type: ignore[no-untyped-def]
+    """Set the sums of a step to 0."""
+    moved, apart = sums[0], sums[1]
+    for j in range(moved.shape[0]):
+        for k in range(moved.shape[1]):
+            scale(moved[j, k], 0.0, moved[j, k])
+            scale(apart[j, k], 0.0, apart[j, k])
+
+
+@without_reference_counts(inline="always")
+def _add_up(gains, inputs, spread, moved, apart):  # type: ignore[no-untyped-def]
+    """Add what a sample moves students by: along all vectors, and the covariance of what is orthogonal to them."""
+    for k in range(gains.size):
+        for b in range(inputs.size):
+            moved[k, b] += gains[k] * inputs[b]
+        for a in range(gains.size):
+            apart[k, a] += gains[k] * gains[a] * spread
+
+
+@without_reference_counts()
+def _finish(kept, free, key, replica, step, factor, sums, gram):  # type: ignore[no-untyped-def]
+    """Products after the students have decayed to `kept` times themselves and moved by the sums of a step.
+
+    Orthogonally to all vectors, in n dimensions, what moves K students has products of the law of Wishart: a root of
+    its covariance times a triangular matrix of normals with a chi-distributed diagonal has them (Bartlett).
+    """
+    moved, apart, root, triangle, normals, uniforms = sums
+    spaces, students, columns = moved.shape
+    start = step * (normals.size + uniforms.size)
+    call(fill_normals, key, replica, VECTOR, start, normals)
+    call(fill_uniforms, key, replica, VECTOR, start + normals.size, uniforms)
+    for j in range(spaces):
+        factorise(apart[j], root)
+        for k in range(students):
+            place = j * students + k
+            for a in range(k):
+                triangle[k, a] = normals[place * students + a]
+            slot, diagonal = step * spaces * students + place, normals[place * students + k]
+            chi2 = chi_squared(free[j] - k, diagonal, uniforms[place], key, replica, slot)
+            triangle[k, k] = math.sqrt(chi2)
+        for k in range(students):
+            for a in range(k + 1):
+                total = 0.0
+                for c in range(a, k + 1):
+                    total += root[k, c] * triangle[c, a]
+                root[k, a] = total
+                moved[j, k, a] += kept * factor[j, k, a]
+        for k in range(students):
+            for a in range(k + 1):
+                gram[j, k, a] = gram[j, a, k] = dot(moved[j, k], moved[j, a]) + _row_product(root, a, root[k])
+            for a in range(students, columns):
+                gram[j, k, a] = gram[j, a, k] = _row_product(factor[j], a, moved[j, k])
 
 
 @without_reference_counts(inline="always")

@@ -70,7 +70,8 @@ def spaces_of(problem: Problem) -> Spaces:
     more = [rest] if rest else []
     columns = problem.students + problem.teachers + len(extra_means(problem))
     size = np.append(blocks.size, more).astype(np.int64)
-    if size.min() <= columns:
+    one = problem.training.batch_size == 1 and problem.training.weight_decay == 0.0
+    if size.min() < columns + (1 if one else problem.students):  # what samples add orthogonally to all vectors
         raise InputError(
             f"{start}: a space of {size.min()} dimensions has no room for {columns} vectors and what is orthogonal to "
             "them; raise particles.dimension, or set particles.method to 'plain'"

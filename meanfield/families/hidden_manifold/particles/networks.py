@@ -1,4 +1,8 @@
-"""Outputs of teacher and student, and the gains of a step of SGD, for compiled code."""
+"""Outputs of teacher and student, and what a sample adds to a step of SGD, for compiled code.
+
+A step decays the weights and adds the mean over its batch of what samples add, each at the weights before the step. So
+it writes new weights beside the old ones, but where there is one sample and no decay.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,15 @@ class Networks(NamedTuple):
     teacher_weights : ndarray, shape (teachers,)
         vt.
     rate, output_rate : float
-        eta and eta_v.
+        eta/b and eta_v/b.
+    kept, output_kept : float
+        1 - lambda eta/N and 1 - lambda eta_v/N, the shares of the weights that decay leaves in a step.
+    label_noise : float
+        sigma, the standard deviation of the noise on the teacher's output.
+    batch_size : int
+        b.
+    in_place : bool
+        Whether a step needs no new weights beside the old ones.
     """
 
     value: int
@@ -34,6 +46,15 @@ class Networks(NamedTuple):
     teacher_weights: FloatArray
     rate: float
     output_rate: float
+    kept: float
+    output_kept: float
+    label_noise: float
+    batch_size: int
+    in_place: bool
+
+
+LABELS = 5
+"""Purpose of the random numbers of label noise, besides those of `meanfield.ensembles.streams`: a pair per sample."""
 
 
 def networks_of(problem: Problem) -> Networks:
@@ -41,12 +62,17 @@ def networks_of(problem: Problem) -> Networks:
     value, slope = problem.student.activation_functions.addresses
     teacher_value, _ = problem.teacher.activation_functions.addresses
     weights = np.array(problem.teacher.output_weights, dtype=float)
-    training = problem.training
-    return Networks(value, slope, teacher_value, weights, training.learning_rate, training.second_layer)
+    training, N = problem.training, problem.particles.dimension
+    rates, batch = (training.learning_rate, training.second_layer), training.batch_size
+    kept = [1.0 - rate * training.weight_decay / N for rate in rates]
+    noise = math.sqrt(training.label_noise)
+    in_place = batch == 1 and training.weight_decay == 0.0
+    each = [rate / batch for rate in rates]
+    return Networks(value, slope, teacher_value, weights, *each, *kept, noise, batch, in_place)
 
 
 @without_reference_counts(inline="always")
-def take_step(networks, N, student_fields, teacher_fields, v, gains):  # type: ignore[no-untyped-def]
+def add_sample(networks, N, student_fields, teacher_fields, noise, v, new_v, gains):  # type: ignore[no-untyped-def]
     """Update the second layer, and write the multiples of the input by which the first changes to `gains`.
 
     Parameters
@@ -55,16 +81,19 @@ def take_step(networks, N, student_fields, teacher_fields, v, gains):  # type: i
     N : int
     student_fields, teacher_fields : ndarray
         lambda and nu of the sample.
-    v : ndarray, shape (students,)
+    noise : float
+        Of the label, in standard deviations.
+    v, new_v : ndarray, shape (students,)
+        Before the step, and what is changed, which may be the same array.
     gains : ndarray, shape (students,)
-        Receives -(eta/sqrt(N)) v_k Delta g'(lambda_k), with v before its update.
+        Receives -(eta/(b sqrt(N))) v_k Delta g'(lambda_k).
 
     Returns
     -------
     bool
         False, and nothing is changed, if the weights had blown up before.
     """
-    error = 0.0
+    error = -networks.label_noise * noise
     for k in range(v.size):
         gains[k] = call_scalar(networks.value, student_fields[k])
         error += v[k] * gains[k]
@@ -76,5 +105,5 @@ def take_step(networks, N, student_fields, teacher_fields, v, gains):  # type: i
     for k in range(v.size):
         output, weight = gains[k], v[k]
         gains[k] = -networks.rate / math.sqrt(N) * weight * error * call_scalar(networks.slope, student_fields[k])
-        v[k] -= networks.output_rate / N * error * output
+        new_v[k] -= networks.output_rate / N * error * output
     return True

@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.ensembles.arrays import Array
+from meanfield.ensembles.streams import fill_normals
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
-from meanfield.families.hidden_manifold.particles.networks import take_step
+from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Nonlinearity
-from meanfield.numerics.compiled.array_operations import add, dot
+from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
 from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE, multiply, pack, relative_error, tiles_for
 from meanfield.numerics.compiled.scalar_functions import call_loop, compile_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -99,29 +100,46 @@ def plain_steps(  # type: ignore[no-untyped-def]
     x = np.empty(products.shape[1])
     own = np.empty(v.size)
     gains = np.empty(v.size)
-    for chunk in range(first, first + steps, SAMPLES):
-        samples = min(SAMPLES, first + steps - chunk)
+    labels = np.zeros(2 * SAMPLES)
+    new_W = W if networks.in_place else np.empty_like(W)
+    new_v = v if networks.in_place else np.empty_like(v)
+    batch = networks.batch_size
+    for chunk in range(first * batch, (first + steps) * batch, SAMPLES):
+        samples = min(SAMPLES, (first + steps) * batch - chunk)
+        if networks.label_noise > 0.0:
+            call(fill_normals, key, replica, LABELS, 2 * chunk, labels)
         call(draw_latents, mixture, teacher, key, replica, chunk, samples, tiles, fields)
         call(multiply_in_single, inputs.single, inputs.panels, tiles, samples, products)
         for i in range(samples):
             call_loop(inputs.loop, products[i], x)
-            if not _step(networks, inputs.shift, inputs.factor, fields[i], x[: W.shape[1]], W, v, own, gains):
-                return chunk + i
+            if (chunk + i) % batch == 0 and not networks.in_place:
+                scale(W.ravel(), networks.kept, new_W.ravel())
+                scale(v, networks.output_kept, new_v)
+            if not _add_sample(
+                networks, inputs.shift, inputs.factor, fields[i], labels[2 * i], x[: W.shape[1]],
+                W, v, new_W, new_v, own, gains,
+            ):  # fmt: skip
+                return (chunk + i) // batch
+            if (chunk + i) % batch == batch - 1 and not networks.in_place:
+                copy(new_W.ravel(), W.ravel())
+                copy(new_v, v)
     return first + steps
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _step(networks, shift, factor, teacher_fields, x, W, v, own, gains):  # type: ignore[no-untyped-def]
-    """One step with the sample f(U) = x; false if it blew up before."""
+def _add_sample(  # type: ignore[no-untyped-def]
+    networks, shift, factor, teacher_fields, noise, x, W, v, new_W, new_v, own, gains
+):
+    """Add to new weights what the sample f(U) = x does; false if training blew up before."""
     N = x.size
     for i in range(N):
         x[i] = (x[i] - shift[i]) * factor[i]
     for k in range(v.size):
         own[k] = dot(x, W[k]) / math.sqrt(N)
-    if not take_step(networks, N, own, teacher_fields, v, gains):
+    if not add_sample(networks, N, own, teacher_fields, noise, v, new_v, gains):
         return False
     for k in range(v.size):
-        add(W[k], gains[k], x)
+        add(new_W[k], gains[k], x)
     return True
 
 

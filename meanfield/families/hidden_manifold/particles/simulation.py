@@ -77,6 +77,7 @@ def simulation_of(problem: Problem) -> Simulation:
     """
     check_problem(problem, Problem)
     method = chosen_method(problem)
+    check_decay(problem)
     D = latent_dimension(problem)
     K = problem.students
     M = problem.teachers
@@ -94,6 +95,23 @@ def simulation_of(problem: Problem) -> Simulation:
         working_set=working_set(problem, method),
         remedy="lower training.learning_rate",
     )
+
+
+def check_decay(problem: Problem) -> None:
+    """Refuse weight decay that turns weights over in a step.
+
+    Raises
+    ------
+    InputError
+    """
+    training, N = problem.training, problem.particles.dimension
+    rate = max(training.learning_rate, training.second_layer)
+    if rate * training.weight_decay > N:
+        raise InputError(
+            f"training.weight_decay = {training.weight_decay:g}: a step multiplies weights by 1 - "
+            f"{rate * training.weight_decay / N:.3g}, its product with the learning rate over N, which is below 0; "
+            f"lower it to {N / rate:.3g} or less, or raise particles.dimension"
+        )
 
 
 def chosen_method(problem: Problem) -> str:

@@ -247,4 +247,5 @@ def _speed(system: System, A: FloatArray) -> float:
     K, (eta, eta_v) = system.students, system.rates
     along = system.rest[:, None] * system.aspect_ratio + system.slope[:, None] ** 2 * system.rho
     size = np.abs(A[:, :, :K]).sum(axis=2).max(axis=1)
-    return float(eta / system.aspect_ratio * (system.chance * size @ along).max() + eta_v)
+    own = eta / system.aspect_ratio * (system.chance * size @ along).max()
+    return float(own + eta_v + eta * system.weight_decay)
