@@ -17,12 +17,13 @@ WITH_ZEROS = {"law": "atoms", "eigenvalues": [0.0, 1.6], "weights": [0.375, 0.62
 TWO = [{"weight": 0.3, "mean": [1.4, 0.0], "scale": 0.8}, {"weight": 0.7, "mean": [-0.6, 0.0], "scale": 1.1}]
 RANDOM = {"initial": "random", "variance": 0.7, "on_teacher": None, "elsewhere": None}
 BOTH_LAYERS = {"learning_rate": 3.0, "output_learning_rate": 0.3}
+BATCHES = {"batch_size": 4, "label_noise": 0.5, "weight_decay": 0.3}
 
 
 @pytest.mark.parametrize(
     ("spectrum", "changes"),
     [
-        (UNEVEN, {"inputs": {"components": TWO}, "training": BOTH_LAYERS}),
+        (UNEVEN, {"inputs": {"components": TWO}, "training": BOTH_LAYERS | BATCHES}),
         (WITH_ZEROS, {"inputs": {"aspect_ratio": 1.25}, "student": {"activation": "relu"}, "training": BOTH_LAYERS}),
     ],
 )
@@ -79,10 +80,11 @@ def test_the_start_fluctuates_as_that_of_the_chain(start):
     assert np.count_nonzero(np.diag(C)) >= 6
 
 
-def test_the_chain_fluctuates_as_much():
+@pytest.mark.parametrize("training", [{}, BATCHES])
+def test_the_chain_fluctuates_as_much(training):
     """Variances of 200 runs have standard errors of 10 percent; 1 of 7 numbers is off by 4 of them 1 time in 2000."""
     at = {"time": {"stop": 2.0, "outputs": 2}, "particles": {"dimension": 512, "replicas": 200, "method": "chain"}}
-    case = problem(inputs={"spectrum": BLOCKS, "nonlinearity": "linear"}, **at)
+    case = problem(inputs={"spectrum": BLOCKS, "nonlinearity": "linear"}, training=training, **at)
     predicted, runs = meanfield.solve(case, "order_parameters"), meanfield.solve(case, "particles", workers=1)
     for name in ("Q", "R"):
         variance = np.einsum("klkl->kl", predicted[f"{name}_covariance"].values[1]) / 512

@@ -30,6 +30,7 @@ WITH_ZEROS = (
     "inputs.aspect_ratio = 1.5",
     "particles.dimension = 12",  # all of its dimensions are those of the eigenvalue 1.5
 )
+BATCHES = "training = { batch_size = 3, label_noise = 0.5, weight_decay = 1.2 }"
 CASES = {
     "two blocks, teacher in the upper": (
         'inputs.spectrum = { law = "atoms", eigenvalues = [0.4, 1.6], teacher = [0.1, 1.9] }',
@@ -41,6 +42,11 @@ CASES = {
         "inputs.components = [{ weight = 0.3, mean = [2.0, 0.5], mean_elsewhere = 1.5, scale = 0.5 }, "
         "{ weight = 0.7, mean = [-0.8571428571428571, -0.21428571428571427], scale = 1.2 }]",
         "particles.dimension = 24",
+    ),
+    "batches of noisy labels, with decay": (
+        TWO_BLOCKS,
+        "particles.dimension = 24",
+        BATCHES,
     ),
 }
 
@@ -84,7 +90,9 @@ def test_the_law_is_that_of_plain_sgd(lines):
     assert min(p) > FALSE_ALARM / len(CASES) / len(p)
 
 
-@pytest.mark.parametrize("lines", [(TWO_BLOCKS, MEANS), WITH_ZEROS], ids=["means", "zeros"])
+@pytest.mark.parametrize(
+    "lines", [(TWO_BLOCKS, MEANS), WITH_ZEROS, (TWO_BLOCKS, BATCHES)], ids=["means", "zeros", "batches"]
+)
 def test_numbers_do_not_depend_on_how_steps_and_replicas_are_cut(lines):
     problem = make_problem(LINEAR, FAST, 'particles.method = "chain"', *lines)
     once = Chain(problem, range(3, 6))
