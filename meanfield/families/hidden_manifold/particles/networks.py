@@ -62,13 +62,21 @@ def networks_of(problem: Problem) -> Networks:
     value, slope = problem.student.activation_functions.addresses
     teacher_value, _ = problem.teacher.activation_functions.addresses
     weights = np.array(problem.teacher.output_weights, dtype=float)
-    training, N = problem.training, problem.particles.dimension
-    rates, batch = (training.learning_rate, training.second_layer), training.batch_size
-    kept = [1.0 - rate * training.weight_decay / N for rate in rates]
-    noise = math.sqrt(training.label_noise)
-    in_place = batch == 1 and training.weight_decay == 0.0
-    each = [rate / batch for rate in rates]
-    return Networks(value, slope, teacher_value, weights, *each, *kept, noise, batch, in_place)
+    training, N, batch = problem.training, problem.particles.dimension, problem.training.batch_size
+    eta, eta_v = training.learning_rate, training.second_layer
+    return Networks(
+        value=value,
+        slope=slope,
+        teacher_value=teacher_value,
+        teacher_weights=weights,
+        rate=eta / batch,
+        output_rate=eta_v / batch,
+        kept=1.0 - eta * training.weight_decay / N,
+        output_kept=1.0 - eta_v * training.weight_decay / N,
+        label_noise=math.sqrt(training.label_noise),
+        batch_size=batch,
+        in_place=batch == 1 and training.weight_decay == 0.0,
+    )
 
 
 @without_reference_counts(inline="always")

@@ -6,6 +6,7 @@ from scipy.special import erf
 
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms, stream_key
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
+from meanfield.families.hidden_manifold.particles.networks import LABELS
 from meanfield.families.hidden_manifold.particles.plain import SAMPLES
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE, tiles_for, unpack
@@ -51,19 +52,27 @@ def definition(problem, plain, replica, steps):
     W, v, vt = plain._W.copy(), plain._v.copy(), np.array(problem.teacher.output_weights)
     components, per_coordinate = inputs.mixture, inputs.components_drawn == "coordinate"
     weights = np.cumsum([component.weight for component in components])
+    batch, seed = training.batch_size, problem.particles.seed
     for k in range(steps):
-        z = numbers(fill_normals, problem.particles.seed, replica, NORMALS, k, D)
-        chances = numbers(fill_uniforms, problem.particles.seed, replica, UNIFORMS, k, D if per_coordinate else 2)
-        q = np.searchsorted(weights[:-1], chances if per_coordinate else chances[:1])
-        scale = np.array([component.scale for component in components])[q]
-        number = np.array([0 if isinstance(c.mean, tuple) else c.mean for c in components])[q]
-        C = plain._mean[q, np.arange(D)] + number + scale * z
-        x = INPUTS[inputs.nonlinearity](F.T @ C / np.sqrt(D)) - inputs.shift
-        nu, lam = plain._teacher.T @ C / np.sqrt(D), W @ x / np.sqrt(N)
-        error = v @ g(lam) - vt @ gt(nu)
+        sums = [0.0, 0.0]
+        for sample in range(k * batch, (k + 1) * batch):
+            z = numbers(fill_normals, seed, replica, NORMALS, sample, D)
+            chances = numbers(fill_uniforms, seed, replica, UNIFORMS, sample, D if per_coordinate else 2)
+            q = np.searchsorted(weights[:-1], chances if per_coordinate else chances[:1])
+            scale = np.array([component.scale for component in components])[q]
+            number = np.array([0 if isinstance(c.mean, tuple) else c.mean for c in components])[q]
+            C = plain._mean[q, np.arange(D)] + number + scale * z
+            x = INPUTS[inputs.nonlinearity](F.T @ C / np.sqrt(D)) - inputs.shift
+            nu, lam = plain._teacher.T @ C / np.sqrt(D), W @ x / np.sqrt(N)
+            noise = numbers(fill_normals, seed, replica, LABELS, sample, 2)[0]
+            error = v @ g(lam) - vt @ gt(nu) - np.sqrt(training.label_noise) * noise
+            sums[0] = sums[0] + np.outer(v * error * slope(lam), x)
+            sums[1] = sums[1] + error * g(lam)
+        rates = training.learning_rate, training.second_layer
+        kept = [1.0 - rate * training.weight_decay / N for rate in rates]
         W, v = (
-            W - training.learning_rate / np.sqrt(N) * np.outer(v * error * slope(lam), x),
-            v - training.second_layer / N * error * g(lam),
+            kept[0] * W - rates[0] / np.sqrt(N) / batch * sums[0],
+            kept[1] * v - rates[1] / N / batch * sums[1],
         )
     return W, v
 
@@ -76,8 +85,9 @@ def definition(problem, plain, replica, steps):
         (BOTH_LAYERS, MEANS, "particles.dimension = 102"),  # D = 51 is odd
         (STRONG, SCALES, 'inputs.nonlinearity = "relu"'),  # centred
         (STRONG, *PER_COORDINATE, "inputs.aspect_ratio = 1.5", "particles.dimension = 33"),
+        (STRONG, "training = { batch_size = 7, label_noise = 0.5, weight_decay = 20.0 }"),
     ],
-    ids=["one Gaussian", "ReLU units", "means", "scales, ReLU inputs", "per coordinate"],
+    ids=["one Gaussian", "ReLU units", "means", "scales, ReLU inputs", "per coordinate", "batches"],
 )
 def test_steps_are_those_of_the_definition(lines):
     problem = make_problem(*lines, "particles.seed = 3")
