@@ -54,11 +54,17 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     stationary : xarray.Dataset
         From `meanfield.find_stationary_states`.
     """
-    P = marginal_of(Result.of(stationary)).values
+    if "channel" in stationary.dims and np.any(stationary["stability"] >= 0):
+        stationary = stationary.isel(state=stationary["stability"].values >= 0)  # there are dozens of unstable ones
+    P, verdicts = marginal_of(Result.of(stationary)).values, stationary["stability"].values
+    curves = P[0].size // P.shape[1] if len(P) else 1  # a state has as many as there are channels
+    P, verdicts = np.moveaxis(P, -1, 1).reshape(-1, P.shape[1]) if P.ndim > 2 else P, np.repeat(verdicts, curves)
     edges, styles = edges_of(stationary), {stability: cycle(of_it) for stability, of_it in STATE_CURVES.items()}
-    for alike in _alike(P, stationary["stability"].values):
-        stability = int(stationary["stability"].values[alike[0]])
-        label = f"{_names(stationary['q'].values[alike])}, {VERDICTS[stability]}"
+    for alike in _alike(P, verdicts):
+        stability = int(verdicts[alike[0]])
+        states = stationary.isel(state=[i // curves for i in alike])
+        name = str(states["arrangement"].values[0]) if "arrangement" in states else _names(states["q"].values)
+        label = f"{name}, {VERDICTS[stability]}"
         colour, line = next(styles[stability])
         axes.plot(*density_curve(edges, P[alike[0]]), color=colour, linestyle=line, label=label)
     axes.set(xlabel="weight $w$", ylabel="stationary density $P(w)$")
@@ -74,11 +80,13 @@ def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
     """Largest growth rate of small perturbations against cosine similarity |q| of all stationary states."""
     axes.axhline(0.0, color="0.6", lw=0.8)
     similarity = np.linalg.norm(stationary["q"].values, axis=1)
+    curves = similarity.size // max(len(similarity), 1)  # a state has as many as there are channels
+    verdicts, rates = (np.repeat(stationary[name].values, curves) for name in ("stability", "growth_rate"))
     for stability, style in STATE_MARKERS.items():
-        chosen = stationary["stability"].values == stability
+        chosen = verdicts == stability
         if chosen.any():
             shown: dict[str, Any] = style | {"linestyle": "", "markeredgecolor": "black", "label": VERDICTS[stability]}
-            axes.plot(similarity[chosen], stationary["growth_rate"].values[chosen], zorder=4, clip_on=False, **shown)
+            axes.plot(similarity.ravel()[chosen], rates[chosen], zorder=4, clip_on=False, **shown)
     axes.set(xlabel="cosine similarity $|q|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
     return axes
 

@@ -116,11 +116,13 @@ def tables_of_pairs(comparison: Result) -> Iterator[Table]:
 def _state_table(dataset: xr.Dataset) -> Table:
     """Table of states, with one row for each stationary state or fixed point."""
     columns: list[tuple[str, Callable[[xr.Dataset], str]]] = [
-        (name, lambda state, k=k: f"{float(state['q'][k]) + 0.0:.6f}")  # type: ignore[misc]
+        (name, lambda state, k=k: _numbers(state["q"][k], "{:.6f}"))  # type: ignore[misc]
         for k, name in enumerate(overlap_names(dataset))
     ]
     if "r" in dataset:
-        columns.append(("r", lambda state: plain(float(state["r"]))))
+        columns.append(("r", lambda state: ", ".join(map(plain, np.ravel(state["r"].values)))))
+    if "arrangement" in dataset:
+        columns.append(("arrangement", lambda state: str(state["arrangement"].values)))
     if "kind" in dataset:
         columns.append(("kind", lambda state: str(state["kind"].values)))
     else:
@@ -134,6 +136,11 @@ def _state_table(dataset: xr.Dataset) -> Table:
     rows = [tuple(of(dataset.isel(state=i)) for _, of in columns) for i in range(min(count, MOST_ROWS))]
     caption = "" if count <= MOST_ROWS else f"the first {MOST_ROWS} of {count} states"
     return Table(tuple(name for name, _ in columns), rows, caption)
+
+
+def _numbers(values: xr.DataArray, form: str) -> str:
+    """A number in words, or those of several channels."""
+    return ", ".join(form.format(value + 0.0) for value in np.ravel(values.values))
 
 
 def _provenance(result: Result) -> list[tuple[str, str]]:

@@ -118,8 +118,8 @@ KINDS = DENSITY_KINDS | {
     "ensemble": _extended(DENSITY_KINDS["ensemble"], "M_mean", "M_variance", "M_quantile"),
     "stationary": Kind(
         "stationary states of the density",
-        (*OF_A_STATE, "P", "u", "u_weight", "w", "w_bnds"),
-        ("tau", "P_w", "potential"),
+        (*OF_A_STATE, "M", "arrangement", "copies", "P", "u", "u_weight", "w", "w_bnds"),
+        ("tau", "P_w", "potential", "region_share", "P_sum", "P_difference"),
         leading="state",
         check=CHECKS,
         figure="meanfield.plotting.results:plot_states",

@@ -170,6 +170,7 @@ CHANNELS = {
     "q": _of_channels("q", "channel"),
     "g": replace(DENSITY_VARIABLES["g"], unless=("channel",)),
     "r": _of_channels("r", "channel"),
+    **{name: replace(STATES[name], last_dims=("channel",)) for name in ("multiplier", "multiplier_residual")},
     "Lambda": replace(_of_channels("Lambda", *_PAIR), range=(-inf, inf)),
     "norm": _of_channels("norm", "channel"),
     "P": _of_channels("P", "channel"),
@@ -274,11 +275,17 @@ CHANNELS = {
 
 CHANNEL_STATES = {
     "arrangement": Variable(
-        ("time",), "arrangement of features among channels", words=True, choices=ARRANGEMENTS, gaps="never"
+        ("time",),
+        "arrangement of features among channels",
+        only=("channel",),
+        words=True,
+        choices=ARRANGEMENTS,
+        gaps="never",
     ),
     "copies": Variable(
         ("time",),
-        "number of fixed points that are copies by symmetries, infinite where features can be rotated",
+        "number of states that are copies by symmetries, infinite where features can be rotated",
+        only=("channel",),
         range=(1.0, inf),
         gaps="never",
     ),

@@ -9,7 +9,7 @@ import xarray as xr
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, check_one_channel
 from meanfield.families.contrastive.stationary.states import potential_of
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.mckean_vlasov.limit import Limit
@@ -63,6 +63,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
     """
     check_problem(problem, Problem)
+    check_one_channel(problem, "branches of stationary states")
     check_features(len(problem.features))
     made: list[_ContrastiveBranches] = []
 

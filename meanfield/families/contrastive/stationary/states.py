@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.integrate import quad
 
+from meanfield.families.contrastive.channels.stationary.states import check_channels, states_of_channels
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem, check_one_channel
+from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, what_is_missing, why_none
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
@@ -62,6 +63,8 @@ def find_stationary_states(problem: Problem) -> Solved:
     Source: theory.md, section 6.
     """
     check_stationary(problem)
+    if problem.model.channels > 1:
+        return states_of_channels(problem)
     closure = Closure(problem)
     limit = limit_of(problem, closure)
     equations, states = all_states(limit)
@@ -95,8 +98,9 @@ def _frozen(states: Sequence[StationaryState]) -> str:
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
     check_problem(problem, Problem)
-    check_one_channel(problem, "stationary states")
     check_features(len(problem.features))
+    if problem.model.channels > 1:
+        check_channels(problem)
 
 
 def potential_of(limit: Limit, q: FloatArray) -> dict[str, float]:

@@ -24,6 +24,7 @@ from meanfield.plotting import plot_result
 from meanfield.results.text import describe_branches
 from meanfield.testing import methods
 from meanfield.testing.example import Example
+from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
 
 ALIKE = ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.1, fourth_moment = 6.05"), ("= 3", "= 10")
@@ -217,6 +218,20 @@ def test_gaussian_features_can_be_rotated():
     assert not symmetries.same(field.packed(turn @ q, M), field.packed(0.99 * q, M))
 
 
+def test_random_starts_find_what_indices_miss():
+    problem = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
+    found = ChannelStates(SmoothField(problem))
+    for space in coincidences(found.field):
+        found.search(space)
+    assert found.index_sum == -7.0  # eight images of one state are missing
+    found.search_at_random(np.random.default_rng(0))
+    assert found.index_sum == 1.0
+    q, M = found.field.unpacked(found.symmetries.representative(found.x[-1]))
+    # both channels have the second feature, one of them a little of it
+    np.testing.assert_allclose(np.sort(np.abs(q), axis=None), [0.0, 0.0, 0.312779, 0.990507], atol=1e-4)
+    assert abs(M[0, 1]) == pytest.approx(0.26187, abs=1e-4)
+
+
 def test_collapsed_branch_loses_its_stability_where_channels_part():
     problem = standard(ONE_FEATURE, ("= 3", "= 10"), ('"none"', '"population"'))
     threshold = meanfield.contrastive.collapse_threshold(problem)
@@ -287,8 +302,6 @@ def test_what_has_no_states_is_refused():
         meanfield.contrastive.phase_portrait(standard())
     with pytest.raises(InputError, match="fixed points do not depend on it"):
         meanfield.contrastive.continue_fixed_points(standard(), "model.initial_channel_overlap", 0.0, 0.2)
-    with pytest.raises(InputError, match=r"channels = 2: they have none of the sort|known for a single channel"):
-        meanfield.find_stationary_states(standard())
 
 
 @pytest.mark.slow

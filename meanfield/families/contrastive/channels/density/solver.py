@@ -98,9 +98,9 @@ def _gaussian(closure: ChannelClosure) -> Solution:
     found, status = trajectory_of_channels(closure)
     q, M = found["q"], found["M"]
     u, weight = nodes = _nodes(problem)
-    half_width = _gaussian_reach(q, M, u)
+    half_width = _gaussian_reach(q, M, u, COMBINATIONS)
     kept = joint_outputs(len(q), len(u))
-    singles = _gaussian_singles(q, M, u, half_width)
+    singles = _gaussian_singles(q, M, u, half_width, COMBINATIONS)
     joint = np.array([_gaussian_joint(q[index], M[index], u, half_width) for index in kept])
     known = np.where(np.isfinite(q).all(axis=(1, 2)), 1.0, np.nan)
     r = float(problem.prior.force(np.ones(1))[0])
@@ -161,39 +161,55 @@ def _densities(
     kept: list[int],
 ) -> tuple[dict[str, Any], FloatArray]:
     """Variables that describe the density, and the error of the laws of single weights by interpolation in u."""
-    u, weight = nodes
-    edges, joint_edges = (np.linspace(-half_width, half_width, cells + 1) for cells in (CELLS, JOINT_CELLS))
-    alone = [marginal_density(problem.coordinates, u, weight, edges, singles[..., k]) for k in range(4)]
-    P, errors = np.stack([density for density, _ in alone], axis=-1), np.max([error for _, error in alone], axis=0)
+    joint_edges = np.linspace(-half_width, half_width, JOINT_CELLS + 1)
+    alone, errors = single_arrays(problem, nodes, singles, half_width)
     arrays = {
-        "P": singles[..., :2],
-        "P_w": P[..., :2],
-        "P_sum": P[..., 2],
-        "P_difference": P[..., 3],
-        "P_joint": np.einsum("n,tnij->tij", weight, joint),
+        "P_joint": np.einsum("n,tnij->tij", nodes[1], joint),
         "P_joint_given_u": joint,
         "density_time": problem.time.outputs_at[kept],
-        "u": u,
-        "u_weight": weight,
     }
     axes = {
         name.replace("w", axis): values for axis in ("w1", "w2") for name, values in cell_arrays(joint_edges).items()
     }
-    return arrays | cell_arrays(edges) | axes, errors
+    return alone | arrays | axes, errors
 
 
-def _gaussian_reach(q: FloatArray, M: FloatArray, u: FloatArray) -> float:
-    """Half-width that the laws need at overlaps q, shape (times, d1, 2), and M, shape (times, 2, 2)."""
-    known = np.isfinite(M).all(axis=(1, 2))
-    means = np.abs(np.einsum("nf,tfk,ck->tnc", u, q[known], COMBINATIONS)).max(axis=1)
-    return float((means + REACH * np.sqrt(_variances(q[known], M[known]))).max())
-
-
-def _gaussian_singles(q: FloatArray, M: FloatArray, u: FloatArray, half_width: float) -> FloatArray:
-    """Densities of w_1, w_2 and (w_1 +- w_2)/sqrt(2) given u, averaged over cells, shape (times, nodes, CELLS, 4)."""
+def single_arrays(
+    problem: Problem, nodes: tuple[FloatArray, FloatArray], singles: FloatArray, half_width: float
+) -> tuple[dict[str, Any], FloatArray]:
+    """Variables of the laws of single weights, and of the `DIAGONALS` of two, and their error by interpolation in u."""
+    (u, weight), channels = nodes, problem.model.channels
     edges = np.linspace(-half_width, half_width, CELLS + 1)
-    means = np.einsum("nf,tfk,ck->tnc", u, q, COMBINATIONS)
-    scores = (edges[:, None] - means[:, :, None, :]) / np.sqrt(_variances(q, M))[:, None, None, :]
+    numbers = range(singles.shape[-1])
+    alone = [marginal_density(problem.coordinates, u, weight, edges, singles[..., k]) for k in numbers]
+    P, errors = np.stack([density for density, _ in alone], axis=-1), np.max([error for _, error in alone], axis=0)
+    arrays = {"P": singles[..., :channels], "P_w": P[..., :channels], "u": u, "u_weight": weight} | cell_arrays(edges)
+    if channels == 2:
+        arrays |= {"P_sum": P[..., 2], "P_difference": P[..., 3]}
+    return arrays, errors
+
+
+def gaussian_arrays(problem: Problem, q: FloatArray, M: FloatArray) -> dict[str, Any]:
+    """Variables of Gaussian laws at overlaps q, shape (states, d1, d2), and M, shape (states, d2, d2)."""
+    channels = problem.model.channels
+    shown = COMBINATIONS if channels == 2 else np.eye(channels)
+    nodes = _nodes(problem)
+    half_width = _gaussian_reach(q, M, nodes[0], shown)
+    return single_arrays(problem, nodes, _gaussian_singles(q, M, nodes[0], half_width, shown), half_width)[0]
+
+
+def _gaussian_reach(q: FloatArray, M: FloatArray, u: FloatArray, shown: FloatArray) -> float:
+    """Half-width that the laws need at overlaps q, shape (times, d1, d2), and M, shape (times, d2, d2)."""
+    known = np.isfinite(M).all(axis=(1, 2))
+    means = np.abs(np.einsum("nf,tfk,ck->tnc", u, q[known], shown)).max(axis=1)
+    return float((means + REACH * np.sqrt(_variances(q[known], M[known], shown))).max())
+
+
+def _gaussian_singles(q: FloatArray, M: FloatArray, u: FloatArray, half_width: float, shown: FloatArray) -> FloatArray:
+    """Densities of combinations of the weights given u, averaged over cells, shape (times, nodes, CELLS, shown)."""
+    edges = np.linspace(-half_width, half_width, CELLS + 1)
+    means = np.einsum("nf,tfk,ck->tnc", u, q, shown)
+    scores = (edges[:, None] - means[:, :, None, :]) / np.sqrt(_variances(q, M, shown))[:, None, None, :]
     return np.asarray(np.diff(ndtr(scores), axis=2) * (0.5 * CELLS / half_width))
 
 
@@ -213,7 +229,7 @@ def _gaussian_joint(q: FloatArray, M: FloatArray, u: FloatArray, half_width: flo
     return np.asarray(first[:, :, None] * given * (0.5 * JOINT_CELLS / half_width) ** 2)
 
 
-def _variances(q: FloatArray, M: FloatArray) -> FloatArray:
-    """Variances of the combinations given u, shape (times, 4)."""
+def _variances(q: FloatArray, M: FloatArray, shown: FloatArray) -> FloatArray:
+    """Variances of combinations given u, shape (times, shown)."""
     K = M - np.swapaxes(q, 1, 2) @ q
-    return np.asarray(np.maximum(np.einsum("ck,tkl,cl->tc", COMBINATIONS, K, COMBINATIONS), LEAST_VARIANCE))
+    return np.asarray(np.maximum(np.einsum("ck,tkl,cl->tc", shown, K, shown), LEAST_VARIANCE))

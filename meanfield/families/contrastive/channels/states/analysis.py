@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelState, find_channel_states
 from meanfield.families.contrastive.channels.states.symmetry import ZERO_TOLERANCE
 from meanfield.families.contrastive.channels.thresholds import conditional_rates, uninformed_rates
@@ -18,9 +18,6 @@ from meanfield.families.contrastive.variables import ARRANGEMENTS
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
-
-COINCIDING = 1.0 - 1e-6
-"""Least overlap |M_kl| of channels that coincide."""
 
 NONE_LEARNT, SOME_LEARNT, COLLAPSED, PARTLY_COLLAPSED, TILTED, DISTINCT, ROTATED, MIXTURE = ARRANGEMENTS
 
@@ -72,7 +69,7 @@ def channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Sol
     field = SmoothField(problem)
     growth = _growth(field, problem)
     rates = growth["uninformed_channel_rate"].max(axis=1) if growth else None
-    found = find_channel_states(field, starts, seed, rates)
+    found, indices = find_channel_states(field, starts, seed, rates)
     arrays = state_arrays(field, found) | {
         "copies": np.array([state.copies for state in found]),
         "orbit": np.array([state.orbit for state in found]),
@@ -80,7 +77,14 @@ def channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Sol
     }
     if growth:
         arrays |= growth | {"limit_share": np.array([state.limit_share for state in found])}
-    return Solved("dynamics", arrays, variable_attributes={"region_share": {"starts": starts, "seed": seed}})
+    missing = indices not in (1.0, None)
+    return Solved(
+        "dynamics",
+        arrays,
+        warning=f"states are missing: indices add up to {indices:g}, and those of all states to 1" if missing else "",
+        attributes={} if indices is None else {"indices_add_up": str(not missing).lower()},
+        variable_attributes={"region_share": {"starts": starts, "seed": seed}},
+    )
 
 
 def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:

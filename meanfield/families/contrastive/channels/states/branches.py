@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.states.analysis import COINCIDING, state_variables
+from meanfield.families.contrastive.channels.states.analysis import state_variables
 from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidences
-from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.problem import Problem

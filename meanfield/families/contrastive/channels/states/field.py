@@ -25,6 +25,9 @@ from meanfield.typing import FloatArray
 ROOM_SHARE = 0.1
 """Largest length of differences, as a share of the least eigenvalue of K."""
 
+COINCIDING = 1.0 - 1e-6
+"""Least overlap |M_kl| of channels that coincide."""
+
 
 class SmoothField(OverlapField):
     """Velocity b(q, M) of a problem whose averages are smooth functions of the overlaps.

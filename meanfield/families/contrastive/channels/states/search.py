@@ -1,6 +1,9 @@
 """Search for states of several channels at rest: Newton's method from many starts, and the attractors of random ones.
 
-The search cannot prove that it is complete. It says instead how many of the random starts came to each state.
+No search can prove that it is complete, but two channels have a witness that it is not. Noise points inwards wherever
+K = M - q^T q is singular, but for channels that coincide, and the overlaps with K >= 0 are contractible. By Poincare
+and Hopf the indices sign det(-J) of all states inside add up to 1 then, with those of coinciding channels from which no
+perturbation 1 - |M_12| grows: a push inwards would move these inside, and the others out.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidence_near, coincidences
 from meanfield.families.contrastive.channels.states.field import (
+    COINCIDING,
     ROOM_SHARE,
     SmoothField,
     arrangements,
@@ -32,6 +36,9 @@ FLOW_TOLERANCE = Tolerance(relative=1e-4, absolute=1e-7)
 
 STAGES = (3e-2, 1e-4, 1e-6, 1e-8)
 """Speeds, relative to the size of the velocity, at which the end of a path is looked for by Newton's method."""
+
+QUIET_STARTS = 100
+"""Random starts of Newton's method in succession that bring nothing new and end the search."""
 
 ARRIVAL_DISTANCE = 0.2
 """Largest distance between the end of a path and the state at which it has arrived."""
@@ -86,6 +93,7 @@ class ChannelStates:
         self.field, self.symmetries = velocity, symmetries or Symmetries(velocity)
         self.x: list[FloatArray] = []
         self._rates: list[np.ndarray[tuple[int], np.dtype[np.complex128]]] = []
+        self._indices: list[float] = []
 
     def add(self, x: FloatArray) -> int:
         """Number of a state, which is added if it is new."""
@@ -93,7 +101,11 @@ class ChannelStates:
             if self.symmetries.same(x, known):
                 return number
         self.x.append(x)
-        self._rates.append(sorted_rates(np.linalg.eigvals(self.field.jacobian(x))))
+        slope = self.field.jacobian(x)
+        self._rates.append(sorted_rates(np.linalg.eigvals(slope)))
+        outside = abs(x[-1]) >= COINCIDING and slope[-1, -1] > 0.0
+        marginal = np.abs(self._rates[-1].real).min() <= self.field.resolution
+        self._indices.append(0.0 if outside else np.nan if marginal else float(np.sign(np.linalg.det(-slope))))
         return len(self.x) - 1
 
     def search(self, space: Coincidence) -> None:
@@ -109,6 +121,31 @@ class ChannelStates:
                 root = at_rest(space, start)
                 if root is not None:
                     self.add(root)
+
+    def search_at_random(self, rng: np.random.Generator) -> None:
+        """Add the states to which Newton's method leads from random starts, until many in succession bring nothing new.
+
+        Only where indices tell what is missing: of more channels each start takes seconds.
+        """
+        if self.index_sum is None:
+            return
+        space, quiet = next(coincidences(self.field)), 0
+        for _ in range(6 * QUIET_STARTS):  # that many where indices do not add up
+            if quiet >= QUIET_STARTS and self.index_sum in (1.0, None):
+                break
+            known = len(self.x)
+            root = at_rest(space, space.restricted(random_state(self.field, rng)))
+            if root is not None:
+                self.add(root)
+            quiet = quiet + 1 if len(self.x) == known else 0
+
+    @property
+    def index_sum(self) -> float | None:
+        """Sum of the indices of all states, 1 if none is missing; None where it is not known, as for a continuum."""
+        copies = [self.symmetries.copies(x) for x in self.x]
+        if self.field.channels != 2 or not np.isfinite([*copies, *self._indices]).all():
+            return None
+        return float(np.dot(copies, self._indices))
 
     def attractor(self, start: FloatArray) -> int | None:
         """Number of the state that a start is attracted to; None if the path does not come to rest.
@@ -179,8 +216,8 @@ def at_rest(space: Coincidence, start: FloatArray) -> FloatArray | None:
 
 def find_channel_states(
     velocity: SmoothField, starts: int, seed: int, rates: FloatArray | None = None
-) -> list[ChannelState]:
-    """All states at rest that the search finds, one of each set of images under symmetries.
+) -> tuple[list[ChannelState], float | None]:
+    """All states at rest that the search finds, one of each set of images under symmetries, and the sum of indices.
 
     Parameters
     ----------
@@ -203,6 +240,7 @@ def find_channel_states(
     with progress_bar(2 * starts + 1, "fixed points", "start") as bar:
         for space in coincidences(velocity):
             found.search(space)
+        found.search_at_random(np.random.default_rng([seed, 1]))
         bar.update()
         for _ in range(starts):
             reached.append(found.attractor(random_state(velocity, rng)))
@@ -218,4 +256,4 @@ def find_channel_states(
         shares = [ends.count(state.orbit) / starts for ends in (reached, limit)]
         states.append(replace(state, q=q, M=M, share=shares[0], limit_share=shares[1]))
     states.sort(key=lambda state: (-state.share, state.eigenvalues[0].real))
-    return [replace(state, orbit=orbit) for orbit, state in enumerate(states)]
+    return [replace(state, orbit=orbit) for orbit, state in enumerate(states)], found.index_sum

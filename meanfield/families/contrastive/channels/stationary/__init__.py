@@ -1,0 +1,1 @@
+"""Stationary states of the density of several channels."""
