@@ -155,7 +155,7 @@ def test_advantages_increase():
     ("case", "words"),
     [
         ({"importance": {"kind": "gaussian"}}, "fast_top = true is for importance.kind = 'quadratic'"),
-        ({"model": {"normalise_outputs": True}}, "normalise_outputs = true leaves no exact averages"),
+        ({"model": {"normalise_outputs": True}}, "fast_top = true is for outputs that are linear"),
     ],
 )
 def test_what_has_no_fast_top_is_refused(case, words):

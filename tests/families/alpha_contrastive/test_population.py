@@ -231,17 +231,20 @@ def test_one_filter_comes_to_rest_at_a_critical_point():
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ({"importance": {"kind": "infonce"}}, "importance.kind = 'infonce' has no exact averages over tokens"),
-        ({"model": {"normalise_outputs": True}}, "model.normalise_outputs = true leaves no exact averages"),
         ({"model": {"batch_norm": {"active": True}}, **FINITE}, "population.finite_batch = true has no exact drift"),
         (
-            {"importance": kernel("gaussian", 1.0), "law": {"augmentation": False}},
-            "data.augmentation = false has no exact averages",
+            {"importance": kernel("infonce", 1.0), "law": {"patterns": [[-1] * 4] * 8}},
+            "importance.kind = 'infonce' looks at all pairs of strings, of which there are 2.05e.03",
         ),
         (
-            {"importance": kernel("gaussian", 1.0, argument="views")},
-            "importance.argument = 'views' has no exact averages",
+            {"importance": kernel("infonce", 1.0), **FINITE},
+            "finite_batch = true has no exact drift with importance.kind",
         ),
+        (
+            {"importance": kernel("modified_triplet", 1.0, argument="views")},
+            "importance.kind = 'modified_triplet' looks at three views at a time",
+        ),
+        ({"importance": {"kind": "triplet"}}, "importance.kind = 'triplet' jumps"),
         (
             {"importance": kernel("gaussian", 1e-4)},
             "importance.temperature = 0.0001 is .* of the largest squared difference",

@@ -91,12 +91,16 @@ class Pairs:
 
         `with_itself` keeps pairs of an atom with itself, which are of two samples where an atom stands for many.
         """
+        M = self.ordered(D)
         if self.normalised:
-            shares = self.probability[:, None] * self.shares(D)
-            M = 0.5 * (shares + np.swapaxes(shares, -1, -2))
-        else:
-            M = self.weight * (1.0 if self.kernel is None else self.kernel.value(D))
+            M = 0.5 * (M + np.swapaxes(M, -1, -2))
         return M if with_itself else _without_diagonal(M)
+
+    def ordered(self, D: FloatArray) -> FloatArray:
+        """Importance of ordered pairs with their probabilities; the second of a pair is the one that is averaged."""
+        if self.normalised:
+            return np.asarray(self.probability[:, None] * self.shares(D))
+        return np.asarray(self.weight * (1.0 if self.kernel is None else self.kernel.value(D)))
 
     def response(self, D: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
         """Change of 1/2 sum_ij M_ij u_ij when D changes by v_ij, shape (...).

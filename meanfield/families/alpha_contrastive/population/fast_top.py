@@ -78,6 +78,11 @@ def check_fast_top(problem: Problem) -> None:
     """
     if problem.model.layers == 1:
         raise InputError("population.fast_top = true is for model.layers = 2; set that, or fast_top to false")
+    if problem.model.normalise_outputs:
+        raise InputError(
+            "population.fast_top = true is for outputs that are linear in the top layer; set model.normalise_outputs or "
+            "fast_top to false"
+        )
     if problem.importance.kind != "quadratic":
         raise InputError(
             f"population.fast_top = true is for importance.kind = 'quadratic', under which the optimum of the top "

@@ -15,6 +15,7 @@ from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
+from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
@@ -24,7 +25,7 @@ from meanfield.results.solved import Solved, solver
 from meanfield.typing import BoolArray, FloatArray
 
 KERNELS = ("quadratic", "gaussian")
-"""Importances with exact averages over tokens."""
+"""Importances whose averages over tokens factorise given the generators."""
 
 
 @solver
@@ -88,7 +89,24 @@ def drift_of(problem: Problem) -> Drift:
     """Exact drift of a problem that `check_population` lets through."""
     if problem.population.fast_top:
         return FastTop(problem)
-    return TokenDrift(problem) if isinstance(problem.data, Tokens) else PointDrift(problem)
+    data = problem.data
+    if not isinstance(data, Tokens):
+        return PointDrift(problem)
+    return StringDrift(problem) if because_of_strings(problem, data) else TokenDrift(problem)
+
+
+def because_of_strings(problem: Problem, data: Tokens) -> str:
+    """Key because of which strings are enumerated; empty where averages given the generator are enough."""
+    importance = problem.importance
+    if problem.model.normalise_outputs:
+        return "model.normalise_outputs = true"
+    if importance.kind not in KERNELS:
+        return f"importance.kind = '{importance.kind}'"
+    if importance.kind == "gaussian" and not data.augmentation:
+        return "data.augmentation = false with importance.kind = 'gaussian'"
+    if importance.kind == "gaussian" and importance.argument == "views":
+        return "importance.argument = 'views' with importance.kind = 'gaussian'"
+    return ""
 
 
 class Flow:
@@ -188,29 +206,13 @@ def check_population(problem: Problem) -> None:
 
 
 def _check_two_layers(problem: Problem, data: Tokens) -> None:
-    importance, model, population = problem.importance, problem.model, problem.population
-    other = "solve by particles"
-    if importance.kind not in KERNELS:
-        raise InputError(
-            f"importance.kind = '{importance.kind}' has no exact averages over tokens; take one of "
-            f"{', '.join(KERNELS)}, or {other}"
-        )
-    if model.normalise_outputs:
-        raise InputError(
-            "model.normalise_outputs = true leaves no exact averages, because places no longer add up; set it to "
-            f"false, or {other}"
-        )
-    if population.finite_batch and model.batch_norm.active:
+    why = because_of_strings(problem, data)
+    if why:
+        check_strings(problem, data, why)
+        return
+    if problem.population.finite_batch and problem.model.batch_norm.active:
         raise InputError(
             "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
-            f"the batch; set one to false, or {other}"
-        )
-    if importance.kind == "quadratic":
-        return
-    if not data.augmentation or importance.argument == "views":
-        key = "data.augmentation = false" if not data.augmentation else "importance.argument = 'views'"
-        raise InputError(
-            f"{key} has no exact averages with importance.kind = 'gaussian'; set data.augmentation to true and "
-            f"importance.argument to 'source', take 'quadratic', or {other}"
+            "the batch; set one to false, or solve by particles"
         )
     drift_of(problem)(common_weights(problem))

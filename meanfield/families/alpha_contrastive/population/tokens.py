@@ -22,10 +22,9 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
-from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope, share_of_pairs
+from meanfield.families.alpha_contrastive.population.tables import TokenTables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.families.alpha_contrastive.settings import BatchNorm
 from meanfield.typing import FloatArray
 
 MOST_NODES = 100_000
@@ -33,25 +32,6 @@ MOST_NODES = 100_000
 
 COUNTS = np.arange(4, 121, 4)
 """Numbers of nodes of a Gauss-Hermite rule; larger ones overflow."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Values of what the top layer reads, at each token.
-
-    Parameters
-    ----------
-    z : ndarray, shape (places, tokens, filters)
-        What the activation is taken of.
-    values : ndarray, shape (places, tokens, filters)
-        Activations, with batch normalisation where there is one.
-    gain : ndarray, shape (places, 1, filters)
-        1/sigma of it, or 1.
-    """
-
-    z: FloatArray
-    values: FloatArray
-    gain: FloatArray
 
 
 @dataclass(frozen=True)
@@ -81,15 +61,10 @@ class TokenDrift:
 
     def __init__(self, problem: Problem) -> None:
         data = problem.data
-        self._h = Filter(problem.model.activation_functions)
-        self._norm = problem.model.batch_norm
         assert isinstance(data, Tokens)
-        rows, tokens = data.rows, np.arange(data.vocabulary)
-        chance = np.where(rows[..., None] == WILDCARD, 1.0 / data.vocabulary, rows[..., None] == tokens)
-        self._chance = np.ascontiguousarray(np.swapaxes(chance, 0, 1))  # (places, generators, tokens)
-        self._alone = chance.mean(axis=0)[..., None]  # (places, tokens, 1)
+        self._tables = TokenTables(problem, data)
+        rows, self._chance = data.rows, self._tables.chance
         self._spread = np.mean(rows == WILDCARD, axis=0)[:, None, None] / data.vocabulary
-        self._lengths = data.lengths[:, None]
         self._between, self._within = weights_of_variances(problem, data)
         G = len(rows)
         self._uniform = self._between * (np.eye(G) / G - np.full((G, G), 1.0 / G**2))
@@ -100,9 +75,8 @@ class TokenDrift:
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""
-        table = self.table(weights.filters)
-        places, _, count = table.values.shape
-        V = np.ascontiguousarray(np.swapaxes(weights.top.reshape(-1, places, count), 0, 1))  # (places, outputs, M)
+        table = self._tables.table(weights.filters)
+        V = by_places(weights.top, len(table.values))  # (places, outputs, M)
         F = self._chance @ table.values  # (places, generators, M)
         U = (F @ np.swapaxes(V, 1, 2)).sum(axis=0)  # (generators, outputs)
         L = self._laplacian(table.values, V)
@@ -119,19 +93,19 @@ class TokenDrift:
             trace += float(np.sum(share * apart * apart))
             by_top = by_top + share * (np.swapaxes(P, 1, 2) @ apart)
             by_values += share * (P @ V)
-        return EnergyAndSlope(energy, trace, Weights(self._by_filters(table, by_values), _flat(by_top)))
+        return EnergyAndSlope(energy, trace, Weights(self._tables.by_filters(table, by_values), flat(by_top)))
 
     def of_places(self, filters: FloatArray) -> OfPlaces:
         """Means given the generator, variances within it, and gated inputs, for one filter in each place."""
-        table = self.table(filters)
+        table = self._tables.table(filters)
         apart = table.values - table.values.mean(axis=1, keepdims=True)
         within = self._within * np.sum(self._spread * apart * apart, axis=(1, 2))
-        gated = (self._h.slope(table.z) * self._lengths * table.gain)[..., 0]
+        gated = self._tables.gated(table)[..., 0]
         return OfPlaces(self._between, (self._chance @ table.values)[..., 0], within, self._chance * gated[:, None])
 
     def covariance(self, filters: FloatArray) -> FloatArray:
         """C[f] of what the top layer reads under the uniform importance, shape (places * filters, places * filters)."""
-        values = self.table(filters).values
+        values = self._tables.table(filters).values
         places, _, count = values.shape
         F = np.swapaxes(self._chance @ values, 0, 1).reshape(self._chance.shape[1], -1)
         C = F.T @ self._uniform @ F
@@ -148,23 +122,6 @@ class TokenDrift:
             return np.asarray(self._uniform)
         return self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2))
 
-    def table(self, filters: FloatArray) -> Table:
-        """Inputs of the top layer, at each token."""
-        z = np.swapaxes(filters, 1, 2) * self._lengths
-        values = self._h.value(z)
-        if not self._norm.active:
-            return Table(z, values, np.ones((len(z), 1, z.shape[2])))
-        values -= np.sum(self._alone * values, axis=1, keepdims=True)
-        variance = np.sum(self._alone * values * values, axis=1, keepdims=True)
-        gain = np.divide(1.0, np.sqrt(variance + self._norm.epsilon), out=np.zeros_like(variance), where=variance > 0.0)
-        return Table(z, values * gain, gain)
-
-    def _by_filters(self, table: Table, slope: FloatArray) -> FloatArray:
-        """Derivative by the filters from that by the values of the table."""
-        if self._norm.active:
-            slope = _through_statistics(self._norm, self._alone, table, slope)
-        return np.swapaxes(slope * self._h.slope(table.z) * self._lengths, 1, 2)
-
 
 def weights_of_variances(problem: Problem, data: Tokens) -> tuple[float, float]:
     """Factors of the covariance of means given the generator, and of the mean covariance given it.
@@ -177,21 +134,6 @@ def weights_of_variances(problem: Problem, data: Tokens) -> tuple[float, float]:
         return between, between
     own = problem.population.finite_batch and problem.importance.diagonal == "include"
     return between, -1.0 / problem.training.batch_size if own else 0.0
-
-
-def _through_statistics(norm: BatchNorm, alone: FloatArray, table: Table, slope: FloatArray) -> FloatArray:
-    """Derivative by activations from that by normalised ones, over the law of tokens of each place."""
-    found = slope
-    if norm.differentiate_mean:
-        found = found - alone * slope.sum(axis=1, keepdims=True)
-    if norm.differentiate_variance:
-        found = found - alone * table.values * np.sum(slope * table.values, axis=1, keepdims=True)
-    return found * table.gain
-
-
-def _flat(top: FloatArray) -> FloatArray:
-    """Weights of the top layer as a matrix, from shape (places, outputs, filters)."""
-    return np.ascontiguousarray(np.swapaxes(top, 0, 1)).reshape(top.shape[1], -1)
 
 
 class GeneratorKernel:
