@@ -32,6 +32,7 @@ from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixt
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
+from meanfield.families.alpha_contrastive.population.kinks import example_of_path, is_carried
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.analytic_roots import NODES
@@ -127,14 +128,19 @@ def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
     filters, fewer = problem.filters.count, _fewer_filters(problem)
     trial = with_values(problem, {"filters.count": fewer})
-    flow = Flow(trial, drift_of(trial))
-    per_rate = filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
-    # With unit weights the flow takes some 3 steps per unit of time, of 12 rates of change each.
-    rates = 12 * (1.0 + 3.0 * problem.time.stop / (1.0 - problem.training.momentum))
+    drift = drift_of(trial)
+    flow = Flow(trial, drift)
+    duration = problem.time.stop / (1.0 - problem.training.momentum)
+    if is_carried(drift):
+        steps, step = example_of_path(trial, drift, duration)
+        seconds = steps * filters / fewer * seconds_of(step)
+    else:
+        # With unit weights the flow takes some 3 steps per unit of time, of 12 rates of change each.
+        seconds = 12 * (1.0 + 3.0 * duration) * filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
     weights = len(flow.start) // fewer * filters
     numbers = problem.time.outputs * weights
     contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
-    return prediction_of("population", rates * per_rate, 3 * numbers, numbers, contents)
+    return prediction_of("population", seconds, 3 * numbers, numbers, contents)
 
 
 def _fewer_filters(problem: Problem) -> int:

@@ -256,6 +256,35 @@ def test_what_has_no_exact_averages_is_refused(case, words):
         check_population(two_layers(**case))
 
 
-def test_filters_of_one_layer_with_kinks_are_refused():
-    with pytest.raises(InputError, match=r"model\.activation = 'relu' has kinks, and filters of one layer gather"):
-        check_population(problem_from(data("relu", LAW_F)))
+def full_batch(problem, w, stop, steps):
+    """Gradient ascent of its own on all samples of ReLU filters, with the Gaussian importance of the whole network."""
+    x, p = np.array(LAW_F["points"]), np.array(LAW_F["probabilities"])
+    for _ in range(steps):
+        z = w @ x.T
+        f = np.maximum(z, 0.0)
+        d = 0.5 * ((f[:, :, None] - f[:, None]) ** 2).mean(axis=0)
+        M = np.outer(p, p) * np.exp(-d / problem.importance.temperature)
+        pull = f * M.sum(axis=1) - f @ M
+        slope = (pull * (z > 0.0)) @ x
+        w = w + stop / steps * (slope - np.sum(slope * w, axis=1, keepdims=True) * w)
+        w /= np.linalg.norm(w, axis=1, keepdims=True)
+    return w
+
+
+def test_filters_gather_on_walls_as_full_batches_take_them():
+    """Steps of size eta are off by the order of eta, on walls too, where they jump from side to side."""
+    tables = {"filters": {"count": 12, "start": {"law": "random", "seed": 2}}, "time": {"stop": 3.0, "outputs": 2}}
+    problem = problem_from(data("relu", LAW_F, kernel("gaussian", 0.3), **tables))
+    w = meanfield.solve(problem, "population")["weights"].values[:, 0]
+    off = [np.abs(full_batch(problem, w[0], 3.0, steps) - w[-1]).max() for steps in (50, 800)]
+    assert off[1] < 2e-4  # steps of 0.004, and less than that along a wall
+    assert off[1] < 0.25 * off[0]  # a sixteenth, but for where in its jump a filter is
+    wall = np.abs(w @ np.array(LAW_F["points"]).T).min(axis=2)
+    assert (wall[0] > 1e-3).all()
+    assert 2 <= (wall[-1] < 1e-9).sum() < 12
+
+
+def test_kinks_in_more_than_three_coordinates_are_refused():
+    law = {"law": "points", "points": np.eye(4).tolist()}
+    with pytest.raises(InputError, match="which is followed in at most 3 coordinates, but data have 4"):
+        check_population(problem_from(data("relu", law)))

@@ -31,11 +31,11 @@ class CoupledFlow:
     ----------
     field : DiscreteField
         Of data in the plane, or in space.
-    best : callable
-        Largest energy of a filter of a field.
+    best : callable, optional
+        Largest energy of a filter of a field, without which there is no summary.
     """
 
-    def __init__(self, field: DiscreteField, best: Best) -> None:
+    def __init__(self, field: DiscreteField, best: Best | None = None) -> None:
         self.field = field
         self._best = best
         self.dimension = field.atoms.shape[1]
@@ -80,6 +80,7 @@ class CoupledFlow:
 
     def summary(self, filters: CarriedFilters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""
+        assert self._best is not None
         network = self.network(filters.w, weight)
         best = self._best(with_importance(self.field, network))
         return network.objective, max(best - network.mean_energy, 0.0)

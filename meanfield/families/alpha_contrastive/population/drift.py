@@ -55,14 +55,14 @@ class PointDrift:
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.data, DiscreteLaw)
-        self._field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
-        self._share = share_of_pairs(problem)
+        self.field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
+        self.share = share_of_pairs(problem)
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""
-        w, field = weights.filters[0], self._field
+        w, field = weights.filters[0], self.field
         outputs = field.filter.value(w @ field.atoms.T)
         network = network_of(field, outputs, np.full(len(w), 1.0 / len(w)))
-        energy = self._share * network.mean_energy
-        slope = self._share * with_importance(field, network).field(w)
+        energy = self.share * network.mean_energy
+        slope = self.share * with_importance(field, network).field(w)
         return EnergyAndSlope(energy, 2.0 * energy, Weights(slope[None], np.zeros_like(weights.top)))

@@ -80,8 +80,8 @@ def check_fast_top(problem: Problem) -> None:
         raise InputError("population.fast_top = true is for model.layers = 2; set that, or fast_top to false")
     if problem.model.normalise_outputs:
         raise InputError(
-            "population.fast_top = true is for outputs that are linear in the top layer; set model.normalise_outputs or "
-            "fast_top to false"
+            "population.fast_top = true is for outputs that are linear in the top layer; set "
+            "model.normalise_outputs or fast_top to false"
         )
     if problem.importance.kind != "quadratic":
         raise InputError(

@@ -15,11 +15,13 @@ from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
+from meanfield.families.alpha_contrastive.population.kinks import carried_filters, is_carried, tolerance_of
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import BoolArray, FloatArray
@@ -57,7 +59,10 @@ def solve_population(problem: Problem) -> Solved:
     """
     check_problem(problem, Problem)
     check_population(problem)
-    flow = Flow(problem, drift_of(problem))
+    drift = drift_of(problem)
+    flow = Flow(problem, drift)
+    if is_carried(drift):
+        return _carried(problem, drift, flow)
     error = problem.population.tolerance
     solution = solve_ode(
         flow.rate,
@@ -71,6 +76,15 @@ def solve_population(problem: Problem) -> Solved:
     )
     arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values) | harmonics_of(problem)
     return Solved("population", arrays, solution.status)
+
+
+def _carried(problem: Problem, drift: PointDrift, flow: Flow) -> Solved:
+    """Flow of filters that gather on walls."""
+    found, tolerance = carried_filters(problem, drift), tolerance_of(problem)
+    arrays = {"time": problem.time.outputs_at} | flow.observables(found.result["filters"]) | harmonics_of(problem)
+    remedy = "lower time.stop, or take a smooth activation"
+    warning = missed("filters", found.change.largest, "population.tolerance", tolerance, remedy)
+    return Solved("population", arrays, "interrupted" if found.interrupted else "complete", warning)
 
 
 def _fault(problem: Problem, t: float, vector: FloatArray) -> BlowUpError | None:
@@ -193,10 +207,11 @@ def check_population(problem: Problem) -> None:
         return
     if not isinstance(data, DiscreteLaw):
         raise InputError(f"data.law = '{data.law}' has no exact flow; take 'points' or 'tokens', or solve by particles")
-    if problem.model.activation_functions.kinks:
+    if problem.model.activation_functions.kinks and data.dimension > 3:
         raise InputError(
-            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where "
-            "they meet a sample, so that their flow is not smooth; take another, or solve by particles or density"
+            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where they "
+            f"meet a sample, which is followed in at most 3 coordinates, but data have {data.dimension}; take a smooth "
+            "activation, or solve by particles"
         )
     if make_pairs(importance, data.weights).normalised and finite:
         raise InputError(

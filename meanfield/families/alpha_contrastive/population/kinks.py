@@ -1,0 +1,78 @@
+"""Exact flow of filters of one layer whose activation has kinks, which gather on walls where they meet a sample.
+
+Filters of a network are carried as those of a density are: between walls, across them, and along those that hold them.
+Steps are halved until the filters of two runs agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeGuard
+
+import numpy as np
+
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
+from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, carry
+from meanfield.families.alpha_contrastive.initial import common_weights
+from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.numerics.refinement import Refined, change_of, refine
+from meanfield.process.progress import progress_bar
+from meanfield.typing import FloatArray
+
+COURANTS = tuple(0.1 / 2**k for k in range(9))
+"""Steps in time over the rate of the flow, one run after the other."""
+
+BEST_TOLERANCE = 1e-6
+"""Smallest tolerance that steps of order two are held to."""
+
+
+def carried_filters(problem: Problem, drift: PointDrift) -> Refined[float, dict[str, FloatArray]]:
+    """Filters at output times, shape (times, filters * coordinates), with the change by the last halving of steps."""
+    return refine(
+        COURANTS,
+        lambda courant: {"filters": _path(problem, drift, courant)},
+        lambda coarse, fine: change_of(coarse, fine, ("filters",)),
+        tolerance_of(problem),
+    )
+
+
+def tolerance_of(problem: Problem) -> float:
+    """Change of a filter that is allowed when steps are halved."""
+    return max(problem.population.tolerance, BEST_TOLERANCE)
+
+
+def start_of_path(problem: Problem, drift: PointDrift) -> tuple[CoupledFlow, CarriedFilters]:
+    """Flow of a problem, and its filters at the start, on the sides of walls where they are."""
+    flow = CoupledFlow(drift.field)
+    w = common_weights(problem).filters[0]
+    w = np.pad(w, ((0, 0), (0, 3 - w.shape[1])))
+    return flow, CarriedFilters(w, flow.walls.side(w), np.full((len(w), 2), NO_WALL))
+
+
+def is_carried(drift: Drift) -> TypeGuard[PointDrift]:
+    """Whether filters meet walls."""
+    return isinstance(drift, PointDrift) and bool(drift.field.filter.kinks)
+
+
+def example_of_path(problem: Problem, drift: PointDrift, duration: float) -> tuple[float, Callable[[], object]]:
+    """Usual number of steps until two runs agree, and a function that takes one of them."""
+    flow, filters = start_of_path(problem, drift)
+    weight = np.full(len(filters.w), 1.0 / len(filters.w))
+    rate = drift.share * flow.rate(flow.laplacian(filters, weight))
+    usual = 0.1 / 2**3  # the finest steps of most problems; those of all runs together are twice as many
+    steps = 2.0 * (duration * rate / usual + problem.time.outputs)
+    return steps, lambda: carry(flow, filters, weight, usual / max(rate, 1e-12), usual)
+
+
+def _path(problem: Problem, drift: PointDrift, courant: float) -> FloatArray:
+    flow, filters = start_of_path(problem, drift)
+    weight = np.full(len(filters.w), 1.0 / len(filters.w))
+    speed = drift.share / (1.0 - problem.training.momentum)
+    rows = [filters.w]
+    with progress_bar(len(problem.time.outputs_at) - 1, f"exact flow, steps of {courant:.2g} over its rate") as bar:
+        for duration in np.diff(problem.time.outputs_at):
+            filters = carry(flow, filters, weight, speed * float(duration), courant)
+            rows.append(filters.w)
+            bar.update(1)
+    return np.stack(rows)[..., : flow.dimension].reshape(len(rows), -1)
