@@ -8,8 +8,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import xarray as xr
-
 from meanfield.errors import InputError
 from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, Kind
@@ -19,6 +17,7 @@ from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -141,6 +140,8 @@ def check_dataset(given: object) -> None:
     ------
     InputError
     """
+    import xarray as xr
+
     if isinstance(given, str | Path):
         raise InputError(f"a path is no result; call meanfield.load('{given}') first, and give what it returns")
     if isinstance(given, Problem):

@@ -6,10 +6,9 @@ A run is one flat Dataset. Its attributes `family` and `method` say of which fam
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
@@ -20,6 +19,9 @@ from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import counting
 from meanfield.results.made_by import FINGERPRINTS, from_json, made_by, to_json
 from meanfield.results.result import Result
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 SCHEMA_VERSION = 6
 """Version of the files that are written now; see `meanfield.results.files`."""
@@ -63,6 +65,8 @@ def build_dataset(
         If the family does not declare the kind, or declares no such variable in results of that kind; or an array has
         another type or shape than its variable, or belongs to places such as `time` that are not there.
     """
+    import xarray as xr
+
     family = family_of(problem)
     if kind not in family.all_kinds:
         raise ValueError(f"family '{family.name}' declares no kind '{kind}'; {nearest(kind, family.all_kinds)}")

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from functools import wraps
 from inspect import signature
 from time import perf_counter
-from typing import Any, ParamSpec
-
-import xarray as xr
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from meanfield.problems.base import Problem
 from meanfield.results.provenance import provenance
 from meanfield.results.schema import build_dataset
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 P = ParamSpec("P")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import xarray as xr
 
 from meanfield.numerics.continuation import SearchableEquations, all_branches
 from meanfield.numerics.continuation.roots import TOLERANCE
@@ -17,6 +16,8 @@ from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from meanfield.problems.base import Problem
 
 ALONG_A_BRANCH = ("parameter", "branch", "turning")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
@@ -16,6 +16,9 @@ from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.results.result import Result
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 HARMONICS = np.arange(1.0, 9.0)
 """Orders k of the moments E[cos k theta], E[sin k theta] of results."""

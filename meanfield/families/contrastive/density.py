@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
@@ -12,6 +11,9 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @solver

@@ -14,7 +14,6 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
-from meanfield.families.hidden_manifold.density import CELLS
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import (
     OUTPUT_AVERAGES,
@@ -34,6 +33,7 @@ from meanfield.families.hidden_manifold.particles.simulation import simulation_o
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import has_fast_means
+from meanfield.families.hidden_manifold.variables import CELLS
 from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
 

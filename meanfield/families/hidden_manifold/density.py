@@ -26,7 +26,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import check
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.results import KINDS
 from meanfield.families.hidden_manifold.spectra import interpolated
-from meanfield.families.hidden_manifold.variables import DISCREPANCIES, DISTANCES
+from meanfield.families.hidden_manifold.variables import CELLS, DISCREPANCIES, DISTANCES
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -39,9 +39,6 @@ from meanfield.results.result import Result
 from meanfield.results.solved import Solved, solver
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
-
-CELLS = 240
-"""Number of cells in w, even, so that w = 0 is an edge."""
 
 
 @solver

@@ -95,6 +95,9 @@ SPECTRUM = {
 ROWS = ("Q", "R", "Omega", "Sigma", "v", "generalisation_error", "field_mean")
 """Order parameters that SGD keeps of every replica."""
 
+CELLS = 240
+"""Number of cells of a density in w, even, so that w = 0 is an edge."""
+
 DENSITY = {
     "P": Variable(
         ("time", "student", "node", "w"),

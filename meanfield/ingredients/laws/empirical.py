@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 from zipfile import BadZipFile
 
 import numpy as np
-import xarray as xr
 from pydantic import Field
 
 from meanfield.errors import InputError
@@ -253,6 +252,8 @@ def _is_number(word: str) -> bool:
 
 
 def _read_netcdf(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
+    import xarray as xr
+
     verify_checksum(path)
     with xr.open_dataset(path) as dataset:
         if variable not in dataset.data_vars:

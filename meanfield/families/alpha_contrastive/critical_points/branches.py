@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.alpha_contrastive.critical_points.solver import (
     check_critical_points,
@@ -21,6 +20,9 @@ from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import value_of, with_value, with_values
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 TABLES = ("importance", "data")
 """Tables of a problem file that critical points depend on."""

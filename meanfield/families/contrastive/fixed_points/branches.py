@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.arguments import as_array
 from meanfield.errors import InputError
@@ -28,6 +27,9 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.states import branches_of, continue_states
 from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 TABLES_OF_THE_ODES = ("model", "features", "hidden", "augmentation")
 """Tables of a problem file that fixed points depend on: a prior that closes the ODEs acts on the norm alone."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
@@ -25,6 +24,9 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 OF_THE_LIMIT = ("model", "features", "hidden", "augmentation", "prior")
 """Parts of a problem on which stationary states depend."""
