@@ -86,7 +86,7 @@ def fixed_points(problem: Problem) -> Prediction:
 
 
 def _path(problem: Problem, seconds: float) -> float:
-    # 40 steps for what happens first and one per unit of eta (1 + lambda) t; 2.5 solutions until two agree, by cost.
+    # 40 steps for what happens first and one per unit of eta (1 + kappa) t; 2.5 solutions until two agree, by cost.
     training = problem.training
     steps = 40 + training.learning_rate * (1.0 + training.weight_decay) * problem.time.stop
     return 2.5 * EVALUATIONS * steps * seconds

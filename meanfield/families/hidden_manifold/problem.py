@@ -178,19 +178,22 @@ class Training(Part):
         default=None, ge=0, le=1e6, description="eta_v, that of the second layer; left out: the same; 0 keeps it fixed"
     )
     batch_size: int = Field(
-        default=1, ge=1, le=10**6, description="b, the number of samples per step, over which the gradient is averaged"
+        default=1,
+        ge=1,
+        le=10**6,
+        description="tau, the number of samples per step, over which the gradient is averaged",
     )
     label_noise: float = Field(
         default=0.0,
         ge=0,
         le=1e6,
-        description="variance of the Gaussian noise on the teacher's output in training; errors are those without it",
+        description="sigma_y^2, variance of Gaussian noise on the teacher's output in training; errors are without it",
     )
     weight_decay: float = Field(
         default=0.0,
         ge=0,
         le=1e6,
-        description="lambda: a step takes the share eta lambda/N of the weights away, and eta_v lambda/N of those of "
+        description="kappa: a step takes the share eta kappa/N of the weights away, and eta_v kappa/N of those of "
         "the second layer",
     )
 

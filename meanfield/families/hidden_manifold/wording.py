@@ -120,9 +120,7 @@ def _training(problem: Problem) -> str:
     training = problem.training
     samples = "one sample" if training.batch_size == 1 else f"{training.batch_size:,} samples"
     noise = f"; labels have noise of variance {training.label_noise:g}, errors none" if training.label_noise else ""
-    decay = (
-        f"; weights decay at the rate lambda eta, lambda = {training.weight_decay:g}" if training.weight_decay else ""
-    )
+    decay = f"; weights decay at the rate kappa eta, kappa = {training.weight_decay:g}" if training.weight_decay else ""
     return f"one-pass SGD, {samples} per step, eta = {eta:g}, {second}{noise}{decay}"
 
 

@@ -30,7 +30,7 @@ class System(NamedTuple):
     rates : ndarray, shape (2,)
         Learning rates eta and eta_v.
     batch_size, label_noise, weight_decay : float
-        b, sigma^2 and lambda.
+        tau, sigma_y^2 and kappa.
     aspect_ratio : float
         delta.
     rho, weight : ndarray, shape (nodes,)

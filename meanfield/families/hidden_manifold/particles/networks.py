@@ -29,13 +29,13 @@ class Networks(NamedTuple):
     teacher_weights : ndarray, shape (teachers,)
         vt.
     rate, output_rate : float
-        eta/b and eta_v/b.
+        eta/tau and eta_v/tau.
     kept, output_kept : float
-        1 - lambda eta/N and 1 - lambda eta_v/N, the shares of the weights that decay leaves in a step.
+        1 - kappa eta/N and 1 - kappa eta_v/N, the shares of the weights that decay leaves in a step.
     label_noise : float
-        sigma, the standard deviation of the noise on the teacher's output.
+        sigma_y, the standard deviation of the noise on the teacher's output.
     batch_size : int
-        b.
+        tau.
     in_place : bool
         Whether a step needs no new weights beside the old ones.
     """
@@ -94,7 +94,7 @@ def add_sample(networks, N, student_fields, teacher_fields, noise, v, new_v, gai
     v, new_v : ndarray, shape (students,)
         Before the step, and what is changed, which may be the same array.
     gains : ndarray, shape (students,)
-        Receives -(eta/(b sqrt(N))) v_k Delta g'(lambda_k).
+        Receives -(eta/(tau sqrt(N))) v_k Delta g'(lambda_k).
 
     Returns
     -------
