@@ -17,11 +17,11 @@ import xarray as xr
 
 from meanfield.arguments import as_text, wrong
 from meanfield.comparison.inputs import at_common_places, checked, common_origins, different_origins, different_starts
-from meanfield.comparison.judgement import FEWEST_RUNS, Judgement
+from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
 from meanfield.comparison.left_out import left_out
 from meanfield.comparison.runs import judge_runs
-from meanfield.comparison.sides import least_spread, moments, predicted_variance
+from meanfield.comparison.sides import least_spread, moments, predicted_variance, within_half_a_step
 from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.problems.known_families import family_of
@@ -102,9 +102,23 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
     results : sequence of Result
         All results that are compared, one of which may predict the variance of runs.
     """
-    found = _judged_alike(first, second, comparison, results)
+    found = replace(_judged_alike(first, second, comparison, results), by_steps=_by_steps(first, second, comparison))
     starts = different_starts(first, second) if found.why in ("beyond", "unstated") else ""
     return replace(found, why="start", starts=starts) if starts else found
+
+
+def _by_steps(first: Result, second: Result, comparison: Result) -> Place | None:
+    """Where half a step explains most of the difference of runs and a prediction, None where it explains nothing."""
+    places = []
+    for name in (name for name in first.family.compared if f"{name}_difference" in comparison.dataset):
+        difference, error = (comparison.dataset[f"{name}_{word}"].values for word in ("difference", "standard_error"))
+        if not np.isfinite(error).any():
+            continue
+        explained = np.abs(within_half_a_step(difference, first, second, name))
+        away = np.nan_to_num(explained / error)
+        at = tuple(map(int, np.unravel_index(np.argmax(away), away.shape)))
+        places.append(Place(name, at, float(explained[at]), float(error[at])))
+    return max(places, key=lambda place: place.deviation / place.allowed, default=None)
 
 
 def _judged_alike(first: Result, second: Result, comparison: Result, results: Sequence[Result]) -> Judgement:

@@ -72,6 +72,9 @@ class Judgement:
         Positions in each compared quantity that are judged.
     distances : dict of str to (tuple of ndarray, ndarray)
         Positions in each distance, and how many times as large chance and stated errors allow it to be there.
+    by_steps : Place, optional
+        Where half a step explains most of a difference, in standard errors, which are `allowed`; see
+        `meanfield.comparison.sides.within_half_a_step`.
     starts : str
         Why the two start differently, and what to change, in sentences, where that decides.
     """
@@ -84,6 +87,7 @@ class Judgement:
     resolution: dict[str, float] = field(default_factory=dict)
     places: dict[str, tuple[IntArray, ...]] = field(default_factory=dict)
     distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
+    by_steps: Place | None = None
     starts: str = ""
 
     @property

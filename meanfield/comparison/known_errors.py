@@ -25,6 +25,7 @@ from meanfield.comparison.sides import (
     predicted_variance,
     rounding,
     stated_error,
+    within_half_a_step,
 )
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray
@@ -107,7 +108,8 @@ def _with_prediction(result: Result, name: str, results: Sequence[Result]) -> Mo
 
 
 def _numbers(name: str, one: Moments, other: Moments, results: tuple[Result, Result]) -> _Numbers:
-    difference, variance = other.mean - one.mean, one.variance + other.variance
+    away, variance = other.mean - one.mean, one.variance + other.variance
+    difference = away - within_half_a_step(away, *results, name)
     least = least_spread(*results, name) * np.maximum(1.0, np.abs(one.mean))
     error = np.where(variance > least**2, np.sqrt(variance), np.nan)
     allowed = sum((stated for stated in (stated_error(result, name) for result in results) if stated is not None), 0.0)

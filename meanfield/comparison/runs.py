@@ -17,7 +17,13 @@ from meanfield.comparison.rotations import (
     rotation_test,
     two_samples,
 )
-from meanfield.comparison.sides import finished_runs, largest_value, least_spread, stated_error
+from meanfield.comparison.sides import (
+    finished_runs,
+    largest_value,
+    least_spread,
+    stated_error,
+    within_half_a_step,
+)
 from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
@@ -99,7 +105,8 @@ def _compared(first: Result, second: Result, name: str) -> Deviations | None:
     if len(runs) == 2:
         rows = np.concatenate([batched(x)[0] * np.sqrt(_dimension(r)) for x, r in zip(sides, results, strict=True)])
     else:
-        rows = batched(sides[0] - sides[1])[0]
+        away = sides[0] - sides[1]
+        rows = batched(away - within_half_a_step(away.mean(axis=0), first, second, name))[0]
     scatter = np.max([x.std(axis=0) for x in runs], axis=0)
     scale = np.maximum(1.0, np.max([np.abs(x).max(axis=0) for x in runs], axis=0))
     where = np.nonzero(np.isfinite(rows).all(axis=0) & (scatter > least_spread(first, second, name) * scale))

@@ -52,7 +52,7 @@ def reason(judgement: Judgement, pair: Result) -> str:
     limits = "chance and stated errors allow" if judgement.p_value >= 0 else "the stated errors allow"
     shown = ", or ".join(f"{size:.2g} in {name}" for name, size in judgement.resolution.items())
     more_runs = f"take {FEWEST_RUNS} or more, better {2 * FEWEST_RUNS}"
-    return {
+    text = {
         "chance": f"The largest difference, {name}, is {size} what chance allows. The test would have detected a "
         f"difference of {shown}, at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
@@ -72,6 +72,14 @@ def reason(judgement: Judgement, pair: Result) -> str:
         "falls.",
         "nothing": NOTHING_IN_COMMON,
     }[judgement.why]
+    steps = judgement.by_steps
+    if steps is None or steps.deviation <= steps.allowed:
+        return text
+    name, _ = _worst(steps, pair)
+    return (
+        f"{text} Half a step of SGD is allowed besides, and explains {steps.deviation:.2g} of {name}, where the "
+        f"standard error is {steps.allowed:.2g}."
+    )
 
 
 def _what_to_change(judgement: Judgement, pair: Result) -> str:

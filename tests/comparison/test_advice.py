@@ -34,6 +34,8 @@ NODES = {  # runs with starts of their own, whose mean is off by the inverse of 
     "particles.common_start": False,
 }
 
+ANCHORS = {"particles.replicas": 128, "particles.score_samples": 2}
+
 CASES = {
     "contrastive": (
         *("contrastive", "order_parameters", {"particles.dimension": 16} | RUNS | {"particles.replicas": 400}),
@@ -49,8 +51,8 @@ CASES = {
         *("tokens", "population", TOKENS | LARGE_STEPS | {"particles.replicas": 64}),
         {"training.learning_rate": 0.2},
     ),
-    "latent_tree": (
-        *("latent_tree", "population", {"training.learning_rate": 0.5, "particles.replicas": 32}),
+    "latent_tree": (  # batches of one anchor, whose noise makes more of large steps than half of one
+        *("latent_tree", "population", {"training.learning_rate": 0.5, "training.batch_size": 1} | ANCHORS),
         {"training.learning_rate": 0.05},
     ),
     "nodes": ("latent_tree", "density", NODES, {"network.nodes_per_latent": 32}),

@@ -94,4 +94,8 @@ def start_of(result: Result) -> FloatArray | None:
     """See `meanfield.extend.Family.start`."""
     problem = result.problem
     own = not result.is_prediction and not problem.particles.common_start
-    return None if own or result.method in LIMITS else problem.initial_weights.vector
+    if own or result.method in LIMITS:
+        return None
+    if not isinstance(problem, Problem):  # on images, which would have to be read to draw the weights by this seed
+        return np.array([float(problem.network.initial.seed)])
+    return problem.initial_weights.vector
