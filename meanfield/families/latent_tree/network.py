@@ -39,12 +39,12 @@ def forward(weights: Weights, leaves: FloatArray) -> Activity:
 
     Parameters
     ----------
-    leaves : ndarray, shape (..., samples, leaves)
+    leaves : ndarray, shape (..., samples, leaves times their inputs)
     """
     shape = weights.shape
     inputs = []
     before = []
-    below = np.swapaxes(leaves, -1, -2)[..., None]
+    below = np.swapaxes(leaves.reshape(*leaves.shape[:-1], shape.latents[0], shape.leaf_inputs), -2, -3)
     for level in shape.levels:
         inputs.append(_side_by_side(below, shape, level))
         u = inputs[-1] @ np.swapaxes(_rows(weights.W[level - 1]), -1, -2)

@@ -91,13 +91,18 @@ def operators(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
 
 
 def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Operator]:
-    """Operators from the differences of the mean connections given the root, one column for each output."""
+    """Operators from the mean connections given the root, one column for each output and contrast of its values."""
     shape, views = found.weights.shape, tables.views
     assert evaluation.between is not None
-    scale = float(views.p.prod() * evaluation.between[0, 1])
-    difference = views.P[:, 1] - views.P[:, 0]
+    # OP is a sum over pairs of values, p p' kappa (K - K')(K - K')^T/2, which is K^T A K of the means of connections.
+    pairs = views.p[:, None] * views.p * evaluation.between
+    size, contrast = np.linalg.eigh(np.diag(pairs.sum(axis=1)) - pairs)
+    counts = np.argsort(np.abs(size))[1:]  # what all values have in common counts for nothing
+    contrasts = np.einsum("zk,pzc->kpc", contrast[:, counts], views.P)
     outputs = shape.width(shape.depth)
-    slope = difference[None, :, :, None] * np.eye(outputs)[:, None, None, :]
+    slope = contrasts[:, None, ..., None] * np.eye(outputs)[None, :, None, None, :]
+    slope = slope.reshape(-1, *slope.shape[2:])
+    scale = np.repeat(size[counts], outputs)
     left = tables.gradient(found, tables.by_last(found, slope)).W
     normalised = tables.problem.normalisation.active
     gain = tables.problem.normalisation.gain(found.before[-1]) if normalised else 1.0
@@ -105,7 +110,7 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     made = []
     for level in reversed(shape.levels):
         for latent in range(shape.latents[level]):
-            K, K_ = (side[level - 1][:, latent].reshape(outputs, -1).T for side in (left, right))
+            K, K_ = (side[level - 1][:, latent].reshape(len(scale), -1).T for side in (left, right))
             made.append(Operator(scale * K, K_, not normalised))
     return made
 
@@ -157,5 +162,5 @@ def _all_views(tables: Tables) -> FloatArray:
     first, *others = tables.given_parent[-1]
     P = first
     for other in others:
-        P = (P[:, :, None] * other[:, None, :]).reshape(2, -1)
+        P = (P[:, :, None] * other[:, None, :]).reshape(len(P), -1)
     return np.asarray(P)

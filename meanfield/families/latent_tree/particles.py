@@ -20,7 +20,7 @@ from meanfield.families.latent_tree.many_nodes.finite import node_coordinates
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
-from meanfield.families.latent_tree.samples import BatchStepper, sampler_of
+from meanfield.families.latent_tree.samples import BatchStepper, Values, sampler_of
 from meanfield.families.latent_tree.sizes import check_tables, without_root
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms
@@ -75,7 +75,7 @@ def simulation_of(problem: Problem) -> Simulation:
 def activations_of_a_batch(problem: Problem) -> int:
     """Number of inputs and activations of all views of a batch."""
     shape = problem.shape
-    nodes = shape.latents[0] + sum(shape.latents[1:]) * shape.nodes
+    nodes = shape.latents[0] * shape.leaf_inputs + sum(shape.latents[1:]) * shape.nodes
     return problem.training.batch_size * problem.loss.views * nodes
 
 
@@ -134,15 +134,26 @@ class Replicas(BatchStepper):
         activity = network.forward(self._start.like(self.w[i]), self._sampler.leaves(values))
         found = []
         for latents, u in zip(values[:-1], activity.before[::-1], strict=True):  # from the root down
-            found.append(_correlations(latents.T.astype(float), u).max(axis=1))
+            found.append(_correlations(latents.T, u).max(axis=1))
         return np.concatenate(found)
 
 
-def _correlations(z: FloatArray, u: FloatArray) -> FloatArray:
-    """Sizes of the correlations of latents (latents, samples) and nodes (latents, samples, nodes); 0 of constants."""
-    z, u = z - z.mean(axis=1, keepdims=True), u - u.mean(axis=1, keepdims=True)
-    product = np.abs((z[:, None, :] @ u)[:, 0])
-    scale = np.sqrt((z * z).sum(axis=1)[:, None] * (u * u).sum(axis=1))
+def _correlations(values: Values, u: FloatArray) -> FloatArray:
+    """Sizes of the correlations of latents (latents, samples) and nodes (latents, samples, nodes); 0 of constants.
+
+    Of latents with more than two values they are multiple correlations with the indicators of these.
+    """
+    u = u - u.mean(axis=1, keepdims=True)
+    square = (u * u).sum(axis=1)
+    if values.dtype == bool:
+        z = values.astype(float)
+        z -= z.mean(axis=1, keepdims=True)
+        product = np.abs((z[:, None, :] @ u)[:, 0])
+        scale = np.sqrt((z * z).sum(axis=1)[:, None] * square)
+    else:
+        z = (values[:, None] == np.arange(values.max() + 1)[:, None]).astype(float)
+        means = (z @ u) / np.maximum(np.sqrt(z.sum(axis=2, keepdims=True)), 1.0)
+        product, scale = np.sqrt((means * means).sum(axis=1)), np.sqrt(square)
     found = np.divide(product, scale, out=np.zeros_like(product), where=scale > 0.0)
     return np.asarray(np.minimum(found, 1.0))
 

@@ -6,19 +6,15 @@ All quantities are dimensionless; time is that of the flow W' = -grad L (latent_
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
-import numpy as np
 from numpy.random import Generator
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from meanfield.families.latent_tree.settings import (
-    MOST_LEVELS,
     DensitySettings,
     ExplicitStart,
     NormalisesOutputs,
-    Number,
     ParticleSettings,
     PopulationSettings,
     RingObjects,
@@ -27,143 +23,13 @@ from meanfield.families.latent_tree.settings import (
     UniformStart,
 )
 from meanfield.families.latent_tree.shape import Shape
+from meanfield.families.latent_tree.tree import Tree
 from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation, Rectified
 from meanfield.problems import base
 from meanfield.problems.base import Time
-from meanfield.typing import FloatArray
-
-MOST_LEAVES = 1 << 16
-"""Largest number of leaves of a tree."""
-
-Polarity = Annotated[float, Field(ge=-1, le=1)]
-
-
-Probability = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1, le=64)]
-
-Pair = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=2)]
-Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
-Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
-Edges = Annotated[tuple[Polarity, ...], Field(strict=False, min_length=1, max_length=MOST_LEAVES)]
-Polarities = Annotated[tuple[Edges, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
-
-
-class PolarityLaw(Part):
-    """Polarities that are drawn."""
-
-    law: Literal["uniform"] = Field(description="law of their sizes")
-    low: float = Field(ge=0, le=1, description="least size of a polarity, for instance 0.7")
-    high: float = Field(default=1.0, ge=0, le=1, description="largest size of a polarity")
-    random_sign: bool = Field(default=False, description="whether signs are drawn, or all are positive")
-    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
-
-    @model_validator(mode="after")
-    def _is_in_order(self) -> PolarityLaw:
-        if self.low > self.high:
-            raise FieldError("low", f"is {self.low:g}, above high = {self.high:g}; exchange them")
-        return self
-
-
-def _kind(value: Any) -> str:
-    return "drawn" if isinstance(value, dict | PolarityLaw) else "given"
-
-
-class Tree(Part):
-    """Tree of binary latents that generates the inputs."""
-
-    depth: int = Field(ge=1, le=MOST_LEVELS, description="L: the root is at level L, the leaves are at level 0")
-    children: Count | Counts = Field(
-        default=2, description="children of every latent, or a list of them by level, from the root down"
-    )
-    root: Probabilities = Field(
-        default=(0.5, 0.5), description="probabilities of the two values of the root, for instance [0.5, 0.5]"
-    )
-    polarity: Annotated[
-        Annotated[PolarityLaw, Tag("drawn")] | Annotated[Polarities, Tag("given")], Discriminator(_kind)
-    ] = Field(
-        description="rho of each edge, from -1 to 1: a child has the value of its parent with probability "
-        "(1 + rho)/2; a list per level, from the edges below the root down, or a law"
-    )
-    leaves: Pair = Field(
-        default=(0.0, 1.0), description="inputs for the two values of a leaf, [0.0, 1.0] or [-1.0, 1.0]"
-    )
-
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Tree:
-        if isinstance(self.children, tuple) and len(self.children) != self.depth:
-            raise FieldError(
-                "children", f"has {len(self.children)} number(s), but depth = {self.depth}; give one for each level"
-            )
-        if self.latents[0] > MOST_LEAVES:
-            raise FieldError(
-                "depth",
-                f"{self.depth} gives {self.latents[0]:,} leaves, at most {MOST_LEAVES:,} fit; lower it, or children",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _laws_fit(self) -> Tree:
-        if len(self.root) != 2 or abs(sum(self.root) - 1.0) > 1e-9:  # rounding
-            raise FieldError(
-                "root",
-                f"{list(self.root)} adds up to {sum(self.root):.9g}; latents are binary: give two probabilities that "
-                "add up to 1",
-            )
-        if min(self.root) <= 0.0:
-            raise FieldError("root", f"{list(self.root)} never varies; give two probabilities above 0")
-        if len(set(self.leaves)) != 2:
-            raise FieldError("leaves", f"{list(self.leaves)}: give two different numbers, for instance [0.0, 1.0]")
-        if not isinstance(self.polarity, PolarityLaw):
-            self._check_polarities(self.polarity)
-        return self
-
-    def _check_polarities(self, given: tuple[tuple[float, ...], ...]) -> None:
-        if len(given) != self.depth:
-            raise FieldError(
-                "polarity", f"has {len(given)} list(s), but depth = {self.depth}; give one for each level of edges"
-            )
-        for number, row in enumerate(given):
-            wanted = self.latents[self.depth - 1 - number]
-            if len(row) != wanted:
-                raise FieldError(
-                    "polarity",
-                    f"its list [{number}] has {len(row)} number(s), but there are {wanted} edges "
-                    f"{_place(number, self.depth)}; give one for each, from left to right",
-                )
-
-    @property
-    def branching(self) -> tuple[int, ...]:
-        """Children of a latent at level 1, 2, ..., L."""
-        children = self.children if isinstance(self.children, tuple) else (self.children,) * self.depth
-        return tuple(reversed(children))
-
-    @property
-    def latents(self) -> tuple[int, ...]:
-        """Number of latents at levels 0, 1, ..., L."""
-        return Shape(self.branching, 1).latents
-
-    @cached_property
-    def polarities(self) -> tuple[FloatArray, ...]:
-        """Polarity of the edge above each latent at levels 0, 1, ..., L - 1."""
-        if not isinstance(self.polarity, PolarityLaw):
-            return tuple(np.array(row, dtype=float) for row in reversed(self.polarity))
-        law = self.polarity
-        rng = np.random.default_rng(self.polarity.seed)
-        rows = []
-        for count in reversed(self.latents[:-1]):  # from the root down
-            size = rng.uniform(law.low, law.high, count)
-            sign = rng.choice([-1.0, 1.0], count)
-            rows.append(size * sign if law.random_sign else size)
-        return tuple(reversed(rows))
-
-
-def _place(number: int, depth: int) -> str:
-    if number == depth - 1:
-        return "above the leaves"
-    return "below the root" if number == 0 else f"above level {depth - 1 - number}"
 
 
 class Network(NormalisesOutputs):
@@ -293,7 +159,8 @@ class Problem(base.Problem):
         if self.data is not None:
             return Shape((self.data.field,), self.network.nodes_per_latent)
         outputs = 1 if isinstance(self.network.initial, SphereStart) else None
-        return Shape(self.tree.branching, self.network.nodes_per_latent, outputs)
+        values, inputs = self.tree.inputs.shape
+        return Shape(self.tree.branching, self.network.nodes_per_latent, outputs, values, inputs)
 
     @property
     def initial_weights(self) -> Weights:
@@ -331,7 +198,8 @@ class Problem(base.Problem):
     @property
     def averages_nodes(self) -> bool:
         """Whether outputs are averages over nodes, which have a law where there are many."""
-        return isinstance(self.network.initial, SphereStart) and not self.network.output_normalisation
+        sphere = isinstance(self.network.initial, SphereStart)
+        return sphere and self.tree.is_symmetric_binary and not self.network.output_normalisation
 
     @property
     def steps_per_time(self) -> float:

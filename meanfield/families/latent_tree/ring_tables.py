@@ -37,9 +37,9 @@ class RingTables(Tables):
         return PATTERNS
 
     @cached_property
-    def chances(self) -> FloatArray:
-        """See `Tables.chances`."""
-        return np.array([0.5])
+    def chances(self) -> list[FloatArray]:
+        """See `Tables.chances`, of the object alone."""
+        return [self.views.p[None]]
 
     def forward(self, weights: Weights, gates: Gates | None = None) -> Pass:
         """See `Tables.forward`."""
@@ -74,7 +74,7 @@ class RingTables(Tables):
         active = P @ found.after[0][0]
         rows = (part[None] for part in (gap, spread, 0.5 * (active[1] - active[0])))
         gap, spread, selectivity = rows
-        return Moments(gap, spread, self.chances[:, None], selectivity)
+        return Moments(gap, spread, self.chances[0].prod(axis=1, keepdims=True), selectivity)
 
 
 def tables_of(problem: Problem) -> Tables:

@@ -19,8 +19,8 @@ from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.typing import FloatArray
 
-Values = NDArray[np.bool_]
-"""Values of latents: True for 1."""
+Values = NDArray[np.uint8] | NDArray[np.bool_]
+"""Values of latents, of binary ones True for 1."""
 
 Slope = Callable[[Contrast, FloatArray], tuple[float, FloatArray]]
 """Mean loss of a batch, and its derivative, from outputs of shape (views of a sample, samples, outputs)."""
@@ -31,30 +31,37 @@ class Sampler:
 
     def __init__(self, problem: Problem) -> None:
         tree, shape = problem.tree, problem.shape
-        self._root, self._leaves = tree.root[1], tree.leaves
+        self._inputs = tree.inputs
+        # The last value has the first share of the interval of uniform numbers.
+        self._roots = np.cumsum(tree.root[:0:-1])
         # The root is above all: level by level down, with the children of each latent side by side.
-        self._stay = [0.5 * (1.0 + rho) for rho in reversed(tree.polarities)]
+        self._steps = [_steps(edge) for edge in reversed(tree.edges)]
         self._children = list(reversed(shape.children))
-        self._count = sum(len(stay) for stay in self._stay)
+        self._count = sum(shape.latents[:-1])
 
     def roots(self, rng: Generator, count: int) -> Values:
         """Values of independent roots, shape (count,)."""
-        return rng.random(count) < self._root
+        u = rng.random(count)
+        if len(self._roots) == 1:
+            return u < self._roots[0]
+        return (len(self._roots) - (u[:, None] >= self._roots).sum(axis=1)).astype(np.uint8)
 
     def below(self, rng: Generator, roots: Values) -> list[Values]:
         """Values of all latents given the root, level by level from the root down, shapes (samples, latents)."""
         chance, first = rng.random((len(roots), self._count)), 0
         found = [roots[:, None]]
-        for stay, children in zip(self._stay, self._children, strict=True):
-            moved = chance[:, first : first + len(stay)] >= stay
-            found.append(np.repeat(found[-1], children, axis=1) ^ moved)
-            first += len(stay)
+        for steps, children in zip(self._steps, self._children, strict=True):
+            u = chance[:, first : first + steps.shape[-1]]
+            found.append(_moved(np.repeat(found[-1], children, axis=1), u, steps))
+            first += steps.shape[-1]
         return found
 
     def leaves(self, values: list[Values]) -> FloatArray:
-        """Inputs of the network, shape (samples, leaves)."""
-        low, high = self._leaves
-        return np.where(values[-1], high, low)
+        """Inputs of the network, shape (samples, leaves times their inputs)."""
+        if values[-1].dtype == bool and self._inputs.shape[1] == 1:
+            (low,), (high,) = self._inputs
+            return np.where(values[-1], high, low)
+        return self._inputs[values[-1]].reshape(len(values[-1]), -1)
 
     def views(self, rng: Generator, roots: Values) -> FloatArray:
         """Inputs of independent views of samples with these roots."""
@@ -65,13 +72,46 @@ class Sampler:
         return self.views(rng, roots)
 
 
+def _steps(edge: FloatArray) -> FloatArray:
+    """Uniform numbers from which on a child is one value further from its parent's, in a cycle.
+
+    Parameters
+    ----------
+    edge : ndarray, shape (latents, values of the parent, values)
+
+    Returns
+    -------
+    ndarray, shape (values - 1, values of the parent, latents)
+        With 1 in place of the values of the parent where these make no difference.
+    """
+    _, above, m = edge.shape
+    cycle = (np.arange(above)[:, None] + np.arange(m - 1)) % m
+    chances = np.take_along_axis(edge, cycle[None], axis=2).transpose(2, 1, 0)
+    found = np.cumsum(chances, axis=0)
+    return found[:, :1] if np.array_equal(found, np.broadcast_to(found[:, :1], found.shape)) else found
+
+
+def _moved(above: Values, u: FloatArray, steps: FloatArray) -> Values:
+    """Values of latents from those of their parents and uniform numbers, all of shape (samples, latents)."""
+    alike, binary = steps.shape[1] == 1, len(steps) == 1 and above.dtype == bool
+    latent = np.arange(steps.shape[2])
+    moved = [u >= (step[0] if alike else step[above.astype(np.uint8), latent]) for step in steps]
+    if binary:
+        return above ^ moved[0]
+    found = above.astype(np.uint8)
+    for one in moved:
+        found += one
+    found %= len(steps) + 1
+    return found.astype(bool) if len(steps) == 1 else found
+
+
 class RingSampler(Sampler):
     """Sampler of objects on a ring: the root is the object, and leaves are the pixels that nodes see."""
 
     def __init__(self, data: RingObjects) -> None:
         self._data = data
-        self._root = 0.5
-        self._leaves = (0.0, 1.0)
+        self._roots = np.array([0.5])
+        self._inputs = np.array([[0.0], [1.0]])
 
     def below(self, rng: Generator, roots: Values) -> list[Values]:
         """See `Sampler.below`."""

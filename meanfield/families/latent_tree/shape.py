@@ -25,11 +25,17 @@ class Shape:
         Nodes of the network for each latent.
     outputs : int, optional
         Nodes of the root, where they are others.
+    values : int
+        Number of values of a leaf.
+    leaf_inputs : int
+        Number of inputs of the network that a leaf is.
     """
 
     children: tuple[int, ...]
     nodes: int
     outputs: int | None = None
+    values: int = 2
+    leaf_inputs: int = 1
 
     @property
     def depth(self) -> int:
@@ -47,7 +53,7 @@ class Shape:
     @cached_property
     def configurations(self) -> tuple[int, ...]:
         """Number of configurations of the leaves below a latent at levels 0, 1, ..., L."""
-        counts = [2]
+        counts = [self.values]
         for below in self.children:
             counts.append(counts[-1] ** below)
         return tuple(counts)
@@ -58,10 +64,10 @@ class Shape:
         return tuple(below * self.width(level) for level, below in enumerate(self.children))
 
     def width(self, level: int) -> int:
-        """Number of nodes of a latent at a level; a leaf is one node."""
+        """Number of nodes of a latent at a level; those of a leaf are its inputs."""
         if level == self.depth and self.outputs is not None:
             return self.outputs
-        return self.nodes if level else 1
+        return self.nodes if level else self.leaf_inputs
 
     @property
     def levels(self) -> range:

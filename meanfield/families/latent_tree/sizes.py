@@ -30,7 +30,7 @@ def size_of(problem: Problem) -> float:
     shape = problem.shape
     levels = range(1, shape.depth + needs_the_root(problem))
     logarithms = [math.log(shape.latents[level] * shape.nodes) for level in levels]
-    total, count = 0.0, math.log(2.0)
+    total, count = 0.0, math.log(shape.values)
     for below, logarithm in zip(shape.children, logarithms, strict=False):
         count *= below
         total += math.exp(min(count + logarithm, 700.0))

@@ -53,26 +53,27 @@ class Moments(NamedTuple):
     Parameters
     ----------
     gap : ndarray
-        Difference of the mean pre-activations for the values 1 and 0.
+        Difference of the mean pre-activations for the values 1 and 0, or for more values their standard deviation.
     spread : ndarray
         Variance of the pre-activations.
-    chance : ndarray, shape (latents, 1)
-        Probability of the value 1.
+    variance : ndarray, shape (latents, 1)
+        Variance of the mean of a pre-activation given the latent by the square of the gap.
     selectivity : ndarray
-        Half the difference of the mean activations, which at the root are pre-activations.
+        Half the difference of the mean activations for the values 1 and 0, or for more values their standard deviation;
+        at the root activations are pre-activations.
     """
 
     gap: Array
     spread: Array
-    chance: FloatArray
+    variance: FloatArray
     selectivity: Array
 
     @property
     def correlation(self) -> FloatArray:
-        """Pearson correlations of latents and pre-activations; NaN where these are constant."""
-        p, spread = self.chance, np.maximum(self.spread, 0.0)
+        """Correlations of latents and pre-activations, Pearson's or multiple ones; NaN where these are constant."""
+        spread = np.maximum(self.spread, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(spread > 0.0, np.sqrt(p * (1.0 - p)) * self.gap / np.sqrt(spread), np.nan)
+            found = np.where(spread > 0.0, np.sqrt(self.variance) * self.gap / np.sqrt(spread), np.nan)
         return np.clip(found, -1.0, 1.0)
 
 
@@ -90,22 +91,16 @@ class Tables:
     @cached_property
     def given_parent(self) -> list[FloatArray]:
         """Probabilities of configurations given the parent's value, at levels 0 to L - 1, as `given_latent`."""
-        found = []
-        for rho, P in zip(self.problem.tree.polarities, self.given_latent, strict=False):
-            stay = 0.5 * (1.0 + rho)[:, None, None]
-            move = 0.5 * (1.0 - rho)[:, None, None]
-            found.append(stay * P + move * P[:, ::-1])
-        return found
+        return [edge @ P for edge, P in zip(self.problem.tree.edges, self.given_latent, strict=False)]
 
     @cached_property
     def given_latent(self) -> list[FloatArray]:
-        """Probabilities of the configurations below latents given their values, shape (latents, 2, configurations)."""
+        """Probabilities of configurations given the values of latents, shape (latents, values, configurations)."""
         shape, tree = self.problem.shape, self.problem.tree
-        found = [np.broadcast_to(np.eye(2), (shape.latents[0], 2, 2))]
+        found = [np.broadcast_to(np.eye(shape.values), (shape.latents[0], shape.values, shape.values))]
         for level in range(1, shape.depth + self.whole):
-            rho = tree.polarities[level - 1][:, None, None]
-            below = 0.5 * (1.0 + rho) * found[-1] + 0.5 * (1.0 - rho) * found[-1][:, ::-1]
-            children = below.reshape(shape.latents[level], shape.children[level - 1], 2, -1)
+            below = tree.edges[level - 1] @ found[-1]
+            children = below.reshape(shape.latents[level], shape.children[level - 1], *below.shape[1:])
             P = children[:, 0]
             for child in range(1, children.shape[1]):
                 P = (P[..., None] * children[:, child, :, None, :]).reshape(*P.shape[:2], -1)
@@ -120,27 +115,25 @@ class Tables:
 
     @property
     def inputs(self) -> FloatArray:
-        """All configurations of the leaves, shape (configurations, leaves)."""
-        count = self.problem.shape.latents[0]
-        leaves = np.array(self.problem.tree.leaves)
-        return leaves[np.indices((2,) * count).reshape(count, -1).T]
+        """All configurations of the leaves, shape (configurations, leaves times their inputs)."""
+        shape = self.problem.shape
+        values = np.indices((shape.values,) * shape.latents[0]).reshape(shape.latents[0], -1).T
+        return self.problem.tree.inputs[values].reshape(len(values), -1)
 
     @cached_property
-    def chances(self) -> FloatArray:
-        """Probability of the value 1 of latents with a network, the root first."""
-        shape = self.problem.shape
-        difference = np.diff(self.problem.tree.root)
-        found = [difference]
-        for level in range(shape.depth - 1, 0, -1):
-            children = shape.children[level]
-            found.append(np.repeat(found[-1], children) * self.problem.tree.polarities[level])
-        return 0.5 * (1.0 + np.concatenate(found))
+    def chances(self) -> list[FloatArray]:
+        """Probabilities of the values of latents at levels 0, 1, ..., L, shapes (latents, values)."""
+        shape, tree = self.problem.shape, self.problem.tree
+        found = [np.array(tree.root)[None]]
+        for edge, children in zip(reversed(tree.edges), reversed(shape.children), strict=True):
+            found.append((np.repeat(found[-1], children, axis=0)[:, None, :] @ edge)[:, 0])
+        return found[::-1]
 
     def forward(self, weights: Weights, gates: Gates | None = None) -> Pass:
         """Tables of all levels, the root's only where it is needed; gates are those of the weights, or given ones."""
         shape = weights.shape
-        leaves = np.array(self.problem.tree.leaves)
-        after: list[Array] = [np.broadcast_to(leaves[:, None], (shape.latents[0], 2, 1))]
+        leaves = self.problem.tree.inputs
+        after: list[Array] = [np.broadcast_to(leaves, (shape.latents[0], *leaves.shape))]
         parts, before, open_ = [], [], []
         for level in shape.levels:
             W, children = weights.W[level - 1], shape.children[level - 1]
@@ -207,24 +200,44 @@ class Tables:
         shape = found.weights.shape
         gaps = []
         spreads = []
+        variances = []
         selectivities = []
         for level in reversed(shape.levels):
-            A = found.parts[level - 1]
-            Q = self.given_parent[level - 1].reshape(*A.shape[:2], 2, -1)
+            A, p = found.parts[level - 1], self.chances[level]
+            Q = self.given_parent[level - 1].reshape(*A.shape[:2], p.shape[1], -1)
             means = Q @ A
             mean = means.sum(axis=1)
             within = (Q @ (A * A) - means * means).sum(axis=1)
-            first = sum(shape.latents[level + 1 :])
-            p = self.chances[first : first + shape.latents[level], None]
-            gap = mean[:, 1] - mean[:, 0]
+            gap, variance = gap_of(mean, p)
             gaps.append(gap)
-            spreads.append((1.0 - p) * within[:, 0] + p * within[:, 1] + p * (1.0 - p) * gap * gap)
+            variances.append(variance)
+            spreads.append((p[:, None] @ within)[:, 0] + variance * gap * gap)
             if level < shape.depth:
-                active = self.given_latent[level] @ found.after[level]
-                gap = active[:, 1] - active[:, 0]
-            selectivities.append(0.5 * gap)
+                gap, _ = gap_of(self.given_latent[level] @ found.after[level], p)
+            selectivities.append(0.5 * gap if p.shape[1] == 2 else gap)
         gap, spread, selectivity = (_rows(found, shape.nodes) for found in (gaps, spreads, selectivities))
-        return Moments(gap, spread, self.chances[:, None], selectivity)
+        return Moments(gap, spread, np.concatenate(variances), selectivity)
+
+
+def gap_of(mean: Array, p: FloatArray) -> tuple[Array, FloatArray]:
+    """How far means given a latent are from each other, and the variance of these means by the square of that.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (latents, values, nodes)
+    p : ndarray, shape (latents, values)
+        Probabilities of the values.
+
+    Returns
+    -------
+    gap : ndarray, shape (latents, nodes)
+        The difference for two values, with its sign; the standard deviation for more.
+    variance : ndarray, shape (latents, 1)
+    """
+    if p.shape[1] == 2:
+        return mean[:, 1] - mean[:, 0], p.prod(axis=1, keepdims=True)
+    off = mean - p[:, None] @ mean
+    return np.sqrt((p[:, None] @ (off * off))[:, 0]), np.ones((len(p), 1))
 
 
 def _rows(levels: list[Array], nodes: int) -> Array:

@@ -8,8 +8,9 @@ import numpy as np
 
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
-from meanfield.families.latent_tree.problem import Loss, PolarityLaw, Problem
+from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.settings import RingObjects, SphereStart, Start, UniformStart
+from meanfield.families.latent_tree.tree import PolarityLaw, RegularLaw, Tree
 
 LOSSES = {
     "simple": "r+ - r-, with r = |y - y'|^2/2",
@@ -46,17 +47,39 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 
 def _tree(problem: Problem) -> str:
     tree, latents = problem.tree, problem.shape.latents
+    *inner, leaf = reversed(tree.values_at)
+    several = "" if set(inner) == {2} else f" with {_counted(sorted(set(inner)))} values"
+    if tree.leaves == "one_hot":
+        leaves = f"with {leaf} values, an input for each"
+    else:
+        *first, last = (f"{x:g}" for x in tree.leaves)
+        leaves = f"with the values {', '.join(first)} and {last}"
+    if len(tree.root) == 2:
+        root = f"is 1 with probability {tree.root[1]:g}"
+    else:
+        root = f"has its values with the probabilities {', '.join(f'{p:.4g}' for p in tree.root)}"
+    return (
+        f"{tree.depth} level(s), {sum(latents[1:])} latent(s){several} above {latents[0]} leaves {leaves}; "
+        f"{_edges(tree)}; the root {root}"
+    )
+
+
+def _edges(tree: Tree) -> str:
     law = tree.polarity
     if isinstance(law, PolarityLaw):
         signs = "of random sign" if law.random_sign else "positive"
-        edges = f"polarities drawn from {law.low:g} to {law.high:g}, {signs}"
-    else:
+        return f"polarities drawn from {law.low:g} to {law.high:g}, {signs}"
+    if law is not None:
         sizes = [abs(x) for row in law for x in row]
-        edges = f"polarities of size {min(sizes):g} to {max(sizes):g}"
-    return (
-        f"{tree.depth} level(s), {sum(latents[1:])} latent(s) above {latents[0]} leaves with the values "
-        f"{tree.leaves[0]:g} and {tree.leaves[1]:g}; {edges}; the root is 1 with probability {tree.root[1]:g}"
-    )
+        return f"polarities of size {min(sizes):g} to {max(sizes):g}"
+    if isinstance(tree.transitions, RegularLaw):
+        drawn = tree.transitions
+        return f"random transitions of strength {drawn.low:g} to {drawn.high:g} whose rows and columns are even"
+    return "transitions as given"
+
+
+def _counted(numbers: list[int]) -> str:
+    return " or ".join(map(str, numbers))
 
 
 def _ring(data: RingObjects) -> str:
@@ -134,8 +157,9 @@ def _warnings(problem: Problem) -> Iterator[str]:
             f"network.epsilon = {network.epsilon:g}: outputs that pass through 0 turn round at once, which makes the "
             "gradient flow slow to solve; raise epsilon, or use the method 'particles'"
         )
-    if problem.data is None and any(np.any(rho == 0.0) for rho in problem.tree.polarities):
-        yield "tree.polarity: an edge with polarity 0 tells nothing of the root; what is below it cannot be learnt"
+    if problem.data is None and any((np.ptp(edge, axis=1) == 0.0).all(axis=1).any() for edge in problem.tree.edges):
+        key, edge = ("polarity", "with polarity 0") if problem.tree.polarity else ("transitions", "with equal rows")
+        yield f"tree.{key}: an edge {edge} tells nothing of the root; what is below it cannot be learnt"
     if loss.kind == "batch_ratio":
         yield (
             "loss.kind = 'batch_ratio' is no mean over a batch: exact methods take the limit of large batches, from "

@@ -8,33 +8,44 @@ from itertools import product
 import numpy as np
 
 
-def leaf_law(problem):
-    """All configurations of the leaves, shape (configurations, leaves), and P(c|z), shape (2, configurations)."""
-    polarities = [list(row) for row in reversed(problem.tree.polarities)]  # from the root down
-    children = [problem.tree.children] * problem.tree.depth if isinstance(problem.tree.children, int) else None
-    children = list(problem.tree.children) if children is None else children
-    count = len(polarities[-1])
-    configurations = list(product((0, 1), repeat=count))
+def edges_of(tree):
+    """Matrices P(child|parent) by level from the root down, and edge; drawn ones as the library has drawn them."""
+    if tree.polarity is not None:
+        m = len(tree.root)
+        rows = [list(row) for row in reversed(tree.polarities)]
+        stay, move = (lambda rho: 1 / m + rho - rho / m), (lambda rho: (1 - rho) / m)
+        return [
+            [[[stay(rho) if i == j else move(rho) for j in range(m)] for i in range(m)] for rho in row] for row in rows
+        ]
+    return [[edge.tolist() for edge in row] for row in reversed(tree.edges)]
 
-    def chance(level, m, z, leaves):
-        """Probability of the leaves below latent m, `level` levels below the root, that has the value z."""
+
+def leaf_law(problem):
+    """All configurations of the leaves, shape (configurations, inputs), and P(c|z), shape (values, configurations)."""
+    tree, edges = problem.tree, edges_of(problem.tree)
+    children = [tree.children] * tree.depth if isinstance(tree.children, int) else list(tree.children)
+    m = len(edges[-1][0][0])
+    configurations = list(product(range(m), repeat=len(edges[-1])))
+
+    def chance(level, k, z, leaves):
+        """Probability of the leaves below latent k, `level` levels below the root, that has the value z."""
         if level == len(children):
             return 1.0 if leaves[0] == z else 0.0
         below, size, found = children[level], len(leaves) // children[level], 1.0
-        for k in range(below):
-            rho, part = polarities[level][m * below + k], leaves[k * size : (k + 1) * size]
-            stay = 0.5 * (1 + rho)
-            same, other = (chance(level + 1, m * below + k, v, part) for v in (z, 1 - z))
-            found *= stay * same + (1 - stay) * other
+        for child in range(k * below, (k + 1) * below):
+            part = leaves[(child - k * below) * size :][:size]
+            found *= sum(p * chance(level + 1, child, v, part) for v, p in enumerate(edges[level][child][z]))
         return found
 
-    P = np.array([[chance(0, 0, z, leaves) for leaves in configurations] for z in (0, 1)])
-    return np.array(problem.tree.leaves)[np.array(configurations)], P
+    P = np.array([[chance(0, 0, z, leaves) for leaves in configurations] for z in range(len(tree.root))])
+    inputs = np.eye(m) if tree.leaves == "one_hot" else np.array(tree.leaves)[:, None]
+    return inputs[np.array(configurations)].reshape(len(configurations), -1), P
 
 
 def output(problem, W, b, leaves):
     """Outputs for configurations of the leaves, shape (configurations, outputs)."""
-    below = [x[:, None] for x in leaves.T]
+    width = 1 if problem.tree.leaves != "one_hot" else len(problem.tree.edges[0][0, 0])
+    below = np.split(leaves, leaves.shape[1] // width, axis=1)
     for level in range(len(W)):
         size, above = len(below) // len(W[level]), []
         for m in range(len(W[level])):

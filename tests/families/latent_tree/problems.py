@@ -68,3 +68,26 @@ def drawn(children, nodes=2, normalised=False, bias=False, leaves=(0.0, 1.0), se
         "time": {"stop": 1.0},
     }
     return Problem.model_validate(data)
+
+
+def several(values=3, children=2, nodes=2, normalised=False, bias=True, leaves=None, edges=None, **loss):
+    """Two levels of latents with several values, by the level from the root down if they are many."""
+    data = {
+        "tree": {"depth": 2, "children": children, "values": values} | (edges or SYMMETRIC),
+        "network": {"nodes_per_latent": nodes, "bias": bias, "output_normalisation": normalised}
+        | {"initial": {"law": "uniform", "seed": 5}},
+        "loss": loss,
+        "time": {"stop": 1.0},
+    }
+    if not isinstance(values, list):
+        data["tree"]["root"] = [0.5, *[0.5 / (values - 1)] * (values - 1)]
+    if leaves is not None:
+        data["tree"]["leaves"] = leaves
+    return Problem.model_validate(data)
+
+
+SYMMETRIC = {"polarity": [[0.8, -0.4], [0.9, 0.6, 0.7, -0.3]]}
+"""Edges of two levels with two children each."""
+
+REGULAR = {"transitions": {"law": "regular", "low": 0.6, "seed": 3}}
+"""Edges whose matrices have even rows and columns."""

@@ -75,9 +75,9 @@ def wide_limit(problem: Problem) -> WideLimit | None:
         if kernels is None or len(tables.given_parent) < level:
             correlations.append(np.full(shape.latents[level], np.nan))
             continue
-        Q = tables.given_parent[level - 1].reshape(shape.latents[level], shape.children[level - 1], 2, -1)
-        first = sum(shape.latents[level + 1 :])
-        correlations.append(_correlations(Q, kernels.active, tables.chances[first : first + len(Q)]))
+        p = tables.chances[level]
+        Q = tables.given_parent[level - 1].reshape(len(p), shape.children[level - 1], p.shape[1], -1)
+        correlations.append(_correlations(Q, kernels.active, p))
         if level == shape.depth:
             growth = _growth(problem, Q[0], kernels)
         else:
@@ -85,19 +85,27 @@ def wide_limit(problem: Problem) -> WideLimit | None:
     return WideLimit(np.concatenate(correlations[::-1]), growth)
 
 
-def _correlations(Q: FloatArray, kernel: FloatArray, chance: FloatArray) -> FloatArray:
-    """Root mean square correlations of nodes whose children have a kernel, from P(c|z), (latents, children, 2, c)."""
-    gap = Q[:, :, 1] - Q[:, :, 0]
-    p = chance[:, None, None]
-    mean = (1.0 - p) * Q[:, :, 0] + p * Q[:, :, 1]
-    squares = np.einsum("lkc,cd,lkd->l", gap, kernel, gap)
+def _correlations(Q: FloatArray, kernel: FloatArray, p: FloatArray) -> FloatArray:
+    """Root mean square correlations of nodes whose children have a kernel.
+
+    Parameters
+    ----------
+    Q : ndarray, shape (latents, children, values, configurations of a child)
+        P(c|z).
+    p : ndarray, shape (latents, values)
+    """
+    mean = np.einsum("lz,lkzc->lkc", p, Q)
+    off = Q - mean[:, :, None]
+    squares = np.einsum("lz,lkzc,cd,lkzd->l", p, off, kernel, off, optimize=True)
     spread = np.einsum("lkc,c->l", mean, np.diag(kernel)) - np.einsum("lkc,cd,lkd->l", mean, kernel, mean)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.sqrt(chance * (1.0 - chance) * squares / spread))
+        return np.asarray(np.sqrt(squares / spread))
 
 
 def _growth(problem: Problem, Q: FloatArray, kernels: Kernels) -> float:
-    """2 p0 p1 times the tangent kernel of Delta, for one of few outputs."""
+    """2 p0 p1 times the tangent kernel of Delta, for one of few outputs; NaN of a root with more than two values."""
+    if Q.shape[1] > 2:
+        return np.nan
     gap, shape = Q[:, 1] - Q[:, 0], problem.shape
     nodes = shape.width(shape.depth - 1)
     tangent = nodes * kernels.active + WEIGHT_VARIANCE / shape.children[-1] * kernels.slopes * kernels.tangent

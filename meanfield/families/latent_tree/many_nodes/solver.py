@@ -46,6 +46,11 @@ def check_density(problem: Problem) -> None:
             f"data.law = '{problem.data.law}': nodes are outputs there, and a density is one of nodes below the root "
             "of a tree; use the method 'population', which follows all of them exactly"
         )
+    if not problem.tree.is_symmetric_binary:
+        raise InputError(
+            "tree: a density is solved for binary latents whose edges have polarities; leave out tree.values and "
+            f"tree.transitions, {instead}"
+        )
     if problem.loss.kind != "simple" or network.output_normalisation:
         key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
         raise InputError(
