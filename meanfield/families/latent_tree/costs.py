@@ -13,12 +13,13 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
+from meanfield.families.latent_tree.initial import find_operators
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHOWN, carried_sample, most_of
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
 from meanfield.families.latent_tree.many_nodes.sphere_density import TRIANGLES_PER_CELL, carried_triangles
-from meanfield.families.latent_tree.operators import needs_connections
+from meanfield.families.latent_tree.operators import PAIRED, fits, needs_connections
 from meanfield.families.latent_tree.particles import (
     Replicas,
     activations_of_a_batch,
@@ -28,6 +29,7 @@ from meanfield.families.latent_tree.particles import (
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
+from meanfield.families.latent_tree.sampled import BLOCKS
 from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED
@@ -53,6 +55,8 @@ TRIAL = 1 << 18
 
 def operator(problem: Problem) -> Prediction:
     """Cost of the operators at the initial weights."""
+    if not fits(problem):
+        return _of_samples(problem)
     shape = problem.shape
     if needs_connections(problem):
         views = float(shape.configurations[-1])
@@ -80,6 +84,22 @@ def operator(problem: Problem) -> Prediction:
     kept = COPIES * ((1 + passes * bool(plain)) * size_of(problem) + connections)
     contents = f"gradient by level, operators of {len(shape.level_of):,} latents, growth rates of their nodes"
     return prediction_of("operator", seconds, kept, 2 * numbers, contents)
+
+
+def _of_samples(problem: Problem) -> Prediction:
+    """Cost of the operators of views that are drawn, from fewer of them, and from their pairs."""
+    shape, samples = problem.shape, problem.operator.samples
+    few = 80
+    trial = with_values(problem, {"operator.samples": few})
+    views = float(samples * len(problem.tree.root))
+    pairs = views**2 * (problem.loss.kind in PAIRED)
+    seconds = seconds_of(lambda: find_operators(trial)) * samples / few
+    # With operators pairs are taken four times, for all views and without each block.
+    seconds += 4.0 * PAIR * pairs * (BLOCKS + 1)
+    numbers = 3 * len(shape.level_of) * shape.nodes
+    kept = 3 * views * sum(shape.latents) * shape.nodes * shape.nodes
+    contents = f"gradient by level, operators of {len(shape.level_of):,} latents from views that are drawn"
+    return prediction_of("operator", seconds, kept, 4 * numbers, contents)
 
 
 def population(problem: Problem) -> Prediction:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
-from meanfield.families.latent_tree.operators import check_operators, operators
+from meanfield.families.latent_tree.operators import check_operators, fits, operators
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
+from meanfield.families.latent_tree.sampled import sampled
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
@@ -43,11 +44,13 @@ def find_operators(problem: Problem) -> Solved:
         latents of a level add to the gradient); `growth_rate`, `selectivity` and `correlation` by latent and node. A
         growth rate is that of the gap of a pre-activation under the flow W' = -grad L of all weights. For a uniform
         start on leaves 0 and 1 also `correlation_limit` and `growth_limit`, from kernels of infinitely many nodes.
+        Where tables of all configurations do not fit averages are those of `operator.samples` views, as the attribute
+        `warning` says, with their errors in variables with the suffix `_error`.
 
     Raises
     ------
     InputError
-        If exact averages do not fit; see `meanfield.families.latent_tree.sizes.check_tables`.
+        If `operator.samples` views do not fit.
 
     Notes
     -----
@@ -55,14 +58,29 @@ def find_operators(problem: Problem) -> Solved:
     """
     check_problem(problem, Problem)
     check_operators(problem)
-    tables, weights = tables_of(problem), problem.initial_weights
+    exact = fits(problem)
+    arrays = _measured(tables_of(problem)) if exact else sampled(problem, _measured)
+    limit = wide_limit(problem) if exact else None
+    if limit is not None:
+        arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
+    arrays["level"] = np.array(problem.shape.levels)
+    warning = (
+        "" if exact else f"the operators are those of {problem.operator.samples:,} views of each value of the root"
+    )
+    return Solved("operator", arrays | latent_coordinates(problem.shape), warning=warning)
+
+
+def _measured(tables: Tables) -> dict[str, Any]:
+    """Results at the initial weights from averages."""
+    problem = tables.problem
+    weights = problem.initial_weights
     found = tables.forward(weights)
     evaluation = tables.evaluate(found)
     gradient = tables.gradient(found, tables.by_last(found, evaluation.slope))
     moments = tables.moments(found)
     made = operators(tables, found, evaluation)
     norms, tops = zip(*((each.norm, each.top) for each in counted(made, "operators", "latent")), strict=True)
-    arrays: dict[str, Any] = {
+    return {
         "loss": np.array(evaluation.value),
         "gradient_norm": np.array([np.linalg.norm(W) for W in gradient.W]),
         "operator_norm": np.array(norms),
@@ -70,12 +88,7 @@ def find_operators(problem: Problem) -> Solved:
         "growth_rate": growth_rates(tables, weights, problem.motion.velocity(weights, gradient)),
         "selectivity": moments.selectivity,
         "correlation": moments.correlation,
-        "level": np.array(problem.shape.levels),
     }
-    limit = wide_limit(problem)
-    if limit is not None:
-        arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
-    return Solved("operator", arrays | latent_coordinates(problem.shape))
 
 
 def growth_rates(tables: Tables, weights: Weights, velocity: FloatArray) -> FloatArray:

@@ -16,12 +16,16 @@ from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.tables import Pass, Tables
+from meanfield.networks.distinct import MOST_PAIRS
 from meanfield.networks.population import Evaluation
 from meanfield.networks.triples import SUMMED
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 2e7
 """Largest number of entries of the connections of all latents for all configurations: some 500 megabytes."""
+
+PAIRED = (*SUMMED, "exact")
+"""Losses that depend on all pairs of outputs."""
 
 MOST_WEIGHTS = 3000
 """Largest number of weights of a latent whose operator is listed: some seconds for its eigenvalues."""
@@ -59,27 +63,62 @@ def needs_connections(problem: Problem) -> bool:
     return problem.loss.kind in SUMMED or (problem.loss.kind == "beta" and problem.loss.beta != 0.0)
 
 
+def fits(problem: Problem) -> bool:
+    """Whether operators are exact, from all configurations of the leaves, or from views that are drawn."""
+    try:
+        check_tables(problem)
+    except InputError:
+        return False
+    return not needs_connections(problem) or _numbers(problem, problem.shape.configurations[-1]) <= MOST_NUMBERS
+
+
+def _numbers(problem: Problem, views: int) -> float:
+    """Number of entries of the connections of all latents for so many views, or of the signals of which means are."""
+    shape = problem.shape
+    each = (
+        _weights(problem)
+        if needs_connections(problem)
+        else (len(problem.tree.root) - 1) * len(shape.level_of) * shape.nodes
+    )
+    return float(views) * each * shape.width(shape.depth)
+
+
+def _weights(problem: Problem) -> int:
+    """Number of weights of all latents."""
+    shape = problem.shape
+    return sum(n * inputs * shape.nodes for n, inputs in zip(shape.latents[1:], shape.inputs, strict=True))
+
+
 def check_operators(problem: Problem) -> None:
-    """Refuse problems whose operators do not fit.
+    """Refuse problems whose operators do not fit, not even those of views that are drawn.
 
     Raises
     ------
     InputError
         With the size, and what to do instead.
     """
-    check_tables(problem)
-    if not needs_connections(problem):
-        return
     shape = problem.shape
     weights = shape.nodes * max(shape.inputs)
-    each = sum(n * inputs * shape.nodes for n, inputs in zip(shape.latents[1:], shape.inputs, strict=True))
-    numbers = float(shape.configurations[-1]) * each * shape.nodes
-    if numbers > MOST_NUMBERS or weights > MOST_WEIGHTS:
+    if needs_connections(problem) and weights > MOST_WEIGHTS:
         raise InputError(
-            f"loss.kind = '{problem.loss.kind}': operators need {each:,} weights, up to {weights:,} of a latent, "
-            f"with {shape.nodes} outputs and {shape.configurations[-1]:,} configurations of the leaves at once, "
-            f"{numbers:.3g} numbers, and at most {MOST_NUMBERS:.3g} and {MOST_WEIGHTS:,} weights of a latent fit; "
-            "lower tree.depth or network.nodes_per_latent, or set loss.kind to 'simple'"
+            f"loss.kind = '{problem.loss.kind}': a latent has {weights:,} weights, and operators of at most "
+            f"{MOST_WEIGHTS:,} fit; lower network.nodes_per_latent, or set loss.kind to 'simple'"
+        )
+    if fits(problem):
+        return
+    views = problem.operator.samples * len(problem.tree.root)
+    numbers = _numbers(problem, views)
+    if numbers > MOST_NUMBERS:
+        raise InputError(
+            f"operator.samples = {problem.operator.samples:,}: so many views of each value of the root with "
+            f"{_weights(problem):,} weights need {numbers:.3g} numbers, and at most {MOST_NUMBERS:.3g} fit; lower it "
+            f"to {int(problem.operator.samples * MOST_NUMBERS / numbers):,}, or network.nodes_per_latent"
+        )
+    if problem.loss.kind in PAIRED and float(views) ** 2 > MOST_PAIRS:
+        most = int(MOST_PAIRS**0.5) // len(problem.tree.root)
+        raise InputError(
+            f"operator.samples = {problem.operator.samples:,}: loss.kind = '{problem.loss.kind}' takes all pairs of "
+            f"views, {float(views) ** 2:.3g}, and at most {MOST_PAIRS:.3g} are taken; lower it to {most:,}"
         )
 
 

@@ -15,6 +15,7 @@ from meanfield.families.latent_tree.settings import (
     DensitySettings,
     ExplicitStart,
     NormalisesOutputs,
+    OperatorSettings,
     ParticleSettings,
     PopulationSettings,
     RingObjects,
@@ -99,7 +100,7 @@ class TrainingTime(Time):
 class Problem(base.Problem):
     """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
 
-    settings: ClassVar[frozenset[str]] = frozenset({"population", "particles", "density", "training"})
+    settings: ClassVar[frozenset[str]] = frozenset({"operator", "population", "particles", "density", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
     # None where the inputs are others: what asks for a tree does so where there is one.
@@ -109,6 +110,7 @@ class Problem(base.Problem):
     loss: Loss = Loss()
     training: Training = Training()
     time: TrainingTime
+    operator: OperatorSettings = OperatorSettings()
     population: PopulationSettings = PopulationSettings()
     density: DensitySettings = DensitySettings()
     particles: ParticleSettings = ParticleSettings()

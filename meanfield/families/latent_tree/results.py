@@ -31,13 +31,17 @@ STATE = {
     "loss": Variable(("time",), "population loss L", optional_dims=_RUNS, gaps="unfinished", compared=True),
     "selectivity": Variable(
         _NODES,
-        "selectivity s = (E[f|z = 1] - E[f|z = 0])/2 of a node for its latent",
+        "selectivity s = (E[f|z = 1] - E[f|z = 0])/2 of a node for its latent; of one with more than two values, the "
+        "standard deviation of E[f|z]",
         optional_dims=_RUNS,
         gaps="unfinished",
         compared=True,
     ),
     "correlation": Variable(
-        _NODES, "Pearson correlation of a pre-activation and its latent", optional_dims=_RUNS, range=(-1.0, 1.0)
+        _NODES,
+        "Pearson correlation of a pre-activation and its latent; the multiple one for more than two values",
+        optional_dims=_RUNS,
+        range=(-1.0, 1.0),
     ),
     "weights": Variable(
         ("time", "weight"),
@@ -47,7 +51,7 @@ STATE = {
     ),
     "score": Variable(
         ("time", "latent"),
-        "largest |Pearson correlation| of a latent with a pre-activation in fresh samples",
+        "largest |correlation| of a latent with a pre-activation in fresh samples",
         optional_dims=_RUNS,
         range=(0.0, 1.0),
     ),
@@ -60,6 +64,18 @@ OPERATOR = {
     "growth_rate": Variable(
         ("latent", "node"), "growth rate d log|gap|/dt of the gap of a pre-activation between the values of its latent"
     ),
+}
+
+ERRORS = {
+    f"{name}_error": Variable(dims, f"estimated error of {of}, of operators from samples of views", range=POSITIVE)
+    for name, dims, of in (
+        ("gradient_norm", ("level",), "the gradient's norm"),
+        ("operator_norm", ("latent",), "the norm of an operator"),
+        ("operator_top", ("latent",), "the largest eigenvalue of an operator"),
+        ("growth_rate", ("latent", "node"), "a growth rate"),
+        ("selectivity", _NODES, "a selectivity"),
+        ("correlation", _NODES, "a correlation"),
+    )
 }
 
 _DIRECTIONS = ("time", "child", "sign")
@@ -169,7 +185,7 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | LIMITS | DENSITY | DISTANCES | STATISTICS
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | ERRORS | LIMITS | DENSITY | DISTANCES | STATISTICS
 
 COUNTED = {
     "direction": "axis on which weights are projected",
@@ -202,7 +218,7 @@ KINDS = {
     "operator": Kind(
         "covariance operators, gradient and growth of a network as it is",
         ("loss", *OPERATOR, "selectivity", "correlation", *PLACED),
-        ("eta", "B", *LIMITS),
+        ("loss_error", *ERRORS, "eta", "B", *LIMITS),
         leading="",
         made_by="latent_tree.find_operators",
         figure=f"{DISPLAY}:plot_operator",

@@ -19,8 +19,8 @@ from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.typing import FloatArray
 
-Values = NDArray[np.uint8] | NDArray[np.bool_]
-"""Values of latents, of binary ones True for 1."""
+Values = NDArray[Any]
+"""Values of latents, counted from 0; of binary ones False and True."""
 
 Slope = Callable[[Contrast, FloatArray], tuple[float, FloatArray]]
 """Mean loss of a batch, and its derivative, from outputs of shape (views of a sample, samples, outputs)."""
@@ -43,8 +43,8 @@ class Sampler:
         """Values of independent roots, shape (count,)."""
         u = rng.random(count)
         if len(self._roots) == 1:
-            return u < self._roots[0]
-        return (len(self._roots) - (u[:, None] >= self._roots).sum(axis=1)).astype(np.uint8)
+            return np.asarray(u < self._roots[0])
+        return np.asarray(len(self._roots) - (u[:, None] >= self._roots).sum(axis=1), dtype=np.uint8)
 
     def below(self, rng: Generator, roots: Values) -> list[Values]:
         """Values of all latents given the root, level by level from the root down, shapes (samples, latents)."""
@@ -60,8 +60,8 @@ class Sampler:
         """Inputs of the network, shape (samples, leaves times their inputs)."""
         if values[-1].dtype == bool and self._inputs.shape[1] == 1:
             (low,), (high,) = self._inputs
-            return np.where(values[-1], high, low)
-        return self._inputs[values[-1]].reshape(len(values[-1]), -1)
+            return np.asarray(np.where(values[-1], high, low))
+        return np.asarray(self._inputs[values[-1].astype(np.uint8)].reshape(len(values[-1]), -1))
 
     def views(self, rng: Generator, roots: Values) -> FloatArray:
         """Inputs of independent views of samples with these roots."""
@@ -97,7 +97,7 @@ def _moved(above: Values, u: FloatArray, steps: FloatArray) -> Values:
     latent = np.arange(steps.shape[2])
     moved = [u >= (step[0] if alike else step[above.astype(np.uint8), latent]) for step in steps]
     if binary:
-        return above ^ moved[0]
+        return np.asarray(above ^ moved[0])
     found = above.astype(np.uint8)
     for one in moved:
         found += one

@@ -127,6 +127,19 @@ class PopulationSettings(Part):
     )
 
 
+class OperatorSettings(Part):
+    """Views that are drawn where operators of all configurations do not fit."""
+
+    samples: int = Field(
+        default=2000,
+        ge=80,
+        le=10**6,
+        description="number of views that are drawn for each value of the root, where those of all configurations of "
+        "the leaves do not fit",
+    )
+    seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
+
+
 class DensitySettings(Part):
     """Scheme and accuracy of densities of nodes."""
 

@@ -215,7 +215,7 @@ class Tables:
             if level < shape.depth:
                 gap, _ = gap_of(self.given_latent[level] @ found.after[level], p)
             selectivities.append(0.5 * gap if p.shape[1] == 2 else gap)
-        gap, spread, selectivity = (_rows(found, shape.nodes) for found in (gaps, spreads, selectivities))
+        gap, spread, selectivity = (rows_of(found, shape.nodes) for found in (gaps, spreads, selectivities))
         return Moments(gap, spread, np.concatenate(variances), selectivity)
 
 
@@ -240,7 +240,7 @@ def gap_of(mean: Array, p: FloatArray) -> tuple[Array, FloatArray]:
     return np.sqrt((p[:, None] @ (off * off))[:, 0]), np.ones((len(p), 1))
 
 
-def _rows(levels: list[Array], nodes: int) -> Array:
+def rows_of(levels: list[Array], nodes: int) -> Array:
     """Rows of all latents."""
     return np.concatenate([np.broadcast_to(rows, (len(rows), nodes)) for rows in levels])
 

@@ -117,12 +117,12 @@ class Tree(Part):
     @model_validator(mode="before")
     @classmethod
     def _more_values_have_their_defaults(cls, data: Any) -> Any:
-        values = data.get("values", 2) if isinstance(data, dict) else 2
-        ends = (values[0], values[-1]) if isinstance(values, list | tuple) and values else (values, values)
-        if not all(isinstance(m, int | float) and m == int(m) and 2 <= m <= 64 for m in ends) or ends == (2, 2):
+        given: Any = data.get("values", 2) if isinstance(data, dict) else 2
+        top, bottom = (given[0], given[-1]) if isinstance(given, list | tuple) and given else (given, given)
+        if not isinstance(data, dict) or not all(isinstance(m, int | float) and 2 <= m <= 64 for m in (top, bottom)):
             return data
-        root = {} if ends[0] == 2 else {"root": (1.0 / ends[0],) * int(ends[0])}
-        return root | ({} if ends[1] == 2 else {"leaves": "one_hot"}) | data
+        root = {"root": (1.0 / top,) * int(top)} if top != 2 else {}
+        return root | ({"leaves": "one_hot"} if bottom != 2 else {}) | data
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Tree:

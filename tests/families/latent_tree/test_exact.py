@@ -1,17 +1,19 @@
 """Exact averages, gradients and operators of latent trees, against reference numbers and enumeration."""
 
+import re
+
 import numpy as np
 import pytest
 
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
-from meanfield.families.latent_tree.operators import operators
+from meanfield.families.latent_tree.operators import check_operators, operators
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.samples import Sampler, batch_slope, draw_batch
 from meanfield.families.latent_tree.tables import Tables
 from tests.families.latent_tree import enumeration
-from tests.families.latent_tree.problems import case_b, drawn, trigonometric
+from tests.families.latent_tree.problems import REGULAR, case_b, drawn, several, trigonometric
 
 DIGITS = 6e-13  # half a unit of the last printed digit, and rounding
 
@@ -192,5 +194,41 @@ def test_what_does_not_fit_is_refused_with_its_size():
             meanfield.solve(problem, "population")
         assert words in str(error.value)
         assert "'particles'" in str(error.value)
-    with pytest.raises(InputError, match="operators need 1,560 weights, up to 200 of a latent"):
-        meanfield.solve(drawn((2,) * 4, nodes=10, kind="beta", beta=0.1), "operator")
+
+
+SAMPLED = [
+    (drawn((2, 2, 2), nodes=2, normalised=True, seed=1, kind="infonce"), 300),
+    (drawn((2, 2, 2), nodes=2, seed=1, kind="beta", beta=0.2), 2000),
+    (several([2, 3, 2], edges=REGULAR, bias=False), 2000),
+    (several(normalised=True, nodes=3), 2000),
+]
+"""Problems with exact operators, and numbers of views of each value of the root."""
+
+
+@pytest.mark.parametrize(("problem", "samples"), SAMPLED, ids=["infonce", "beta", "three values", "normalised"])
+def test_operators_of_views_are_exact_within_their_errors(problem, samples, monkeypatch):
+    exact = meanfield.solve(problem, "operator")
+    monkeypatch.setattr("meanfield.families.latent_tree.initial.fits", lambda problem: False)
+    found = meanfield.solve(meanfield.with_value(problem, "operator.samples", samples), "operator")
+    off = [
+        (np.abs(found[name] - exact[name]) / found[f"{name}_error"]).values.ravel()
+        for name in ("loss", "gradient_norm", "operator_norm", "operator_top", "growth_rate", "correlation")
+    ]
+    off = np.concatenate(off)[np.isfinite(np.concatenate(off))]
+    # 7 standard errors of 7 degrees of freedom: one of 5000 averages is beyond; seeds are fixed
+    assert off.max() < 2.0
+    assert (off < 1.0).mean() > 0.9  # an error is exceeded by one average of a hundred, and these move together
+    assert np.median(off) > 0.05  # else errors are larger than they are said to be
+    assert f"{samples:,} views of each value of the root" in found.attrs["warning"]
+
+
+def test_trees_whose_tables_do_not_fit_have_operators_of_views():
+    problem = meanfield.with_value(drawn((2,) * 6, normalised=True), "operator.samples", 200)
+    result = meanfield.solve(problem, "operator")
+    assert float(result["loss_error"]) > 0.0
+    with pytest.raises(InputError, match="lower it to") as error:
+        meanfield.solve(
+            meanfield.with_value(drawn((2,) * 4, nodes=10, kind="beta", beta=0.1), "operator.samples", 4000), "operator"
+        )
+    fewer = int(re.search(r"lower it to ([\d,]+)", str(error.value))[1].replace(",", ""))
+    check_operators(meanfield.with_value(drawn((2,) * 4, nodes=10, kind="beta", beta=0.1), "operator.samples", fewer))
