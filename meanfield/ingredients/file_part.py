@@ -57,6 +57,11 @@ class FilePart(NamesOutside):
         raise NotImplementedError
 
     @property
+    def is_refused(self) -> bool:
+        """Whether a result alone names the files, which are not opened then."""
+        return self.kept is not None and self.kept.content is Missing.REFUSED
+
+    @property
     def paths(self) -> dict[str, str]:
         """Paths of the files by the keys that name them."""
         return {key: getattr(self, key) for key in ("file", "path") if key in type(self).model_fields}

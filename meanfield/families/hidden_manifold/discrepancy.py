@@ -34,7 +34,8 @@ def latent_divergence(problem: Problem) -> float:
     -------
     float
         KL(P, N(0, 1)) in nats; where each latent has means of its own, the mean over the D latents of
-        `particles.dimension`. Components along the teacher, of length O(1), do not change a single latent.
+        `particles.dimension`. Components along the teacher, of length O(1), do not change a single latent. That of
+        values in a file, which have no density, is infinite.
 
     Raises
     ------
@@ -46,6 +47,8 @@ def latent_divergence(problem: Problem) -> float:
     By Gauss-Legendre panels. Source: Bae and Jeong (2024), equation (16).
     """
     check_problem(problem, Problem)
+    if problem.inputs.latents is not None:
+        return np.inf
     drawn = problem.inputs.random_means
     D = latent_dimension(problem) if drawn is not None and drawn.each == "latent" else 1
     mixture = mixture_of(problem, np.zeros((len(problem.inputs.mixture), D)))
@@ -128,7 +131,8 @@ def discrepancy(run: xr.Dataset) -> dict[str, xr.Variable]:
     The ODEs are those of standard Gaussian latents, whatever the latents are: the comparison of the paper.
     """
     problem = Result.of(run).problem
-    own: dict[str, Any] = {"inputs.components": [], "inputs.random_means": None, "inputs.standardise": "nothing"}
+    own: dict[str, Any] = {"inputs.components": [], "inputs.random_means": None, "inputs.latents": None}
+    own["inputs.standardise"] = "nothing"
     conventional = with_values(problem, own | {"inputs.centered": True})
     each = []
     for replica in range(run.sizes["replica"]):

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
+from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
 from meanfield.ingredients.part import FieldError, Part
@@ -20,6 +21,9 @@ SUM_TOLERANCE = 1e-9
 
 LARGEST_MEAN = 1e3
 """Largest mean of a component."""
+
+MOST_VALUES = 10_000
+"""Largest number of different values in a file of latents: SGD keeps a number for each of them and each latent."""
 
 CENTRED = 1e-9
 """Largest mean, relative to the largest mean of a component, that is 0 to rounding."""
@@ -43,6 +47,12 @@ class Component(Part):
         le=LARGEST_MEAN,
         description="norm of the mean's part that is orthogonal to the teacher and to all other components",
     )
+
+
+class Value(Component):
+    """Value that latents draw from a file: a component of no width."""
+
+    scale: float = Field(default=0.0, ge=0, le=0, description="0")
 
 
 class RandomMeans(Part):
@@ -86,6 +96,11 @@ class Inputs(NamesFunctions):
     random_means: RandomMeans | None = Field(
         default=None, description="components with means that are drawn, in place of [[inputs.components]]"
     )
+    latents: Empirical | None = Field(
+        default=None,
+        description="{ file = 'values.npy' }: each latent draws one of the values in a column of a file, in place of "
+        "[[inputs.components]]",
+    )
     standardise: Literal["nothing", "latents", "inputs"] = Field(
         default="nothing",
         description="'latents': each latent less its mean, divided by its standard deviation, over all components; "
@@ -95,6 +110,8 @@ class Inputs(NamesFunctions):
     @model_validator(mode="after")
     def _one_way_to_give_components(self) -> Inputs:
         drawn = self.random_means
+        if self.latents is not None:
+            self._check_latents()
         if drawn is not None and self.components:
             raise FieldError("random_means", "is there beside inputs.components; remove one or the other")
         if drawn is not None and drawn.each == "component" and self.components_drawn == "sample":
@@ -104,6 +121,18 @@ class Inputs(NamesFunctions):
                 "which there is no theory; set random_means.each to 'latent', or components_drawn to 'coordinate'",
             )
         return self
+
+    def _check_latents(self) -> None:
+        """Refuse a file of latents beside components, and one that all latents of a sample would draw from together."""
+        beside = "components" if self.components else "random_means" if self.random_means else ""
+        if beside:
+            raise FieldError("latents", f"is there beside inputs.{beside}; remove one or the other")
+        if self.components_drawn == "sample":
+            raise FieldError(
+                "latents",
+                "each value of the file is a mean that latents may have, and one that all latents of a sample share "
+                "has the length sqrt(D), for which there is no theory; set components_drawn to 'coordinate'",
+            )
 
     @model_validator(mode="after")
     def _can_be_standardised(self) -> Inputs:
@@ -117,7 +146,8 @@ class Inputs(NamesFunctions):
         if self.standardise == "inputs" and not self.centered:
             raise FieldError("standardise", "'inputs' subtracts their mean; set inputs.centered to true")
         try:
-            _ = self.mixture
+            if self.latents is None:
+                _ = self.mixture
         except ValidationError as error:
             raise FieldError(
                 "standardise",
@@ -186,12 +216,35 @@ class Inputs(NamesFunctions):
         Means that each latent has of its own are not among them; see `own_means`.
         """
         drawn = self.random_means
+        if self.latents is not None:
+            return self._values(self.latents)
         if drawn is None:
             given = self.components or (Component(weight=1.0),)
         else:
             numbers = drawn.drawn(1)[:, 0] if drawn.each == "component" else np.zeros(drawn.components)
             given = tuple(Component(weight=1.0 / len(numbers), mean=float(number)) for number in numbers)
         return _standardised(given, self.components_drawn) if self.standardise == "latents" else given
+
+    def _values(self, latents: Empirical) -> tuple[Component, ...]:
+        """Values that latents draw, each a component without a scale.
+
+        Raises
+        ------
+        InputError
+            If they are too many, or all the same.
+        """
+        atoms, chance = latents.atoms
+        values = atoms[:, 0]
+        if not 1 < len(values) <= MOST_VALUES:
+            raise InputError(
+                f"inputs.latents.file = '{latents.file}': holds {len(values):,} different value(s), and 2 to "
+                f"{MOST_VALUES:,} fit; give others, or round them"
+            )
+        if self.standardise == "latents":
+            values = values - chance @ values
+            values = values / np.sqrt(chance @ values**2)
+        pairs = zip(chance.tolist(), values.tolist(), strict=True)
+        return tuple(Value(weight=weight, mean=value) for weight, value in pairs)
 
     @property
     def is_uneven(self) -> bool:
@@ -252,7 +305,7 @@ class Inputs(NamesFunctions):
         second = sum(c.weight * (c.scale**2 + number_of(c) ** 2) for c in self.mixture)
         return ((1.0, float(np.sqrt(second - self.latent_mean**2))),)
 
-    @property
+    @cached_property
     def latent_mean(self) -> float:
         """Mean of every latent, where components have means that are numbers; 0 if it is to rounding."""
         means = [number_of(c) for c in self.mixture]

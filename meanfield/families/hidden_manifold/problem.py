@@ -237,9 +237,13 @@ class Problem(base.Problem):
     @model_validator(mode="after")
     def _common_mean_is_zero(self) -> Problem:
         """Check that what is to be centred is: a mean that all components have would be left in the inputs."""
-        if not self.inputs.centered or self.inputs.standardise == "inputs":
+        inputs = self.inputs
+        unknown = inputs.latents is not None and inputs.latents.is_refused
+        if not inputs.centered or inputs.standardise == "inputs" or unknown:
             return self
-        key = "inputs.random_means" if self.inputs.random_means else "inputs.components"
+        key = next(
+            (f"inputs.{key}" for key in ("random_means", "latents") if getattr(inputs, key)), "inputs.components"
+        )
         if self.inputs.own_means and self.inputs.standardise == "nothing":
             raise ValueError(
                 f"{key}: each latent has a mean of its own, and centered = true asks for 0; set inputs.standardise to "
@@ -293,8 +297,9 @@ class Problem(base.Problem):
     @property
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
+        each = self.inputs.components_drawn == "coordinate"  # which makes them one Gaussian, whatever a file holds
         units = {"student": self.students, "student_": self.students, "teacher": self.teachers}
-        return units | {"teacher_": self.teachers, "component": len(self.inputs.gaussians)}
+        return units | {"teacher_": self.teachers, "component": 1 if each else len(self.inputs.gaussians)}
 
     @property
     def labels(self) -> dict[str, float]:

@@ -34,9 +34,11 @@ def check_averages(problem: Problem) -> None:
     """
     inputs = problem.inputs
     if inputs.latent_mean != 0.0:
+        key = "components.mean" if inputs.latents is None else "latents"
         raise InputError(
-            f"inputs.components.mean: every latent has the mean {inputs.latent_mean:.6g}, so that each input has a "
-            "mean and moments of its own, and overlaps do not close; make it 0, or solve by particles"
+            f"inputs.{key}: every latent has the mean {inputs.latent_mean:.6g}, so that each input has a mean and "
+            "moments of its own, and overlaps do not close; set inputs.standardise to 'latents', which subtracts it, "
+            "or solve by particles"
         )
     if inputs.own_means:
         raise InputError(

@@ -13,6 +13,7 @@ from meanfield.families.hidden_manifold.inputs import CENTRED, Component, Inputs
 from meanfield.families.hidden_manifold.problem import Network, Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 from meanfield.families.hidden_manifold.spectra import Atoms, SpectrumFile
+from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.user_functions import is_address
 
 
@@ -71,6 +72,8 @@ def _spectrum(inputs: Inputs, look_up: bool) -> str:
 
 def _latents(inputs: Inputs) -> str:
     drawn = inputs.random_means
+    if inputs.latents is not None:
+        return _values(inputs, inputs.latents)
     if not inputs.components and drawn is None:
         return "standard Gaussian"
     if drawn is None:
@@ -89,6 +92,16 @@ def _latents(inputs: Inputs) -> str:
         ((_, scale),) = inputs.gaussians
         limit = f", so that fields are those of one Gaussian with the standard deviation {scale:.4g}"
     return f"each latent draws its own component ({listed}){standardised}{limit}"
+
+
+def _values(inputs: Inputs, latents: Empirical) -> str:
+    known = "values" if latents.is_refused else f"{len(inputs.mixture):,} different values"
+    standardised = ", standardised" if inputs.standardise == "latents" else ""
+    limit = "" if latents.is_refused else f" of the standard deviation {inputs.gaussians[0][1]:.4g}"
+    return (
+        f"each latent draws one of the {known} in {latents.file}{standardised}, so that fields are those of one "
+        f"Gaussian{limit}"
+    )
 
 
 def _component(component: Component) -> str:
@@ -165,7 +178,8 @@ def _of_the_inputs(problem: Problem) -> Iterator[str]:
             "particles.column_lengths = 'random': an f that is not odd gives each input a mean of its own, which SGD "
             "learns and the limit does not have; set it to 'equal' to see SGD follow the limit"
         )
-    if problem.inputs.components_drawn == "coordinate" and len(problem.inputs.mixture) > 1:
+    inputs = problem.inputs
+    if inputs.components_drawn == "coordinate" and inputs.latents is None and len(inputs.mixture) > 1:
         yield (
             "components_drawn = 'coordinate': by the central limit theorem nothing is left of the mixture but its "
             "variance; set it to 'sample' to see clusters"

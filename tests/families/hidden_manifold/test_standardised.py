@@ -6,11 +6,13 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import meanfield
+from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.discrepancy import discrepancy
-from meanfield.families.hidden_manifold.particles.latents import mixture_of
+from meanfield.families.hidden_manifold.discrepancy import discrepancy, latent_divergence
+from meanfield.families.hidden_manifold.particles.latents import draw_latents, mixture_of
 from meanfield.families.hidden_manifold.particles.steppers import Plain
-from tests.families.hidden_manifold.problems import numbers, problem
+from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE
+from tests.families.hidden_manifold.problems import numbers, problem, solved
 
 MEANS = {"components": 3, "half_width": 4.0, "seed": 5}
 PER_LATENT = MEANS | {"each": "latent"}
@@ -53,6 +55,75 @@ def test_measured_fields_are_those_of_samples(inputs):
     size = np.sqrt(np.outer(own.var(axis=0), own.var(axis=0)))
     assert np.abs(np.cov(own.T) - rows["Q"][0] - between).max() < (5 * 0.03 + 0.02) * size.max()
     assert np.abs(own.mean(axis=0) - weight @ mean).max() < 5 * own.std(axis=0).max() / np.sqrt(4000) + 0.02
+
+
+VALUES = np.array([-1.0, 0.5, 0.5, 4.0, 7.25])
+FROM_FILE = {"components_drawn": "coordinate", "standardise": "latents"}
+
+
+def of_file(folder, **inputs):
+    """Inputs whose latents are values in a file."""
+    np.save(folder / "values.npy", VALUES)
+    return FROM_FILE | {"latents": {"file": str(folder / "values.npy")}} | inputs
+
+
+@pytest.mark.parametrize("how", [{}, {"standardise": "nothing", "centered": False}])
+def test_latents_are_values_of_a_file(how, tmp_path):
+    """Each with its frequency, and fields are those of samples; five standard errors of 300,000 latents."""
+    given = plain(of_file(tmp_path, **how), dimension=300)
+    drawn = np.array([stepper_latents(given, sample) for sample in range(4)]).ravel()
+    values = (VALUES - VALUES.mean()) / VALUES.std() if not how else VALUES
+    for value in np.unique(values):
+        share = np.mean(values == value)
+        assert abs(np.mean(np.isclose(drawn, value, rtol=1e-12)) - share) < 5 * np.sqrt(share / drawn.size)
+    test_measured_fields_are_those_of_samples(of_file(tmp_path, **how))
+
+
+def stepper_latents(given, first):
+    """Latents of 500 samples."""
+    D = 150
+    mixture = mixture_of(given, np.zeros((len(given.inputs.mixture), D)))
+    tiles = np.zeros((-(-500 // VECTORS_PER_TILE), D, VECTORS_PER_TILE))
+    draw_latents(mixture, np.zeros((1, D)), stream_key(0), 0, 500 * first, 500, tiles, np.zeros((500, 1)))
+    return tiles.transpose(0, 2, 1).reshape(-1, D)[:500]
+
+
+def test_order_parameters_of_values_take_their_variance_alone(tmp_path):
+    """By the central limit theorem: those of one Gaussian with the variance of the file, which sums give exactly."""
+    centred = of_file(tmp_path, standardise="nothing", nonlinearity="linear")
+    np.save(tmp_path / "values.npy", VALUES - VALUES.mean())
+    component = {"weight": 1.0, "scale": float(VALUES.std())}
+    few = {"time": {"stop": 1.0, "outputs": 3}, "training": {"learning_rate": 0.02}}
+    found = solved(inputs=centred, **few)
+    expected = solved(inputs={"nonlinearity": "linear", "components": [component]}, **few)
+    assert np.allclose(found["Q"], expected["Q"], rtol=1e-9)  # sums of five numbers, and the tolerance of the steps
+    assert np.allclose(found["generalisation_error"], expected["generalisation_error"], rtol=1e-9)
+
+
+def test_results_of_latents_in_a_file_open_no_file(tmp_path):
+    given = problem(inputs=of_file(tmp_path), time={"stop": 0.1, "outputs": 2}, particles={"dimension": 60})
+    runs = meanfield.solve(given, "particles")
+    key = "inputs.latents.file"
+    assert runs.attrs["fingerprints"].count(given.fingerprints()[key]["sha256"]) == 1
+    (tmp_path / "values.npy").unlink()
+    meanfield.save(runs, tmp_path / "runs.nc")
+    again = meanfield.load(tmp_path / "runs.nc")
+    assert float(abs(meanfield.compare(runs, again)["Q_difference"]).max()) == 0.0
+    assert latent_divergence(given) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"components_drawn": "sample"}, "set components_drawn to 'coordinate'"),
+        ({"random_means": MEANS}, "is there beside inputs.random_means"),
+        ({"standardise": "nothing"}, "set inputs.standardise to 'latents'"),
+        ({"standardise": "nothing", "centered": False}, "or solve by particles"),
+    ],
+)
+def test_latents_of_a_file_that_cannot_be(inputs, words, tmp_path):
+    with pytest.raises(InputError, match=words):
+        meanfield.solve(problem(inputs=of_file(tmp_path, **inputs)), "order_parameters")
 
 
 @pytest.mark.parametrize("each", ["component", "latent"])

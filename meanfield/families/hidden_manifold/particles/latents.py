@@ -95,8 +95,12 @@ def draw_latents(mixture, teacher, key, replica, first, samples, tiles, fields):
 
 @numba.njit(inline="always", error_model="numpy")
 def component(cumulated, uniform):  # type: ignore[no-untyped-def]
-    """First component whose cumulated weight reaches a uniform number."""
-    q = 0
-    while cumulated[q] < uniform:
-        q += 1
+    """First component whose cumulated weight reaches a uniform number, by bisection: a file may hold thousands."""
+    q, last = 0, cumulated.size - 1
+    while q < last:
+        middle = (q + last) // 2
+        if cumulated[middle] < uniform:
+            q = middle + 1
+        else:
+            last = middle
     return q
