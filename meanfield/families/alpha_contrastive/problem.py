@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
-from meanfield.families.alpha_contrastive.laws import DataLaw, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import Conditional, DataLaw, Images, Tokens
 from meanfield.families.alpha_contrastive.settings import (
     DensitySettings,
     Model,
@@ -52,12 +52,8 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _layers_fit_the_data(self) -> Problem:
-        places = isinstance(self.data, Tokens | Images)
-        if places != (self.model.layers == 2):
-            needed, law = (2, self.data.law) if places else (1, self.data.law)
-            raise ValueError(
-                f"model.layers = {self.model.layers}, but data.law = '{law}' is for {needed} layer(s); change one"
-            )
+        if isinstance(self.data, Tokens | Images | Conditional) and self.model.layers == 1:
+            raise ValueError(f"model.layers = 1, but data.law = '{self.data.law}' is for 2 layers; change one")
         return self
 
     @model_validator(mode="after")
@@ -113,7 +109,7 @@ class Problem(base.Problem):
         data, count = self.data, self.filters.count
         if isinstance(data, Tokens):
             return data.places, count, data.vocabulary
-        return data.places if isinstance(data, Images) else 1, count, data.dimension
+        return data.places if isinstance(data, Images | Conditional) else 1, count, data.dimension
 
     @property
     def fixed_dims(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
+    Conditional,
     GaussianMixture,
     Images,
     LatentCategorical,
@@ -60,6 +61,10 @@ def _data(problem: Problem) -> str:
     if isinstance(data, Images):
         views = "random parts of them are its views" if data.crop else "both views are the same"
         return f"images of {data.rows} x {data.columns} pixels in '{data.file}', in four receptive fields; {views}"
+    if isinstance(data, Conditional):
+        what = "points" if data.points is not None else "Gaussians"
+        views = "views share it alone" if data.augmentation else "both views are the same"
+        return f"{data.places} places with {what}, independent given one of {len(data.weights)} conditions; {views}"
     assert isinstance(data, Tokens)
     count = len(data.patterns) if data.patterns is not None else data.generators
     other = "are drawn anew in the second view" if data.augmentation else "are the same in both views"

@@ -31,7 +31,7 @@ WRONG = [
     (data(law=SUM | {"probabilities": [0.2]}), "data.directions: has 2 column(s), but probabilities has 1 number"),
     (data(law=SUM | {"directions": [[1.0, 0.0], [0.0, 0.0]]}), "data.directions: column 1 is 0, and so no pattern"),
     (data(law=SUM | {"probabilities": [0.2, 1.0]}), "data.probabilities[1] = 1.0: should be less than 1"),
-    (data(law=TOKENS), "model.layers = 1, but data.law = 'tokens' is for 2 layer(s)"),
+    (data(law=TOKENS), "model.layers = 1, but data.law = 'tokens' is for 2 layers"),
     (data(law=TOKENS | {"vocabulary": 2}), "data.patterns: row 1 has the token 2, but vocabulary = 2"),
     (data(law=TOKENS | {"generators": 4}), "data.generators: is for generators that are drawn; remove"),
     (
@@ -141,7 +141,7 @@ REFUSED = [
     (data(importance={"kind": "lifted"}), "importance.kind = 'lifted' grows with the logarithm"),
     (data(law=MIXTURE, importance=kernel("gaussian", 1e-6)), "importance.temperature = 1e-06 needs"),
     (data("hard_tanh", law={"law": "points", "points": np.eye(3).tolist()}), "'hard_tanh' has kinks away from 0"),
-    (data(law=TOKENS) | {"model": {"activation": "relu", "layers": 2}}, "data.law = 'tokens' is for two layers"),
+    (data(law=TOKENS) | {"model": {"activation": "relu", "layers": 2}}, "model.layers = 2, with data.law = 'tokens'"),
 ]
 
 

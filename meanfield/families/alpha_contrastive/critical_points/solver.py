@@ -18,7 +18,7 @@ from meanfield.families.alpha_contrastive.critical_points.irregularity import ir
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
@@ -39,10 +39,10 @@ POWER = ("roughness", "irregularity", "power_factor", "cosine_top", "mu", "nu", 
 def check_critical_points(problem: Problem) -> None:
     """Refuse problems whose critical points are not known, at no cost."""
     check_problem(problem, Problem)
-    if isinstance(problem.data, Tokens | Images):
+    if problem.model.layers == 2 or isinstance(problem.data, Tokens | Images | Conditional):
         raise InputError(
-            f"data.law = '{problem.data.law}' is for two layers, whose critical points are not enumerated; take points "
-            "or a mixture with model.layers = 1"
+            f"model.layers = 2, with data.law = '{problem.data.law}', has critical points that are not enumerated; "
+            "take points or a mixture with model.layers = 1"
         )
     if isinstance(problem.data, GaussianMixture):
         mixture_field(problem, problem.data)

@@ -19,7 +19,7 @@ from meanfield.families.alpha_contrastive.density.cells import CircleCells, Move
 from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carry
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangential
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
@@ -71,9 +71,10 @@ def check_density(problem: Problem) -> None:
     InputError
     """
     check_problem(problem, Problem)
-    if isinstance(problem.data, Tokens | Images):
+    if problem.model.layers == 2 or isinstance(problem.data, Tokens | Images | Conditional):
         raise InputError(
-            f"data.law = '{problem.data.law}' is for two layers, which have no density on a sphere; take other data"
+            f"model.layers = 2, with data.law = '{problem.data.law}', has no density on a sphere; take points or a "
+            "mixture with model.layers = 1"
         )
     if problem.data.dimension > 3:
         raise InputError(

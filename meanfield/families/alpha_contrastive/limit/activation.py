@@ -10,6 +10,9 @@ import numpy as np
 from meanfield.ingredients.activations import Activation
 from meanfield.typing import FloatArray
 
+ROUNDING_OF_KINKS = 1e-7
+"""Width over which a kink at 0 is rounded where filters may come to rest on it: they slide along it by themselves."""
+
 PROBES = np.array([-3.0, -1.7, -0.4, 0.6, 1.1, 2.9])
 """Points at which pieces are seen to be straight."""
 
@@ -55,3 +58,23 @@ class Filter:
             return None
         expected = np.where(PROBES > 0, above, below) * PROBES
         return (below, above - below) if np.allclose(self.value(PROBES), expected, 1e-14, 0.0) else None
+
+
+@dataclass(frozen=True)
+class Rounded(Filter):
+    """Activation a z + b max(z, 0) whose kink is rounded, b (z + sqrt(z^2 + width^2))/2."""
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """H."""
+        a, b = self.straight or (0.0, 0.0)
+        return np.asarray(a * z + 0.5 * b * (z + np.hypot(z, ROUNDING_OF_KINKS)))
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """H'."""
+        a, b = self.straight or (0.0, 0.0)
+        return np.asarray(a + 0.5 * b * (1.0 + z / np.hypot(z, ROUNDING_OF_KINKS)))
+
+    @cached_property
+    def straight(self) -> tuple[float, float] | None:
+        """Numbers a, b of the activation that is rounded."""
+        return Filter(self.functions).straight

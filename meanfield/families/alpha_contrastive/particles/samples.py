@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.laws.images import cropped, quarters
 from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
 from meanfield.families.alpha_contrastive.limit.activation import Filter
@@ -49,6 +49,8 @@ def sampler_of(data: Any) -> Sampler:
     """Sampler of a law of the data."""
     if isinstance(data, Tokens):
         return TokenSampler(data)
+    if isinstance(data, Conditional):
+        return ConditionalSampler(data)
     if isinstance(data, Images):
         return ImageSampler(data)
     return PointSampler(data) if isinstance(data, DiscreteLaw) else MixtureSampler(data)
@@ -111,6 +113,35 @@ class MixtureSampler:
         noise = rng.standard_normal((N, self._means.shape[1]))
         x = self._means[chosen] + np.einsum("iab,ib->ia", self._roots[chosen], noise)
         return Batch(x[None, :, None, :], None)
+
+
+class ConditionalSampler:
+    """Places that are independent given a latent variable, which views share."""
+
+    def __init__(self, data: Conditional) -> None:
+        self._data, self._weights, self.augments = data, data.weights, data.augmentation
+        self._places = np.arange(data.places)
+        if data.points is None:
+            self._means, self._root = data.centres, np.linalg.cholesky(data.common_covariance)
+        else:
+            self._atoms, self._rise = data.atoms, np.cumsum(data.chances_of_atoms, axis=2)
+            self._rise[..., -1] = np.inf  # rounding
+
+    def layer(self, h: Filter) -> FirstLayer:
+        """See `Sampler.layer`."""
+        return DenseLayer(h)
+
+    def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
+        """See `Sampler.draw`."""
+        z = rng.choice(len(self._weights), size=N, p=self._weights)[:, None]
+        copies = 1 + self.augments * (1 + with_source)
+        if self._data.points is None:
+            noise = rng.standard_normal((copies, N, len(self._places), self._data.dimension))
+            found = self._means[self._places, z] + noise @ self._root.T
+        else:
+            drawn = rng.random((copies, N, len(self._places), 1))
+            found = self._atoms[self._places, (drawn > self._rise[self._places, z]).sum(axis=-1)]
+        return Batch(found[:2], found[2:] if copies == 3 else None)
 
 
 class ImageSampler:

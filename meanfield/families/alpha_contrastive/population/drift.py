@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
+from meanfield.families.alpha_contrastive.limit.activation import Rounded
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_value
+
+MOST_CARRIED = 3
+"""Largest number of coordinates in which filters are carried across and along walls; in more, kinks are rounded."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class EnergyAndSlope:
 class Drift(Protocol):
     """Exact averages over the data."""
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether kinks are rounded, so that filters slide along walls by themselves."""
+
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """Energy and slope at some weights."""
 
@@ -56,7 +64,14 @@ class PointDrift:
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.data, DiscreteLaw)
         self.field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
+        if self.field.filter.kinks and problem.data.dimension > MOST_CARRIED:
+            self.field = replace(self.field, filter=Rounded(problem.model.activation_functions))
         self.share = share_of_pairs(problem)
+
+    @property
+    def is_rounded(self) -> bool:
+        """See `Drift.is_rounded`."""
+        return isinstance(self.field.filter, Rounded)
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.laws import Tokens
+from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope
-from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
+from meanfield.families.alpha_contrastive.population.inputs import places_of
+from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
@@ -25,13 +26,18 @@ class FastTop:
     """Drift of the filters under a top layer of one row that is at its optimum; that of the top layer is 0."""
 
     def __init__(self, problem: Problem) -> None:
-        self._drift = TokenDrift(problem)
+        self._drift = PlaceDrift(problem)
 
     def optimum(self, filters: FloatArray) -> tuple[FloatArray, float]:
         """Unit vector s, whose largest element is positive, and its eigenvalue."""
         values, vectors = np.linalg.eigh(self._drift.covariance(filters))
         s = vectors[:, -1]
         return s * np.sign(s[np.abs(s).argmax()]), float(values[-1])
+
+    @property
+    def is_rounded(self) -> bool:
+        """See `Drift.is_rounded`."""
+        return self._drift.is_rounded
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""
@@ -48,9 +54,7 @@ class FastTop:
         apart = level - of.within
         ratio, inverse = (np.divide(top, apart, out=np.zeros_like(b), where=apart > 0.0) for top in (b, 1.0))
         others = b @ ratio - b * ratio
-        delta = (
-            0.25 * of.share * inverse * others / max(float(ratio @ ratio), np.finfo(float).tiny)
-        )  # generators are alike
+        delta = of.share[0, 1] * inverse * others / max(float(ratio @ ratio), np.finfo(float).tiny)
         return {
             "top_eigenvalue": np.array(level),
             "top_vector": s,
@@ -65,7 +69,9 @@ def is_modulated(problem: Problem) -> bool:
     """Whether theorem 5 has the flow of a problem: two generators, one filter in each place, and a fast top."""
     data, norm = problem.data, problem.model.batch_norm
     frozen = not (norm.active and norm.differentiate_variance)
-    two = isinstance(data, Tokens) and len(data.rows) == 2
+    if problem.model.layers == 1 or isinstance(data, Images | GaussianMixture):
+        return False
+    two = len(places_of(data).probability) == 2
     return problem.population.fast_top and two and problem.filters.count == 1 and frozen
 
 

@@ -52,7 +52,7 @@ def start_of_path(problem: Problem, drift: PointDrift) -> tuple[CoupledFlow, Car
 
 def is_carried(drift: Drift) -> TypeGuard[PointDrift]:
     """Whether filters meet walls."""
-    return isinstance(drift, PointDrift) and bool(drift.field.filter.kinks)
+    return isinstance(drift, PointDrift) and bool(drift.field.filter.kinks) and not drift.is_rounded
 
 
 def example_of_path(problem: Problem, drift: PointDrift, duration: float) -> tuple[float, Callable[[], object]]:

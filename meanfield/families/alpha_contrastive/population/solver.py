@@ -9,15 +9,16 @@ import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
-from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
+from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
+from meanfield.families.alpha_contrastive.population.inputs import GaussianInputs, PlacesLaw, TokenInputs, places_of
 from meanfield.families.alpha_contrastive.population.kinks import carried_filters, is_carried, tolerance_of
+from meanfield.families.alpha_contrastive.population.places import PlaceDrift, weights_of_variances
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
-from meanfield.families.alpha_contrastive.population.tokens import TokenDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
 from meanfield.numerics.ode import Tolerance, solve_ode
@@ -69,7 +70,8 @@ def solve_population(problem: Problem) -> Solved:
         flow.start,
         problem.time.outputs_at,
         Tolerance(error, error),
-        integrator="DOP853",
+        # Rounded kinks make the flow stiff where filters rest on them.
+        integrator="LSODA" if drift.is_rounded else "DOP853",
         check=partial(_fault, problem),
         label="exact flow",
         interruptible=True,
@@ -103,21 +105,20 @@ def drift_of(problem: Problem) -> Drift:
     """Exact drift of a problem that `check_population` lets through."""
     if problem.population.fast_top:
         return FastTop(problem)
-    data = problem.data
-    if not isinstance(data, Tokens):
+    if problem.model.layers == 1:
         return PointDrift(problem)
-    return StringDrift(problem) if because_of_strings(problem, data) else TokenDrift(problem)
+    return StringDrift(problem) if because_of_strings(problem) else PlaceDrift(problem)
 
 
-def because_of_strings(problem: Problem, data: Tokens) -> str:
+def because_of_strings(problem: Problem) -> str:
     """Key because of which strings are enumerated; empty where averages given the generator are enough."""
-    importance = problem.importance
+    importance, augments = problem.importance, places_of(problem.data).augments
     if problem.model.normalise_outputs:
         return "model.normalise_outputs = true"
     if importance.kind not in KERNELS:
         return f"importance.kind = '{importance.kind}'"
-    if importance.kind == "gaussian" and not data.augmentation:
-        return "data.augmentation = false with importance.kind = 'gaussian'"
+    if importance.kind == "gaussian" and not augments:
+        return "importance.kind = 'gaussian' without augmentation"
     if importance.kind == "gaussian" and importance.argument == "views":
         return "importance.argument = 'views' with importance.kind = 'gaussian'"
     return ""
@@ -170,9 +171,10 @@ class Flow:
             weights = weights._replace(top=self._fast_tops(self._drift, weights, reached))
             if is_modulated(self._problem):
                 arrays |= self._modulations(self._drift, weights, reached)
-        if isinstance(data, Tokens):
+        if self._problem.model.layers == 2:
             arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
             arrays["top_rank"] = effective_rank(weights.top)
+        if isinstance(data, Tokens):
             scores = matches(weights.filters, data, Filter(self._problem.model.activation_functions))
             arrays |= {name: score for name, score in scores.items() if np.isfinite(score).any()}
         for name in arrays:
@@ -202,16 +204,17 @@ def check_population(problem: Problem) -> None:
     finite = problem.population.finite_batch
     if problem.population.fast_top:
         check_fast_top(problem)
-    if isinstance(data, Tokens):
-        _check_two_layers(problem, data)
+    if problem.model.layers == 2:
+        _check_two_layers(problem)
         return
     if not isinstance(data, DiscreteLaw):
         raise InputError(f"data.law = '{data.law}' has no exact flow; take 'points' or 'tokens', or solve by particles")
-    if problem.model.activation_functions.kinks and data.dimension > 3:
+    functions = Filter(problem.model.activation_functions)
+    if functions.kinks and functions.straight is None and data.dimension > MOST_CARRIED:
         raise InputError(
-            f"model.activation = '{problem.model.activation}' has kinks, and filters of one layer gather where they "
-            f"meet a sample, which is followed in at most 3 coordinates, but data have {data.dimension}; take a smooth "
-            "activation, or solve by particles"
+            f"model.activation = '{problem.model.activation}' has kinks away from 0, and filters that gather there are "
+            f"followed in at most {MOST_CARRIED} coordinates, but data have {data.dimension}; take another, or solve "
+            "by particles"
         )
     if make_pairs(importance, data.weights).normalised and finite:
         raise InputError(
@@ -220,14 +223,45 @@ def check_population(problem: Problem) -> None:
         )
 
 
-def _check_two_layers(problem: Problem, data: Tokens) -> None:
-    why = because_of_strings(problem, data)
+def _check_two_layers(problem: Problem) -> None:
+    data, other = problem.data, "or solve by particles"
+    if isinstance(data, Images):
+        raise InputError(f"data.law = 'images' has no exact flow; take 'tokens', {other}")
+    if isinstance(data, GaussianMixture):
+        raise InputError(
+            "data.law = 'gaussian_mixture' has no exact flow of two layers; take 'conditional' with means, where views "
+            f"share the component, {other}"
+        )
+    law, why = places_of(data), because_of_strings(problem)
+    functions = Filter(problem.model.activation_functions)
+    if functions.kinks and functions.straight is None and not isinstance(law.inputs, TokenInputs):
+        raise InputError(
+            f"model.activation = '{problem.model.activation}' has kinks away from 0, at which filters of other data "
+            f"than tokens come to rest; take another, {other}"
+        )
     if why:
-        check_strings(problem, data, why)
+        check_strings(problem, why)
         return
+    if isinstance(law.inputs, GaussianInputs):
+        _check_gaussians(problem, law)
     if problem.population.finite_batch and problem.model.batch_norm.active:
         raise InputError(
             "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
-            "the batch; set one to false, or solve by particles"
+            f"the batch; set one to false, {other}"
         )
     drift_of(problem)(common_weights(problem))
+
+
+def _check_gaussians(problem: Problem, law: PlacesLaw) -> None:
+    other = "or solve by particles"
+    within = weights_of_variances(problem, law.augments)[1] != 0.0
+    for key, fault in (
+        ("data.augmentation = false, or importance.diagonal = 'include' in finite batches,", within),
+        ("model.batch_norm", problem.model.batch_norm.active),
+        ("importance.kind = 'gaussian'", problem.importance.kind == "gaussian"),
+    ):
+        if fault:
+            raise InputError(
+                f"{key} needs more than mean activations of the Gaussians of data.means; change it, take data.points, "
+                f"{other}"
+            )

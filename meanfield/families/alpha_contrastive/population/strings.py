@@ -19,11 +19,10 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.laws import Tokens
-from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
 from meanfield.families.alpha_contrastive.limit.pairs import laplacian, make_pairs
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope
-from meanfield.families.alpha_contrastive.population.tables import TokenTables, by_places, flat
+from meanfield.families.alpha_contrastive.population.inputs import GaussianInputs, PlacesLaw, places_of
+from meanfield.families.alpha_contrastive.population.tables import Tables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.networks.normalisation import Normalisation
 from meanfield.problems.problem_keys import with_value
@@ -37,30 +36,34 @@ class StringDrift:
     """Drift of two layers on tokens, from all pairs of strings."""
 
     def __init__(self, problem: Problem) -> None:
-        data = problem.data
-        assert isinstance(data, Tokens)
-        self._tables = TokenTables(problem, data)
+        law = places_of(problem.data)
+        self._tables = Tables(problem, law)
         self._outputs = Normalisation(problem.model.normalise_outputs)
-        tokens, generator, self._given = strings_of(data)
-        self._tokens = np.eye(data.vocabulary)[tokens.T]  # (places, strings, tokens)
-        self._of_generator = np.eye(len(data.rows))[generator]  # (strings, generators)
-        probability = self._given / len(data.rows)
+        atoms, generator, self._given = strings_of(law)
+        self._atoms = np.eye(law.chance.shape[2])[atoms.T]  # (places, strings, atoms)
+        self._of_generator = np.eye(len(law.probability))[generator]  # (strings, generators)
+        probability = self._given * law.probability[generator]
         self._pairs = make_pairs(with_value(problem, "importance.diagonal", "include").importance, probability)
-        self._augments = data.augmentation
+        self._augments = law.augments
         self._of_sources = problem.importance.argument == "source"
+
+    @property
+    def is_rounded(self) -> bool:
+        """See `Drift.is_rounded`."""
+        return self._tables.is_rounded
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""
         table = self._tables.table(weights.filters)
         V = by_places(weights.top, len(table.values))
-        last = (self._tokens @ (table.values @ np.swapaxes(V, 1, 2))).sum(axis=0)  # (strings, outputs)
+        last = (self._atoms @ (table.values @ np.swapaxes(V, 1, 2))).sum(axis=0)  # (strings, outputs)
         y = self._outputs.value(last)
         L = self._laplacian(y)
         pull = L @ y
-        hidden = np.swapaxes(self._tokens @ table.values, 0, 1).reshape(len(y), -1)
+        hidden = np.swapaxes(self._atoms @ table.values, 0, 1).reshape(len(y), -1)
         trace = float(np.sum(hidden * (L @ hidden)))
-        by_token = np.swapaxes(self._tokens, 1, 2) @ self._outputs.back(last, pull)  # (places, tokens, outputs)
-        slope = self._tables.by_filters(table, by_token @ V), flat(np.swapaxes(by_token, 1, 2) @ table.values)
+        by_atom = np.swapaxes(self._atoms, 1, 2) @ self._outputs.back(last, pull)  # (places, atoms, outputs)
+        slope = self._tables.by_filters(table, by_atom @ V), flat(np.swapaxes(by_atom, 1, 2) @ table.values)
         return EnergyAndSlope(0.5 * float(np.sum(y * pull)), trace, Weights(*slope))
 
     def _laplacian(self, y: FloatArray) -> FloatArray:
@@ -78,20 +81,19 @@ class StringDrift:
         return laplacian(0.5 * (M + M.T))
 
 
-def strings_of(data: Tokens) -> tuple[IntArray, IntArray, FloatArray]:
-    """Tokens of all strings, shape (strings, places), their generators, and probabilities given these."""
-    tokens, generators, given = [], [], []
-    for g, row in enumerate(data.rows):
-        free = np.flatnonzero(row == WILDCARD)
-        filled = np.repeat(row[None], data.vocabulary ** len(free), axis=0)
-        filled[:, free] = np.array(list(product(range(data.vocabulary), repeat=len(free)))).reshape(len(filled), -1)
-        tokens.append(filled)
+def strings_of(law: PlacesLaw) -> tuple[IntArray, IntArray, FloatArray]:
+    """Atoms of all strings, shape (strings, places), their generators, and probabilities given these."""
+    atoms, generators, given = [], [], []
+    for g in range(len(law.probability)):
+        chances = law.chance[:, g]
+        filled = np.array(list(product(*(np.flatnonzero(chance) for chance in chances))))
+        atoms.append(filled)
         generators.append(np.full(len(filled), g))
-        given.append(np.full(len(filled), 1.0 / len(filled)))
-    return np.concatenate(tokens), np.concatenate(generators), np.concatenate(given)
+        given.append(np.prod(chances[np.arange(len(chances)), filled], axis=1))
+    return np.concatenate(atoms), np.concatenate(generators), np.concatenate(given)
 
 
-def check_strings(problem: Problem, data: Tokens, why: str) -> None:
+def check_strings(problem: Problem, why: str) -> None:
     """Refuse problems with very many strings, or whose importance is no function of a pair of them.
 
     Parameters
@@ -105,15 +107,18 @@ def check_strings(problem: Problem, data: Tokens, why: str) -> None:
     """
     make_pairs(problem.importance, np.ones(1))
     other = "or solve by particles"
-    count = float(np.sum(float(data.vocabulary) ** np.sum(data.rows == WILDCARD, axis=1)))
+    law = places_of(problem.data)
+    if isinstance(law.inputs, GaussianInputs):
+        raise InputError(f"{why} has no exact averages over Gaussians; take 'quadratic', points, {other}")
+    count = float(np.sum(np.prod((law.chance > 0.0).sum(axis=2, dtype=float), axis=0)))
     if count > MOST_STRINGS:
         raise InputError(
             f"{why} looks at all pairs of strings, of which there are {count:.3g}, and {MOST_STRINGS} are allowed; "
-            f"lower data.vocabulary or the number of places that a generator does not mark, {other}"
+            f"lower data.vocabulary, or the numbers of points of places, or mark more of these, {other}"
         )
     if problem.population.finite_batch:
         raise InputError(f"population.finite_batch = true has no exact drift with {why}; set it to false, {other}")
-    if problem.importance.kind == "modified_triplet" and data.augmentation and problem.importance.argument == "views":
+    if problem.importance.kind == "modified_triplet" and law.augments and problem.importance.argument == "views":
         raise InputError(
             "importance.kind = 'modified_triplet' looks at three views at a time; set importance.argument to 'source', "
             f"take 'infonce', {other}"

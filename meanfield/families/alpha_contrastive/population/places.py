@@ -1,8 +1,8 @@
-"""Exact covariances of filters at tokens, and the slope of the energy (alpha_contrastive.md, section 6).
+"""Exact covariances of filters of two layers, and the slope of the energy (alpha_contrastive.md, section 6).
 
-Given the generator, tokens of different places are independent. So means given the generator decide everything but
-covariances within a place, and these count only where views share what generators do not mark, or where a batch is
-finite and a sample makes a pair with itself.
+Given the generator, or another latent variable, different places are independent. So means given the generator decide
+everything but covariances within a place, and these count only where views share what generators do not mark, or where
+a batch is finite and a sample makes a pair with itself.
 
 A Gaussian importance is averaged by exp(-|y - y'|^2/(2 tau)) = E[exp(i xi.y) exp(-i xi.y')] over xi ~ N(0, 1/tau): an
 output y is a sum over places that are independent given the generator, so that the average is one of products over
@@ -20,10 +20,10 @@ from scipy.special import gammaln
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.laws import Tokens
-from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
+from meanfield.families.alpha_contrastive.limit.pairs import laplacian
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope, share_of_pairs
-from meanfield.families.alpha_contrastive.population.tables import TokenTables, by_places, flat
+from meanfield.families.alpha_contrastive.population.inputs import PlacesLaw, places_of
+from meanfield.families.alpha_contrastive.population.tables import Tables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
@@ -40,38 +40,42 @@ class OfPlaces:
 
     Parameters
     ----------
-    share : float
-        Factor of the covariance of means given the generator.
+    share : ndarray, shape (generators, generators)
+        Probabilities of pairs of generators, times the factor of the covariance of means given them.
     means : ndarray, shape (places, generators)
         E[f_k | generator] of activations, behind batch normalisation.
     within : ndarray, shape (places,)
         d_k = E Var[f_k | generator], 0 where views share nothing but the generator.
-    gated : ndarray, shape (places, generators, tokens)
+    gated : ndarray, shape (places, generators, coordinates)
         E[h'(w_k.x_k) x_k | generator].
     """
 
-    share: float
+    share: FloatArray
     means: FloatArray
     within: FloatArray
     gated: FloatArray
 
 
-class TokenDrift:
-    """Drift of two layers on tokens."""
+class PlaceDrift:
+    """Drift of two layers whose places are independent given the generator."""
 
     def __init__(self, problem: Problem) -> None:
-        data = problem.data
-        assert isinstance(data, Tokens)
-        self._tables = TokenTables(problem, data)
-        rows, self._chance = data.rows, self._tables.chance
-        self._spread = np.mean(rows == WILDCARD, axis=0)[:, None, None] / data.vocabulary
-        self._between, self._within = weights_of_variances(problem, data)
-        G = len(rows)
-        self._uniform = self._between * (np.eye(G) / G - np.full((G, G), 1.0 / G**2))
+        law = places_of(problem.data)
+        self._tables, self._chance = Tables(problem, law), law.chance
+        self._between, self._within = weights_of_variances(problem, law.augments)
+        p = law.probability
+        self._pairs = np.outer(p, p)
+        self._uniform = self._between * (np.diag(p) - self._pairs)
+        self._spread = _spread(law) if self._within != 0.0 else None
         self._kernel = None
         if problem.importance.kind == "gaussian":
             accuracy = problem.population.tolerance
             self._kernel = GeneratorKernel(self._chance, problem.importance.temperature, accuracy)
+
+    @property
+    def is_rounded(self) -> bool:
+        """See `Drift.is_rounded`."""
+        return self._tables.is_rounded
 
     def __call__(self, weights: Weights) -> EnergyAndSlope:
         """See `Drift.__call__`."""
@@ -85,23 +89,25 @@ class TokenDrift:
         by_values = np.swapaxes(self._chance, 1, 2) @ (LU @ V)  # (places, tokens, M)
         energy = 0.5 * float(np.sum(U * LU))
         trace = float(np.sum(F * (L @ F)))
-        if self._within != 0.0:
-            share = self._within * self._spread
-            apart = table.values - table.values.mean(axis=1, keepdims=True)
-            P = apart @ np.swapaxes(V, 1, 2)  # (places, tokens, outputs)
-            energy += 0.5 * float(np.sum(share * P * P))
-            trace += float(np.sum(share * apart * apart))
-            by_top = by_top + share * (np.swapaxes(P, 1, 2) @ apart)
-            by_values += share * (P @ V)
+        if self._spread is not None:
+            apart = self._within * (self._spread @ table.values)  # (places, atoms, M)
+            P = apart @ np.swapaxes(V, 1, 2)  # (places, atoms, outputs)
+            trace += float(np.sum(table.values * apart))
+            own = np.swapaxes(P, 1, 2) @ table.values
+            energy += 0.5 * float(np.sum(own * V))
+            by_top = by_top + own
+            by_values += P @ V
         return EnergyAndSlope(energy, trace, Weights(self._tables.by_filters(table, by_values), flat(by_top)))
 
     def of_places(self, filters: FloatArray) -> OfPlaces:
         """Means given the generator, variances within it, and gated inputs, for one filter in each place."""
         table = self._tables.table(filters)
-        apart = table.values - table.values.mean(axis=1, keepdims=True)
-        within = self._within * np.sum(self._spread * apart * apart, axis=(1, 2))
-        gated = self._tables.gated(table)[..., 0]
-        return OfPlaces(self._between, (self._chance @ table.values)[..., 0], within, self._chance * gated[:, None])
+        within = np.zeros(len(filters))
+        if self._spread is not None:
+            within = self._within * np.sum(table.values * (self._spread @ table.values), axis=(1, 2))
+        gated = [self._tables.gated(table, chance)[:, 0] for chance in np.swapaxes(self._chance, 0, 1)]
+        share = self._between * self._pairs
+        return OfPlaces(share, (self._chance @ table.values)[..., 0], within, np.stack(gated, axis=1))
 
     def covariance(self, filters: FloatArray) -> FloatArray:
         """C[f] of what the top layer reads under the uniform importance, shape (places * filters, places * filters)."""
@@ -109,28 +115,35 @@ class TokenDrift:
         places, _, count = values.shape
         F = np.swapaxes(self._chance @ values, 0, 1).reshape(self._chance.shape[1], -1)
         C = F.T @ self._uniform @ F
-        if self._within != 0.0:
-            apart = values - values.mean(axis=1, keepdims=True)
+        if self._spread is not None:
             blocks = C.reshape(places, count, places, count)
             own = np.arange(places)
-            blocks[own, :, own] += self._within * self._spread * (np.swapaxes(apart, 1, 2) @ apart)
+            blocks[own, :, own] += self._within * (np.swapaxes(values, 1, 2) @ self._spread @ values)
         return np.asarray(C)
 
     def _laplacian(self, values: FloatArray, V: FloatArray) -> FloatArray:
-        """Laplacian of the importances of pairs of generators, over their squared number."""
+        """Laplacian of the importances of pairs of generators, with their probabilities."""
         if self._kernel is None:
             return np.asarray(self._uniform)
-        return self._between * self._kernel.laplacian(values @ np.swapaxes(V, 1, 2))
+        M = self._pairs * self._kernel.importance(values @ np.swapaxes(V, 1, 2))
+        return np.asarray(self._between * laplacian(M))
 
 
-def weights_of_variances(problem: Problem, data: Tokens) -> tuple[float, float]:
+def _spread(law: PlacesLaw) -> FloatArray:
+    """Matrix of each place by which values v at its atoms have the mean covariance v.S v given the generator."""
+    p, chance = law.probability[:, None], law.chance
+    alone = np.sum(p * chance, axis=1)
+    return np.asarray(alone[:, :, None] * np.eye(chance.shape[2]) - np.swapaxes(p * chance, 1, 2) @ chance)
+
+
+def weights_of_variances(problem: Problem, augments: bool) -> tuple[float, float]:
     """Factors of the covariance of means given the generator, and of the mean covariance given it.
 
     A batch of N samples has the first times 1 - 1/N, and with pairs of a sample with itself less than nothing of the
     second, what varies between its views, over N.
     """
     between = share_of_pairs(problem)
-    if not data.augmentation:
+    if not augments:
         return between, between
     own = problem.population.finite_batch and problem.importance.diagonal == "include"
     return between, -1.0 / problem.training.batch_size if own else 0.0
@@ -190,11 +203,6 @@ class GeneratorKernel:
                 f"{MOST_NODES:,} nodes; raise it or population.tolerance, lower model.outputs, or solve by particles"
             )
         return tuple(int(count) for count in counts)
-
-    def laplacian(self, y: FloatArray) -> FloatArray:
-        """Laplacian of the mean importance, over the squared number of generators."""
-        found = self.importance(y)
-        return (np.diag(found.sum(axis=1)) - found) / len(found) ** 2
 
 
 @lru_cache(maxsize=8)
