@@ -178,8 +178,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        Of the family `contrastive`, with one to three features, or of one of your own with such a method; the start
-        does not matter. Filters at rest are `meanfield.alpha_contrastive.find_critical_points`.
+        Of the family `contrastive`, with one to three features and any number of channels under a linear prior or up
+        to two under another, or of one of your own with such a method; the start does not matter. Filters at rest are `meanfield.alpha_contrastive.find_critical_points`.
 
     Returns
     -------
@@ -194,8 +194,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    The density is explicit for given q and G, so that few equations remain; they are solved from many starts until new
-    ones bring nothing new. All quantities are dimensionless. Source: theory.md, section 6.
+    The density of one channel is explicit for given q and G, so that few equations remain; they are solved from many
+    starts until new ones bring nothing new. That of two is solved on cells. All quantities are dimensionless. Source: theory.md, section 6.
     """
     return _solve_by_verb(problem, "stationary")
 

@@ -102,6 +102,8 @@ def _evaluation_seconds(problem: Problem) -> float:
 
 def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
+    if problem.model.channels > 1:
+        return _of_channels("stationary", problem)
     nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes)[1])
     states = 3 ** len(problem.features)
     size = BYTES_PER_NUMBER * states * nodes * CELLS

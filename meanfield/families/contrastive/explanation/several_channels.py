@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER
 from meanfield.explanation.prediction import HEADER, Prediction, shared
 from meanfield.explanation.rates import seconds_of
@@ -16,8 +18,12 @@ from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, s
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, pilot_of, size_after_pilot
 from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
+from meanfield.families.contrastive.channels.stationary.cells import Cells
+from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations
+from meanfield.families.contrastive.channels.stationary.plane import LEVELS, RANDOM_STARTS, USUAL_WIDTH
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import feature_quadrature
+from meanfield.mckean_vlasov.density.start import Nodes
 
 CELL_STEP = 8e-8
 """Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
@@ -56,6 +62,21 @@ def dynamics(problem: Problem) -> Prediction:
     start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
     seconds = evaluations * seconds_of(partial(field, start))
     return Prediction("dynamics", "", seconds, 1e6, 10_000 + HEADER, "fixed points of the channels, what attracts")
+
+
+def stationary(problem: Problem) -> Prediction:
+    """Cost of the search for stationary states: of fixed points, and of laws on cells where they are not Gaussian."""
+    states = 16  # of two channels and two features, up to symmetry
+    nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
+    seconds, size = dynamics(problem).seconds, PACKED_NUMBER * _numbers(len(nodes.u), states)
+    if not problem.prior.functions.linear:
+        equations = PlaneEquations(shared(ChannelClosure, problem), nodes, Cells(LEVELS[0], USUAL_WIDTH))
+        q = np.zeros((len(problem.features), 2))
+        each = seconds_of(partial(equations, equations.start(q, np.eye(2))))
+        # Starts take seven evaluations each, and a state on finer cells as long as some eighty.
+        seconds = 0.2 * seconds + each * (7 * (RANDOM_STARTS + 2 * states) + 80 * states)
+    contents = f"states up to symmetry, their stability, P(w|u) on {len(nodes.u)} nodes"
+    return Prediction("stationary states", "", seconds, 6 * size, size + HEADER, contents)
 
 
 def density(problem: Problem) -> Prediction:

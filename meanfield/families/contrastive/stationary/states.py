@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.integrate import quad
 
-from meanfield.families.contrastive.channels.stationary.states import check_channels, states_of_channels
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
@@ -36,7 +35,8 @@ def find_stationary_states(problem: Problem) -> Solved:
     Parameters
     ----------
     problem : Problem
-        With one to three features; the start does not matter.
+        With one to three features; with several channels also a linear prior, or two channels and one or two features.
+        The start does not matter.
 
     Returns
     -------
@@ -46,7 +46,8 @@ def find_stationary_states(problem: Problem) -> Solved:
         `meanfield.results.schema` describes them.
         States are in the order of q. The attribute `status` is `complete`, or `failed: why` where no state was
         found; `warning` says where some may be missing, and why, and where densities rest that are none; whether the
-        indices of all states add up, so that none is missing, is the attribute `indices_add_up`.
+        indices of all states add up, so that none is missing, is the attribute `indices_add_up`. With several channels
+        there are `M`, `arrangement` and `copies` instead of `g`, and one state stands for all its images by symmetries.
 
     Raises
     ------
@@ -64,6 +65,9 @@ def find_stationary_states(problem: Problem) -> Solved:
     """
     check_stationary(problem)
     if problem.model.channels > 1:
+        # imported where it is used
+        from meanfield.families.contrastive.channels.stationary.states import states_of_channels
+
         return states_of_channels(problem)
     closure = Closure(problem)
     limit = limit_of(problem, closure)
@@ -100,6 +104,10 @@ def check_stationary(problem: Problem) -> None:
     check_problem(problem, Problem)
     check_features(len(problem.features))
     if problem.model.channels > 1:
+        from meanfield.families.contrastive.channels.stationary.states import (
+            check_channels,
+        )  # imported where it is used
+
         check_channels(problem)
 
 

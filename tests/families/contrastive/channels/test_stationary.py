@@ -1,14 +1,25 @@
 """Stationary states of several channels: their laws, what ends in them, and all that is done with results."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_continuous_lyapunov
 
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.frame import Frame
+from meanfield.families.contrastive.channels.states import search
+from meanfield.families.contrastive.channels.stationary import gaussian, plane
+from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
+from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations, functions_of
+from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.mckean_vlasov.cells import edges_of
+from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.numerics.continuation import newton
 from meanfield.testing import methods
 from meanfield.testing.example import Example
 from tests.families.contrastive.channels.problems import standard
@@ -40,7 +51,22 @@ def problem():
 
 @pytest.fixture(scope="module")
 def states(problem):
-    return meanfield.find_stationary_states(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "QUIET_STARTS", 10)
+        patch.setattr(gaussian, "channel_states", partial(gaussian.channel_states, starts=2))
+        return meanfield.find_stationary_states(problem)
+
+
+def with_prior(strength, text=ONE_FEATURE, name="l1"):
+    return meanfield.parse_problem(f'{text}[prior]\nname = "{name}"\nstrength = {strength}\n')
+
+
+@pytest.fixture(scope="module")
+def under_l1():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plane, "RANDOM_STARTS", 2)
+        patch.setattr(search, "QUIET_STARTS", 10)
+        return meanfield.find_stationary_states(with_prior(0.3))
 
 
 def test_gaussian_laws_have_the_overlaps_of_their_states(states):
@@ -62,12 +88,77 @@ def test_a_long_density_ends_in_a_stable_state(problem, states):
     assert min(away) < 1e-4  # exp(-0.03 * 400) of the first distance, with the slowest rate and the time
 
 
-def test_everything_is_done_with_stationary_states(problem, states, tmp_path):
+def test_laws_on_cells_are_gaussian_where_they_should_be():
+    """Linear drift with currents that do not stop: L Lambda is not symmetric."""
+    L, noise, drift = np.array([[-0.1, 0.06], [-0.03, -0.08]]), np.array([[0.1, 0.03], [0.03, 0.08]]), [0.05, 0.03]
+    S = np.array([[0.7, 0.1], [0.05, 0.6]])
+    moments = []
+    for count in (32, 64):
+        motion, frame = Motion(np.empty((0, 2)), L, noise), Frame(np.array([0.3, 0.2]), S)
+        law = LawGivenU(Cells(count, 7.0), motion, 0.0, with_prior(1.0).prior, np.array(drift), frame)
+        moments.append(functions_of(law.w) @ law.P)
+    m = -np.linalg.solve(L, drift)
+    C = solve_continuous_lyapunov(L, -noise) + np.outer(m, m)
+    exact = np.array([*m, C[0, 1], C[0, 0], C[1, 1]])
+    errors = [np.abs(each - exact).max() for each in moments]
+    assert errors[0] < 0.01  # cells of 0.44 standard deviations, squared, over 12
+    assert 3.5 < errors[0] / errors[1] < 4.5  # of second order
+
+
+def test_a_channel_by_itself_has_the_state_of_a_single_channel():
+    """Without a penalty, and where the other channel has learnt nothing: there noise is not shared."""
+    problem = with_prior(0.3, ONE_FEATURE.replace("strength = 0.05", "strength = 0.0"))
+    closure, nodes = ChannelClosure(problem), Nodes.of(problem, None)
+    y, found = None, []
+    for cells in (48, 64):
+        equations = PlaneEquations(closure, nodes, Cells(cells, 8.0))
+        y = newton(equations, equations.start(np.array([[0.96, 0.0]]), np.eye(2)) if y is None else y, tolerance=1e-9)
+        state = equations.state(y)
+        found.append([*y[:3], *state.work(problem.prior.force)])
+    q, other, M, r, r_of_nothing = (64**2 * np.array(found[1]) - 48**2 * np.array(found[0])) / (64**2 - 48**2)
+    text = ONE_FEATURE.replace("channels = 2\ninitial_channel_overlap = 0.3", "").replace("[0.8, 0.7]", "0.8")
+    single = meanfield.find_stationary_states(with_prior(0.3, text.replace("[decorrelation]\nstrength = 0.05", "")))
+    learnt, nothing = single.isel(state=single["q"].values.argmax()), single.isel(state=1)
+    # what the extrapolation from 48 and 64 cells leaves: 1e-3 of the error of 48 of them, more around a kink
+    assert [q, other, M] == pytest.approx([learnt["q"].item(), 0.0, 0.0], abs=1e-6)
+    assert r == pytest.approx(learnt["r"].item(), abs=5e-6)
+    assert r_of_nothing == pytest.approx(nothing["r"].item(), abs=1e-3)
+
+
+def test_derivatives_are_those_of_differences():
+    problem = with_prior(0.3)
+    equations = PlaneEquations(ChannelClosure(problem), Nodes.of(problem, None), Cells(24, 6.0))
+    y = equations.start(np.array([[0.9, 0.4]]), np.array([[1.0, 0.3], [0.3, 1.0]]))
+    _, slope = equations(y)
+    differences = [
+        (equations.values_alone(y + 1e-5 * unit) - equations.values_alone(y - 1e-5 * unit)) / 2e-5 for unit in np.eye(5)
+    ]
+    # the Jacobian leaves out the motion of the frame, an error of the order of that of the cells
+    np.testing.assert_allclose(slope, np.transpose(differences), atol=0.02 * np.abs(slope).max())
+
+
+def test_states_under_l1(under_l1):
+    assert under_l1["arrangement"].values.tolist() == [
+        "tilted",
+        "some channels only",
+        "nothing learned",
+        "tilted",
+    ]
+    assert under_l1["stability"].values.tolist() == [1, 1, -1, -1]
+    assert "not looked for" in under_l1.attrs["warning"]
+    assert float(under_l1["quadrature_error"].max()) < 1e-3
+    # what n has to be by the closure, which the equations do not ask for
+    assert float(abs(under_l1["multiplier_residual"]).max()) < 2e-4
+
+
+def test_everything_is_done_with_stationary_states(problem, states, under_l1, tmp_path):
     example = Example(replace(FAMILY, methods={"stationary": FAMILY.methods["stationary"]}))
     example.__dict__["problem"], example._results["stationary"] = problem, states
     methods.check_report(example, tmp_path)
     for check in (methods.check_result, methods.check_file, methods.check_conventions, methods.check_figure):
         check(example, "stationary", tmp_path)
+    example._results["stationary"] = under_l1
+    methods.check_figure(example, "stationary", tmp_path)
 
 
 def test_what_has_no_stationary_states_is_refused():

@@ -1,0 +1,190 @@
+"""Equations of the stationary states of two channels, for any prior.
+
+Unknowns are q, M_12 and the multipliers n of the norms. They fix the motion of the weights, and with it their law P at
+each u; what has to hold is E[u w] = q, E[w_1 w_2] = M_12 and E[w_k^2] = 1. By the latter n is what the closure demands.
+Source: several_channels.md, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
+from meanfield.families.contrastive.channels.density.frame import Frame, first_factor
+from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
+from meanfield.families.contrastive.channels.stationary.motion import Motion
+from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.typing import FloatArray
+
+LEAST_ROOM = 1e-6
+"""Least eigenvalue of K of channels that do not coincide."""
+
+MOST_RIM = 1e-3
+"""Largest probability in the outermost cells of a law on the way to a state."""
+
+
+class PlaneState(NamedTuple):
+    """Laws of the weights at given unknowns.
+
+    Parameters
+    ----------
+    unknowns : ndarray, shape (2 d1 + 3,)
+    averages : BatchAverages
+    motion : Motion
+    frame : Frame
+    laws : list of LawGivenU
+        At the nodes that are solved.
+    u, u_weight : ndarray
+        These nodes.
+    """
+
+    unknowns: FloatArray
+    averages: BatchAverages
+    motion: Motion
+    frame: Frame
+    laws: list[LawGivenU]
+    u: FloatArray
+    u_weight: FloatArray
+
+    @property
+    def cells(self) -> Cells:
+        """Cells of all laws."""
+        return self.laws[0].cells
+
+    @property
+    def moments(self) -> FloatArray:
+        """E[w_1], E[w_2], E[w_1 w_2], E[w_1^2], E[w_2^2] at each node, shape (nodes, 5)."""
+        return np.array([functions_of(law.w) @ law.P for law in self.laws])
+
+    @property
+    def values(self) -> FloatArray:
+        """What has to vanish."""
+        moments = self.moments
+        total = self.u_weight @ moments
+        q = (self.u * self.u_weight[:, None]).T @ moments[:, :2]
+        d = len(self.unknowns) - 3
+        return np.concatenate([q.ravel() - self.unknowns[:d], [total[2] - self.unknowns[d]], total[3:] - 1.0])
+
+    @property
+    def rim(self) -> float:
+        """Probability in the outermost cells."""
+        return float(self.u_weight @ [law.P[law.cells.rim].sum() for law in self.laws])
+
+    def work(self, force: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """r_k = E[w_k phi(w_k)] with a force phi, shape (2,)."""
+        return np.asarray(self.u_weight @ np.array([law.P @ (law.w * force(law.w)) for law in self.laws]))
+
+
+class PlaneEquations:
+    """Equations F(unknowns) = 0 on given cells.
+
+    Parameters
+    ----------
+    closure : ChannelClosure
+        Of a problem of two channels.
+    nodes : Nodes
+    cells : Cells
+    """
+
+    def __init__(self, closure: ChannelClosure, nodes: Nodes, cells: Cells) -> None:
+        self.closure, self.nodes, self.cells = closure, nodes, cells
+        self.problem = closure.problem
+        self.features = len(self.problem.features)
+        self._tau = self.problem.model.learning_rate
+
+    def on(self, cells: Cells) -> PlaneEquations:
+        """The equations on other cells."""
+        return PlaneEquations(self.closure, self.nodes, cells)
+
+    def unpacked(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """q, M and n."""
+        d = 2 * self.features
+        return y[:d].reshape(-1, 2), np.array([[1.0, y[d]], [y[d], 1.0]]), self.scale * y[d + 1 :]
+
+    @cached_property
+    def scale(self) -> float:
+        """Unit of the multipliers, which makes unknowns of one size."""
+        return float(np.trace(self.closure(np.zeros((self.features, 2)), np.eye(2)).Lambda))
+
+    def start(self, q: FloatArray, M: FloatArray) -> FloatArray:
+        """Unknowns of Gaussian weights."""
+        averages = self.closure(q, M)
+        w = np.linspace(-5.0, 5.0, 201)
+        chance = np.exp(-0.5 * w * w)
+        r = float(chance @ (w * self.problem.prior.force(w)) / chance.sum())
+        n = self._tau * np.diag(averages.D) + 0.5 * np.diag(averages.Lambda) - self._tau * r
+        return np.concatenate([q.ravel(), [M[0, 1]], n / self.scale])
+
+    def state(self, y: FloatArray) -> PlaneState | None:
+        """Laws at given unknowns; None where there are none."""
+        q, M, n = self.unpacked(y)
+        K = M - q.T @ q
+        if not (np.isfinite(y).all() and np.linalg.eigvalsh(K)[0] > LEAST_ROOM):
+            return None
+        averages = self.closure(q, M)
+        if not np.linalg.eigvalsh(averages.Lambda)[0] > LEAST_ROOM * np.trace(averages.Lambda):
+            return None
+        motion = Motion.of(averages, q, M, self._tau, n)
+        u, u_weight = self.nodes.solved
+        frame = Frame(u @ q, first_factor(K, averages.Lambda))
+        prior = self.problem.prior
+        laws = [
+            LawGivenU(self.cells, motion, self._tau, prior, drift, Frame(mean, frame.S))
+            for drift, mean in zip(u @ motion.gain, frame.mean, strict=True)
+        ]
+        found = PlaneState(y, averages, motion, frame, laws, u, u_weight)
+        return found if found.rim < MOST_RIM else None
+
+    def __call__(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F and its Jacobian; NaN where there is no law."""
+        state = self.state(y)
+        if state is None:
+            return np.full(len(y), np.nan), np.full((len(y), len(y)), np.nan)
+        return state.values, self.jacobian(state)
+
+    def values_alone(self, y: FloatArray) -> FloatArray:
+        """F."""
+        state = self.state(y)
+        return np.full(len(y), np.nan) if state is None else state.values
+
+    def jacobian(self, state: PlaneState) -> FloatArray:
+        """Derivatives of F at a fixed frame."""
+        d = 2 * self.features
+        slopes = self.coefficient_slopes(state)
+        found = np.zeros((d + 3, d + 3))
+        for law, u, weight, slope in zip(state.laws, state.u, state.u_weight, slopes, strict=True):
+            each = law.sensitivities(functions_of(law.w)) @ slope
+            found[:d] += weight * np.einsum("f,ky->fky", u, each[:2]).reshape(d, -1)
+            found[d:] += weight * each[2:]
+        found[: d + 1, : d + 1] -= np.eye(d + 1)
+        return found
+
+    def coefficient_slopes(self, state: PlaneState) -> FloatArray:
+        """Derivatives of the coefficients of each node by the unknowns, shape (nodes, COEFFICIENTS, unknowns)."""
+        y = state.unknowns
+        columns = []
+        for place in range(len(y)):
+            step = np.zeros(len(y))
+            step[place] = 1e-5  # central differences then err by 1e-10, and rounding by as much
+            ends = [self._motion(y + sign * step) for sign in (1.0, -1.0)]
+            columns.append((self._coefficients(ends[0], state.u) - self._coefficients(ends[1], state.u)) / 2e-5)
+        return np.stack(columns, axis=-1)
+
+    def _motion(self, y: FloatArray) -> Motion:
+        q, M, n = self.unpacked(y)
+        return Motion.of(self.closure(q, M), q, M, self._tau, n)
+
+    @staticmethod
+    def _coefficients(motion: Motion, u: FloatArray) -> FloatArray:
+        common = np.concatenate([motion.L.ravel(), motion.Lambda[[0, 0, 1], [0, 1, 1]]])
+        return np.hstack([u @ motion.gain, np.tile(common, (len(u), 1))])
+
+
+def functions_of(w: FloatArray) -> FloatArray:
+    """w_1, w_2, w_1 w_2, w_1^2 and w_2^2, shape (5, cells)."""
+    first, second = w.T
+    return np.array([first, second, first * second, first * first, second * second])
