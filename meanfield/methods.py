@@ -195,7 +195,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     Notes
     -----
     The density of one channel is explicit for given q and G, so that few equations remain; they are solved from many
-    starts until new ones bring nothing new. That of two is solved on cells. All quantities are dimensionless. Source: theory.md, section 6.
+    starts until new ones bring nothing new. That of two is solved on cells. All quantities are dimensionless. Source:
+    theory.md, section 6.
     """
     return _solve_by_verb(problem, "stationary")
 

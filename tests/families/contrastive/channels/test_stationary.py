@@ -151,6 +151,57 @@ def test_states_under_l1(under_l1):
     assert float(abs(under_l1["multiplier_residual"]).max()) < 2e-4
 
 
+def plain_runs(N, replicas, q, M, burn, stop, seed):
+    """Means of |q_1|, |q_2|, |M_12|, r_1 and r_2 of each run between two times, by NumPy alone."""
+    tau, batch, strength, prior = 0.02, 5, 0.05, 0.3
+    rng = np.random.default_rng(seed)
+    U = rng.choice([-1.0, 1.0], (replicas, N))
+    K = np.array([[1.0, M], [M, 1.0]]) - np.outer(q, q)
+    w = U[:, :, None] * np.array(q) + rng.normal(size=(replicas, N, 2)) @ np.linalg.cholesky(K).T
+    w *= np.sqrt(N) / np.linalg.norm(w, axis=1, keepdims=True)
+    rows = []
+    for step in range(N * stop):
+        c = rng.choice([0.0, 6.0**0.5, -(6.0**0.5)], (replicas, batch), p=[0.8, 0.1, 0.1])
+        x = rng.normal(size=(replicas, batch, N))
+        x += (c / np.sqrt(N) - np.einsum("rbn,rn->rb", x, U) / N)[:, :, None] * U[:, None, :]
+        overlap = np.einsum("rn,rnk->rk", U, w) / N
+        z = x @ w / np.sqrt(N)
+        y = z * z - (1.0 + 0.2 * overlap**2)[:, None, :]
+        C = np.einsum("rb,rb->r", y[:, :, 0], y[:, :, 1]) / batch
+        gain = 4.0 * z * (y - 2.0 * strength * C[:, None, None] * y[:, :, ::-1])
+        w += tau / (batch * np.sqrt(N)) * x.transpose(0, 2, 1) @ gain - tau * prior / N * np.sign(w)
+        w *= np.sqrt(N) / np.linalg.norm(w, axis=1, keepdims=True)
+        if step >= N * burn and step % (N // 5) == 0:
+            overlap = np.einsum("rn,rnk->rk", U, w) / N
+            M12 = np.einsum("rn,rn->r", w[:, :, 0], w[:, :, 1]) / N
+            r = prior * np.abs(w).mean(axis=1)
+            rows.append(np.column_stack([np.abs(overlap), np.sign(overlap.prod(axis=1)) * M12, r]))
+    return np.mean(rows, axis=0)
+
+
+@pytest.mark.slow
+def test_plain_sgd_stays_in_the_tilted_state(under_l1):
+    tilted, runs = under_l1.isel(state=0), 24
+    q, M = np.abs(tilted["q"].values[0]), abs(float(tilted["M"][0, 1]))
+    small, large = (plain_runs(N, runs, q, M, 80, 140, N) for N in (200, 400))
+    # effects of finite N are of order 1/N, which the difference of both sizes takes away
+    found = 2.0 * large.mean(axis=0) - small.mean(axis=0)
+    error = np.sqrt((4.0 * large.var(axis=0, ddof=1) + small.var(axis=0, ddof=1)) / runs)
+    z = (found - [*q, M, *tilted["r"].values]) / error
+    # five numbers, each beyond 3.5 by chance in 1 of 1000 tests (Student's law of 23 degrees or more): 0.5 % together
+    assert np.abs(z).max() < 3.5
+
+
+@pytest.mark.slow
+def test_a_long_density_under_l1_ends_in_the_tilted_state(under_l1):
+    density = meanfield.solve_density(meanfield.with_value(with_prior(0.3), "time.stop", 300.0))
+    tilted = under_l1.isel(state=0)
+    for name in ("q", "M", "r"):
+        # exp(-0.03 * 300) of the first distance, 0.1, and the errors that the density states
+        allowed = 1e-4 + float(density[f"{name}_error"][-1].max())
+        np.testing.assert_allclose(abs(density[name][-1]), abs(tilted[name]), atol=allowed)
+
+
 def test_everything_is_done_with_stationary_states(problem, states, under_l1, tmp_path):
     example = Example(replace(FAMILY, methods={"stationary": FAMILY.methods["stationary"]}))
     example.__dict__["problem"], example._results["stationary"] = problem, states
