@@ -179,7 +179,8 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     ----------
     problem : Problem
         Of the family `contrastive`, with one to three features and any number of channels under a linear prior or up
-        to two under another, or of one of your own with such a method; the start does not matter. Filters at rest are `meanfield.alpha_contrastive.find_critical_points`.
+        to two under another, or of one of your own with such a method; the start does not matter. Filters at rest are
+        `meanfield.alpha_contrastive.find_critical_points`.
 
     Returns
     -------

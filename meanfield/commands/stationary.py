@@ -2,8 +2,8 @@
 
 Without --vary the output holds every state with its density. With it, say --vary prior.strength 0 3, branches of states
 are followed over that range, around turning points too; --figure draws them: stable states solid, unstable ones dashed.
-There is no time stepping; the initial condition is ignored. With several channels one state stands for all its images by
-exchanges and signs; the prior must be linear (none, l2), or there are two channels.
+There is no time stepping; the initial condition is ignored. With several channels one state stands for all its images
+by exchanges and signs; the prior must be linear (none, l2), or there are two channels.
 """
 
 from __future__ import annotations
