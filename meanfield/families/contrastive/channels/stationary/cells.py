@@ -12,8 +12,6 @@ G^T psi = <f> - f a change dG of the generator changes <f> by psi . dG P.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import SuperLU, splu
@@ -75,6 +73,8 @@ class LawGivenU:
 
     Attributes
     ----------
+    generator : csc_matrix
+        G with dP/dt = G P.
     P : ndarray, shape (cells,)
         Probabilities of the cells.
     w : ndarray, shape (cells, 2)
@@ -120,6 +120,7 @@ class LawGivenU:
                 )
             )
         self._rates, self._slopes = rates, slopes
+        self.generator = self._generator()
         self.P = self._null_vector()
 
     def _force(self, prior: PriorSettings, frame: Frame, middle: FloatArray, step: FloatArray) -> FloatArray:
@@ -136,9 +137,7 @@ class LawGivenU:
             ]
         )
 
-    @cached_property
-    def generator(self) -> csc_matrix:
-        """G with dP/dt = G P."""
+    def _generator(self) -> csc_matrix:
         rows, columns, values = [], [], []
         for (first, second), (forward, backward) in zip(self._edges, self._rates, strict=True):
             rows += [second, first, first, second]

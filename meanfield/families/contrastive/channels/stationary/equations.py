@@ -8,7 +8,6 @@ Source: several_channels.md, section 5.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +94,8 @@ class PlaneEquations:
         self.problem = closure.problem
         self.features = len(self.problem.features)
         self._tau = self.problem.model.learning_rate
+        # The unit of the multipliers, which makes unknowns of one size.
+        self._scale = float(np.trace(closure(np.zeros((self.features, 2)), np.eye(2)).Lambda))
 
     def on(self, cells: Cells) -> PlaneEquations:
         """The equations on other cells."""
@@ -103,12 +104,7 @@ class PlaneEquations:
     def unpacked(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """q, M and n."""
         d = 2 * self.features
-        return y[:d].reshape(-1, 2), np.array([[1.0, y[d]], [y[d], 1.0]]), self.scale * y[d + 1 :]
-
-    @cached_property
-    def scale(self) -> float:
-        """Unit of the multipliers, which makes unknowns of one size."""
-        return float(np.trace(self.closure(np.zeros((self.features, 2)), np.eye(2)).Lambda))
+        return y[:d].reshape(-1, 2), np.array([[1.0, y[d]], [y[d], 1.0]]), self._scale * y[d + 1 :]
 
     def start(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """Unknowns of Gaussian weights."""
@@ -117,7 +113,7 @@ class PlaneEquations:
         chance = np.exp(-0.5 * w * w)
         r = float(chance @ (w * self.problem.prior.force(w)) / chance.sum())
         n = self._tau * np.diag(averages.D) + 0.5 * np.diag(averages.Lambda) - self._tau * r
-        return np.concatenate([q.ravel(), [M[0, 1]], n / self.scale])
+        return np.concatenate([q.ravel(), [M[0, 1]], n / self._scale])
 
     def state(self, y: FloatArray) -> PlaneState | None:
         """Laws at given unknowns; None where there are none."""
