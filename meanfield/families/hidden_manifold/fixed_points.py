@@ -83,7 +83,11 @@ def find_fixed_points(problem: Problem) -> Solved:
         if not any(_same(row, other) for other in rows):
             rows.append(row)
     rows.sort(key=lambda row: float(row["generalisation_error"]))
-    arrays = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else _nothing(fine)
+    arrays = (
+        {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        if rows
+        else _nothing(fine, len(start_of(problem, fine)))
+    )
     arrays |= {"T": problem.teacher_overlap}
     return Solved("fixed_points", arrays, warning="" if rows else NOTHING_AT_REST, effort={"nodes": len(fine.rho)})
 
@@ -135,19 +139,11 @@ def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(np.abs(row[name] - (other | again)[name]).max() <= 1e-6 for name in COMPARED)
 
 
-def _nothing(system: System) -> dict[str, Any]:
-    """Arrays of no fixed point."""
-    y = np.zeros(packed_size(system))
+def _nothing(system: System, size: int) -> dict[str, Any]:
+    """Arrays of no fixed point, whose state would have some size."""
+    y = np.zeros(size)
     row = _described(system, y) | _errors(system, y, system, y)
     return {name: np.empty((0, *np.shape(value))) for name, value in row.items()}
-
-
-def packed_size(system: System) -> int:
-    """Length of a state."""
-    n = len(system.rho)
-    K = system.students
-    L = system.t.shape[1]
-    return int(n * K * (K + L) + K * K + K)
 
 
 def fixed_point_from(system: System, y: FloatArray) -> FloatArray | None:

@@ -17,7 +17,7 @@ from meanfield.families.hidden_manifold.assumptions.laws import MEANS, kurtosis,
 from meanfield.families.hidden_manifold.expectations.choice import expectations
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
-from meanfield.families.hidden_manifold.order_parameters.rates import rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -112,8 +112,7 @@ def _laws(problem: Problem, nodes: Nodes, order: int, closes: bool) -> list[tupl
 def _observed(law: Gaussian, path: Path) -> dict[str, FloatArray]:
     """Covariances of the fields, without what directions of means add to them, and the generalisation error."""
     K = law.system.students
-    fields = [fields_of(law, State(*parts)) for parts in zip(*path.state, strict=True)]
-    C = np.array([C - loadings @ loadings.T for C, _, loadings in fields])
+    C = np.array([fields_at(law.system, y)[0][0] for y in packed(path.state)])
     return {"Q": C[:, :K, :K], "R": C[:, :K, K:], "generalisation_error": path.errors}
 
 
@@ -191,34 +190,11 @@ def _gaussian(
     return Gaussian(system, slice(M, M + len(spread)))
 
 
-class MatchedFields(NamedTuple):
-    """Law of the fields (lambda, nu) in a state.
-
-    Parameters
-    ----------
-    C, m : ndarray, shape (fields, fields) and (fields,)
-        Covariance and mean.
-    loadings : ndarray, shape (fields, directions)
-        Fields per unit of xi.
-    """
-
-    C: FloatArray
-    m: FloatArray
-    loadings: FloatArray
-
-
-def fields_of(law: Gaussian, state: State) -> MatchedFields:
-    """Law of the fields in a state."""
+def loadings_of(law: Gaussian, state: State) -> FloatArray:
+    """Fields (lambda, nu) per unit of xi in each direction, shape (fields, directions)."""
     system, M = law.system, law.system.teachers
-    b, s = float(system.slope[0]), float(system.scale[0])
-    r, t = (np.tensordot(system.weight, part, axes=1) for part in (state.r, system.t))
-    Q = system.rest[0] * state.Omega + b**2 * np.tensordot(system.weight, state.sigma, axes=1)
-    R = b * s * r[:, :M]
-    each = np.vstack([b / s * r, t[:M]])  # what a column adds to the fields
-    loadings = each[:, law.spread]
-    C = np.block([[Q, R], [R.T, s**2 * t[:M, :M]]]) + loadings @ loadings.T
-    column = int(system.column[0])
-    return MatchedFields(C, each[:, column].copy() if column >= 0 else np.zeros(len(C)), loadings)
+    r, t = (np.tensordot(system.weight, part[..., law.spread], axes=1) for part in (state.r, system.t))
+    return np.vstack([system.slope[0] / system.scale[0] * r, t[:M]])
 
 
 def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
@@ -227,12 +203,13 @@ def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
     state = unpacked(system, y)
     K = system.students
     M = system.teachers
-    C, m, loadings = fields_of(law, state)
-    u = np.append(state.v, -system.teacher_weights)
+    C, m, u = fields_at(system, y)
+    loadings = loadings_of(law, state)
+    C[0] += loadings @ loadings.T
     A, H, G, D = np.zeros((1, K, K + M)), np.zeros((1, K, K)), np.zeros((1, K)), np.zeros((1, K))
-    error = float(expectations(system.kind, K, C, m, u, system.label_noise, system.rule, A[0], H[0], G[0], D[0]))
+    error = float(expectations(system.kind, K, C[0], m[0], u, system.label_noise, system.rule, A[0], H[0], G[0], D[0]))
     change = np.empty(len(y))
-    rates_of_expectations(system, y, C[None], m[None], A, H, G, D, change)
+    rates_of_expectations(system, y, C, m, A, H, G, D, change)
     others = unpacked(system, change)
     pull = float(system.slope[0] / system.scale[0]) * A[0] @ loadings
     along = -system.rates[0] / system.aspect_ratio * system.rho[:, None, None] * pull

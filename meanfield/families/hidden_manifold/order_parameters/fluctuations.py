@@ -38,7 +38,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     start_of,
     unpacked,
 )
-from meanfield.families.hidden_manifold.particles.start import root
+from meanfield.families.hidden_manifold.particles.start import gaussian_means, root
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.ode import Tolerance, solve_ode
@@ -196,7 +196,7 @@ def _state(problem: Problem, system: System, j: int, products: FloatArray, along
     each, features = g @ each @ g, g @ features
     crossed = X @ features.swapaxes(1, 2)
     own = each + crossed + crossed.swapaxes(1, 2)
-    means = problem_means(problem)[system.column >= 0]
+    means = gaussian_means(problem)[system.column >= 0, :M]
     columns = np.vstack([np.eye(M), means])
     rho = spaces.rho[:n, None, None]
     return packed(State(features[:n] @ columns.T, rho * own[:n], g @ total @ g, np.zeros(K)))
@@ -225,7 +225,7 @@ def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int,
     b = system.slope[q]
     s = system.scale[q]
     rest = system.rest[q]
-    means = problem_means(problem)
+    means = gaussian_means(problem)[:, :M]
     own, nu = np.zeros((samples, K)), np.zeros((samples, M))
     projections = np.zeros((len(spaces.rho), samples, K + M))
     for j, gram in enumerate(grams):
@@ -247,14 +247,6 @@ def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int,
     eta, eta_v = system.rates
     kept = State(eta * state.r, 2.0 * eta * state.sigma, 2.0 * eta * state.Omega, eta_v * state.v)
     return changes - system.weight_decay * packed(kept)
-
-
-def problem_means(problem: Problem) -> FloatArray:
-    """Coefficients of the components' means on the teacher's vectors, one row for each of the Gaussians of latents."""
-    means = problem.component_means
-    if problem.inputs.components_drawn == "sample":
-        return means
-    return np.asarray([[component.weight for component in problem.inputs.mixture]] @ means)
 
 
 def _changes(

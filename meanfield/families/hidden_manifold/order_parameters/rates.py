@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import expectations
+from meanfield.families.hidden_manifold.order_parameters.system import System
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -91,6 +93,18 @@ def _averages(system, y, mean_r, Sigma, t):  # type: ignore[no-untyped-def]
         for a in range(L):
             for c in range(L):
                 t[a, c] += w * system.t[i, a, c]
+
+
+Fields = tuple[FloatArray, FloatArray, FloatArray]
+"""Covariances and means of the fields in each component, and the second layer."""
+
+
+def fields_at(system: System, y: FloatArray) -> Fields:
+    """Covariances and means of the fields of a state, and the second layer."""
+    components, n = len(system.chance), system.students + system.teachers
+    found = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
+    fields(system, y, *found)
+    return found
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

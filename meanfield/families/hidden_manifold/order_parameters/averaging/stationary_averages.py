@@ -16,7 +16,7 @@ import numpy as np
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import Law, Sums, advance, no_sums
-from meanfield.families.hidden_manifold.order_parameters.rates import fields, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.rates import Fields, fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import System, unpacked
 from meanfield.families.hidden_manifold.particles.start import root
 from meanfield.families.hidden_manifold.problem import Problem
@@ -28,9 +28,6 @@ GROUPS, CHAINS = 16, 8
 
 STARTS = 8192
 """Number of fields at t = 0 in each group, where there are no steps yet to average over."""
-
-Fields = tuple[FloatArray, FloatArray, FloatArray]
-"""Covariances and means of the fields in each component, and the second layer."""
 
 FOLLOWING, AVERAGING = 4, 16
 """Relaxation times that chains take to follow the overlaps, which leaves 2 % of what the law changed by, and over which
@@ -110,7 +107,7 @@ class FastChains:
         BlowUpError
             If chains run away or do not come to rest.
         """
-        laws = [_fields_at(self._system, self._start)] * GROUPS
+        laws = [fields_at(self._system, self._start)] * GROUPS
         errors = np.empty(GROUPS)
         records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
         # Eight samples for each of the fields at t = 0.
@@ -132,7 +129,7 @@ class FastChains:
             If chains run away or do not come to rest.
         """
         system = self._system
-        laws = [_fields_at(self._system, y) for y in states]
+        laws = [fields_at(self._system, y) for y in states]
         rates = np.empty(states.shape)
         errors = np.empty(GROUPS)
         speed = 0.0
@@ -205,17 +202,6 @@ class FastChains:
             return np.asarray(output)
         alike = not any(m.any() for _, m, _ in laws) and np.array_equal(evaluate(self._student.value, -mean), -value)
         return np.concatenate([output, np.abs(mean) if alike else mean], axis=-1)
-
-
-def _fields_at(system: System, y: FloatArray) -> Fields:
-    """Covariances and means of the fields of a state, and the second layer."""
-    components = len(system.chance)
-    n = system.students + system.teachers
-    C = np.empty((components, n, n))
-    m = np.empty((components, n))
-    u = np.empty(n)
-    fields(system, y, C, m, u)
-    return C, m, u
 
 
 def _runs_away(time: float) -> BlowUpError:
