@@ -94,6 +94,9 @@ class Pieces:
         self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
         self.time, self._y = found.end_time, found.end
         if self._short > MOST_SHORT_PIECES:
+            # Just before weights become infinite they cross 0 between two times that are next to each other.
+            if np.abs(self._velocity(self._y)).max() * SHORT_PIECE * self.time > np.abs(self._y).max():
+                self._blow_up()
             raise BlowUpError(
                 self.time,
                 "nodes change from active to inactive and back without end",

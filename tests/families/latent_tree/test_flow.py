@@ -106,3 +106,11 @@ def test_the_flow_is_interrupted_with_what_was_computed():
         result = meanfield.solve(problem, "population")
     assert result.attrs["status"] == "interrupted"
     assert np.isfinite(result["loss"][0])
+
+
+def test_nodes_that_change_just_before_weights_become_infinite_are_no_reason_to_stop():
+    """Four nodes of three levels reach 0 within the rounding of the time at which weights become infinite."""
+    tree = {"depth": 3, "polarity": {"law": "uniform", "low": 0.7, "seed": 3}}
+    data = {"tree": tree, "network": {"nodes_per_latent": 4}, "time": {"stop": 6.0, "outputs": 3}}
+    result = meanfield.solve(Problem.model_validate(data), "population")
+    assert result.attrs["status"].startswith("failed: at t = 3.65491: the largest weight is 468 and becomes infinite")
