@@ -31,21 +31,29 @@ def add_arguments(parser: ArgumentParser) -> None:
     where.add_argument("--workers", type=at_least(1, "workers"), metavar="N", help="processes; by default one per core")
     where.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler instead")
     add_restart(parser)
-    parser.add_argument("--figure", type=Path, metavar="F.png", help="phase diagram to draw; png, pdf or svg")
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="F.png",
+        help="figure to draw, a phase diagram or curves; png, pdf or svg",
+    )
 
 
 def run(arguments: Namespace) -> int:
-    """Solve all points of the sweep, and draw its phase diagram."""
+    """Solve all points of the sweep, and draw its figure."""
     with start_up():
         from matplotlib.figure import Figure
 
         from meanfield import load_sweep, run_sweep
         from meanfield.plotting import plot_phase_diagram
+        from meanfield.plotting.results import plot_sweep, sweep_figure
+        from meanfield.problems.known_families import family_of
         from meanfield.results.figure_files import save_figure
         from meanfield.sweep import describe
     sweep = load_sweep(arguments.sweep)
+    own = sweep_figure(family_of(sweep.problem), sweep.methods)
     if arguments.figure:
-        _check_phase_diagram(sweep, arguments.figure)
+        _check_figure(sweep, arguments.figure, bool(own))
     result = run_sweep(sweep, arguments.output, arguments.workers, arguments.scheduler, arguments.restart)
     status = str(result.attrs["status"])
     if status == "interrupted":
@@ -55,6 +63,9 @@ def run(arguments: Namespace) -> int:
         return FAILED
 
     def draw(path: Path) -> None:
+        if own:
+            save_figure(plot_sweep(result), path)
+            return
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         plot_phase_diagram(result, figure.subplots())
         save_figure(figure, path)
@@ -67,11 +78,13 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def _check_phase_diagram(sweep: Sweep, path: Path) -> None:
-    """Refuse a sweep without phase diagram before anything is computed, if one is asked for."""
+def _check_figure(sweep: Sweep, path: Path, has_own: bool) -> None:
+    """Refuse a sweep without figure before anything is computed, if one is asked for."""
     from meanfield.results.figure_files import check_figure_path
 
     check_figure_path(path)
+    if has_own:
+        return
     keeping = [method for method, kept in sweep.methods.items() if "similarity" in kept]
     if len(sweep.axes) != 2 or len(keeping) != 1:
         raise InputError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from textwrap import fill
 from typing import Any
@@ -38,8 +39,8 @@ from meanfield.plotting.trajectories import (
     plot_replicas,
 )
 from meanfield.plotting.weights import plot_densities, plot_density_given_u, plot_histograms, plot_pairs, plot_sample
-from meanfield.problems.family import resolve
-from meanfield.results.result import Result
+from meanfield.problems.family import Family, resolve
+from meanfield.results.result import Result, family_of_result
 from meanfield.results.schema import validate
 
 
@@ -154,7 +155,11 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
 
 
 def plot_sweep(sweep: xr.Dataset) -> Figure:
-    """Every number of a sweep over one or two axes."""
+    """Figure that the family has for what a sweep keeps, else every number of one over one or two axes."""
+    own = sweep_figure(family_of_result(sweep), tomllib.loads(sweep.attrs["sweep"])["methods"])
+    if own:
+        figure: Figure = resolve(own)(sweep)
+        return figure
     dims = sweep["status"].dims
     plots: dict[int, Callable[..., Axes]] = {1: plot_along, 2: plot_phase_diagram}
     if len(dims) not in plots:
@@ -166,6 +171,12 @@ def plot_sweep(sweep: xr.Dataset) -> Figure:
     if not shown:
         raise InputError("the sweep keeps no number of a point that could be drawn; keep one, such as similarity")
     return draw_panels(sweep, [partial(plots[len(dims)], variable=name) for name in shown])
+
+
+def sweep_figure(family: Family, methods: Mapping[str, Iterable[str]]) -> str:
+    """Address of the figure that a family has for sweeps that keep these reductions, empty if it has none."""
+    kept = [name for names in methods.values() for name in names]
+    return next((family.sweep_figures[name] for name in kept if name in family.sweep_figures), "")
 
 
 def _prior_work(dataset: xr.Dataset, name: str, plot: Panel) -> list[Panel]:

@@ -182,8 +182,9 @@ class Family:
     start : str
         "module:function" of a result that returns the weights with which all of it starts, or None where each run draws
         its own, or has a law of them as its start; empty where starts do not matter; see `meanfield.comparison.inputs`.
-    reductions : mapping of str to str
-        Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name.
+    reductions, sweep_figures : mapping of str to str
+        Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
+        those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
     wording : str
         "module:function" of a problem and `look_up` that says in words what it is; see `meanfield.explain`.
     warnings : str
@@ -214,6 +215,7 @@ class Family:
     leaves_out: str = ""
     start: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
+    sweep_figures: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
     warnings: str = ""
     key_words: Mapping[str, str] = field(default_factory=dict)

@@ -67,6 +67,7 @@ FAMILY = Family(
     measure_deviations=f"{HERE}.density:deviations",
     leaves_out=f"{HERE}.density:left_out",
     reductions={"discrepancy": f"{HERE}.discrepancy:discrepancy"},
+    sweep_figures={"discrepancy": f"{HERE}.figures:plot_discrepancy"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
     key_words={

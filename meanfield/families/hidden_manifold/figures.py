@@ -1,4 +1,4 @@
-"""Figures of results: order parameters in time, and reports on assumptions; escape also in words and key numbers."""
+"""Figures: order parameters in time, reports on assumptions, discrepancies of a sweep; escape also in words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.phase_diagram import named_in
 from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
 from meanfield.results.result import Result
 from meanfield.results.text import plain
@@ -175,4 +176,41 @@ def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
             axes.axvline(t, color="0.6", lw=0.8)
             axes.annotate(words, (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
     axes.set(xlabel=TIME, ylabel="antisymmetric part of $R$, linearised")
+    return axes
+
+
+def plot_discrepancy(sweep: xr.Dataset) -> Figure:
+    """How far SGD is from the ODEs of Gaussian latents against how far latents are from these: Q, R and v.
+
+    Parameters
+    ----------
+    sweep : xarray.Dataset
+        That keeps the reduction `discrepancy`. Axes over seeds are averaged over, with bands of one standard error, the
+        first of the others is followed along each curve, and any more tell curves apart.
+    """
+    return draw_panels(sweep, [partial(_plot_discrepancy, name=name) for name in ("Q", "R", "v")])
+
+
+def _plot_discrepancy(sweep: xr.Dataset, axes: Axes, name: str) -> Axes:
+    variable = named_in(sweep, f"{name}_discrepancy")
+    y, x = sweep[variable], sweep[named_in(sweep, "latent_divergence")]
+    seeds = [dim for dim in y.dims if str(sweep[dim].attrs["key"]).endswith("seed")]
+    along, *others = [dim for dim in y.dims if dim not in seeds] or seeds[:1]
+    drawn = seeds if along not in seeds else []
+    mean, error = y.mean(drawn), sweep[f"{variable}_error"]
+    if drawn:
+        error = y.std(drawn, ddof=1) / np.sqrt(y.count(drawn))
+    for number, place in enumerate(np.ndindex(*(y.sizes[dim] for dim in others))):
+        at = dict(zip(others, place, strict=True))
+        label = ", ".join(f"{dim} = {plain(float(sweep[dim][k]))}" for dim, k in at.items())
+        curve = xr.Dataset({"x": x.mean(drawn), "mean": mean, "error": error}).isel(at).sortby("x")
+        style = curve_style(number)
+        axes.plot(curve["x"], curve["mean"], marker="o", markersize=4, label=label or None, **style)
+        low, high = (curve["mean"] + sign * curve["error"].fillna(0.0) for sign in (-1.0, 1.0))
+        axes.fill_between(curve["x"], low, high, alpha=0.2, lw=0, color=style["color"])
+    logarithmic = Result.of(sweep).problem.time.spacing == "log"
+    axes.set(xlabel=r"KL divergence of latents from $\mathcal{N}(0, 1)$")
+    axes.set_ylabel(f"{'tLog-RMSE' if logarithmic else 'RMSE'} of ${name}$", rotation="vertical")
+    axes.set_title(r"mean $\pm$ standard error", fontsize="small")
+    axes.set_ylim(bottom=0.0)
     return axes

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -9,6 +10,7 @@ import meanfield
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.discrepancy import discrepancy, latent_divergence
+from meanfield.families.hidden_manifold.figures import plot_discrepancy
 from meanfield.families.hidden_manifold.particles.latents import draw_latents, mixture_of
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.numerics.compiled.matrix_products import VECTORS_PER_TILE
@@ -249,6 +251,29 @@ def test_discrepancies():
     assert float(kept["v_discrepancy_error"]) == pytest.approx(np.std(own, ddof=1) / np.sqrt(3))
     before = meanfield.with_values(given, {"inputs.standardise": "nothing", "inputs.centered": False})
     assert float(kept["latent_divergence"]) == meanfield.hidden_manifold.latent_divergence(before)
+
+
+def test_sweeps_draw_discrepancies_against_divergences():
+    """Means and standard errors over mixtures by hand; the how-to draws those of a sweep by its command."""
+    run = meanfield.simulate_sgd(problem(time={"stop": 0.1, "outputs": 2}, particles={"dimension": 20, "replicas": 1}))
+    keys = {"alpha": "inputs.random_means.half_width", "mixture": "inputs.random_means.seed"}
+    coordinates = {
+        "alpha": ("alpha", [6.0, 1.0], {"key": keys["alpha"]}),
+        "mixture": ("mixture", [0, 1, 2], {"key": keys["mixture"]}),
+    }
+    kept = {f"{name}_discrepancy{end}" for name in "QRv" for end in ("", "_error")} | {"latent_divergence"}
+    rng = np.random.default_rng(0)
+    numbers = {name: (("alpha", "mixture"), rng.uniform(size=(2, 3))) for name in sorted(kept)}
+    numbers["latent_divergence"] = (("alpha", "mixture"), [[5.0, 6.0, 7.0], [1.0, 2.0, 3.0]])
+    found = xr.Dataset(numbers, coordinates, run.attrs)
+    panel = plot_discrepancy(found).axes[1]
+    y = found["R_discrepancy"].values[::-1]
+    (line,), (band,) = panel.get_lines(), panel.collections
+    assert np.allclose(line.get_xydata(), np.column_stack([[2.0, 6.0], y.mean(axis=1)]))
+    low, high = (y.mean(axis=1) + sign * y.std(axis=1, ddof=1) / np.sqrt(3) for sign in (-1, 1))
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert all(np.isclose(ends, end).any() for end in (*low, *high))
+    assert panel.get_ylabel() == "RMSE of $R$"
 
 
 def test_other_times_are_refused():
