@@ -142,6 +142,7 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     slope = contrasts[:, None, ..., None] * np.eye(outputs)[None, :, None, None, :]
     slope = slope.reshape(-1, *slope.shape[2:])
     scale = np.repeat(size[counts], outputs)
+    root = np.sqrt(np.abs(scale))  # on both sides, so that their small product is symmetric where OP is
     left = tables.gradient(found, tables.by_last(found, slope)).W
     normalised = tables.problem.normalisation.active
     gain = tables.problem.normalisation.gain(found.before[-1]) if normalised else 1.0
@@ -150,7 +151,7 @@ def _of_means(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     for level in reversed(shape.levels):
         for latent in range(shape.latents[level]):
             K, K_ = (side[level - 1][:, latent].reshape(len(scale), -1).T for side in (left, right))
-            made.append(Operator(scale * K, K_, not normalised))
+            made.append(Operator(np.sign(scale) * root * K, root * K_, not normalised))
     return made
 
 

@@ -24,6 +24,7 @@ Count = Annotated[int, Field(ge=1, le=64)]
 Several = Annotated[int, Field(ge=2, le=64)]
 
 Numbers = Annotated[tuple[Number, ...], Field(strict=False, min_length=1, max_length=64)]
+Vectors = Annotated[tuple[Numbers, ...], Field(strict=False, min_length=1, max_length=64)]
 Probabilities = Annotated[tuple[Probability, ...], Field(strict=False, min_length=1, max_length=64)]
 Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1, max_length=MOST_LEVELS)]
 ValuesByLevel = Annotated[tuple[Several, ...], Field(strict=False, min_length=2, max_length=MOST_LEVELS + 1)]
@@ -73,6 +74,12 @@ def _kind(value: Any) -> str:
     return "drawn" if isinstance(value, dict | DrawnEdges) else "given"
 
 
+def _kind_of_leaves(value: Any) -> str:
+    if isinstance(value, str):
+        return "name"
+    return "rows" if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple) else "numbers"
+
+
 class Tree(Part):
     """Tree of latents that generates the inputs."""
 
@@ -108,10 +115,16 @@ class Tree(Part):
         "row for each value of the parent; lists per level, from the edges below the root down, of one matrix for all "
         "edges or one for each; or a law",
     )
-    leaves: Literal["one_hot"] | Numbers = Field(
+    leaves: Annotated[
+        Annotated[Literal["one_hot"], Tag("name")]
+        | Annotated[Numbers, Tag("numbers")]
+        | Annotated[Vectors, Tag("rows")],
+        Discriminator(_kind_of_leaves),
+    ] = Field(
         default=(0.0, 1.0),
-        description="inputs for the values of a leaf, [0.0, 1.0] or [-1.0, 1.0]; or 'one_hot', an input for each value,"
-        " which is 1 where the leaf has it, else 0, and the default for more than two values",
+        description="inputs for the values of a leaf, [0.0, 1.0] or [-1.0, 1.0], or a list of several inputs for each; "
+        "or 'one_hot', an input for each value, which is 1 where the leaf has it, else 0, and the default for more "
+        "than two values",
     )
 
     @model_validator(mode="before")
@@ -154,13 +167,7 @@ class Tree(Part):
             )
         if min(self.root) <= 0.0:
             raise FieldError("root", f"{list(self.root)} never varies; give {_word(top)} probabilities above 0")
-        if self.leaves != "one_hot" and not len(self.leaves) == len(set(self.leaves)) == bottom:
-            example = [k / (bottom - 1) for k in range(bottom)] if bottom < 4 else list(range(bottom))
-            others = "" if bottom == 2 else ", or 'one_hot'"
-            raise FieldError(
-                "leaves",
-                f"{list(self.leaves)}: give {_word(bottom)} different numbers, for instance {example}{others}",
-            )
+        self._check_leaves(bottom)
         if (self.polarity is None) == (self.transitions is None):
             if self.polarity is None:
                 raise FieldError("polarity", "is missing; add it, or transitions")
@@ -177,6 +184,19 @@ class Tree(Part):
         if isinstance(self.transitions, tuple):
             self._check_transitions(self.transitions)
         return self
+
+    def _check_leaves(self, count: int) -> None:
+        if self.leaves == "one_hot":
+            return
+        if not len(self.leaves) == len(set(self.leaves)) == count:
+            example = [k / (count - 1) for k in range(count)] if count < 4 else list(range(count))
+            others = "" if count == 2 else ", or 'one_hot'"
+            raise FieldError(
+                "leaves",
+                f"{_listed(self.leaves)}: give {_word(count)} different numbers, for instance {example}{others}",
+            )
+        if len({len(row) for row in self.leaves if isinstance(row, tuple)}) > 1:
+            raise FieldError("leaves", f"{_listed(self.leaves)}: give as many inputs for each value")
 
     def _check_drawn(self, law: PolarityLaw) -> None:
         least = 1.0 / (max(self.values_at) - 1)
@@ -241,13 +261,17 @@ class Tree(Part):
 
     @property
     def is_symmetric_binary(self) -> bool:
-        """Whether all latents are binary and polarities say all of their edges."""
-        return set(self.values_at) == {2} and self.polarity is not None
+        """Whether all latents are binary, polarities say all of their edges, and leaves are numbers."""
+        return set(self.values_at) == {2} and self.polarity is not None and self.inputs.shape[1] == 1
 
     @property
     def inputs(self) -> FloatArray:
         """Inputs for the values of a leaf, shape (values, inputs)."""
-        return np.eye(self.values_at[0]) if self.leaves == "one_hot" else np.array(self.leaves)[:, None]
+        return (
+            np.eye(self.values_at[0])
+            if self.leaves == "one_hot"
+            else np.array(self.leaves).reshape(len(self.leaves), -1)
+        )
 
     @cached_property
     def polarities(self) -> tuple[FloatArray, ...]:
@@ -282,6 +306,10 @@ class Tree(Part):
                 given = cast("Any", law)[self.depth - 1 - level]
                 found.append(np.broadcast_to(np.array(given, dtype=float), shape))
         return tuple(reversed(found))
+
+
+def _listed(leaves: tuple[Any, ...]) -> list[Any]:
+    return [list(row) if isinstance(row, tuple) else row for row in leaves]
 
 
 def _place(number: int, depth: int) -> str:

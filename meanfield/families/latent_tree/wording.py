@@ -51,8 +51,10 @@ def _tree(problem: Problem) -> str:
     several = "" if set(inner) == {2} else f" with {_counted(sorted(set(inner)))} values"
     if tree.leaves == "one_hot":
         leaves = f"with {leaf} values, an input for each"
+    elif tree.inputs.shape[1] > 1:
+        leaves = f"with {leaf} values, each of {tree.inputs.shape[1]} inputs"
     else:
-        *first, last = (f"{x:g}" for x in tree.leaves)
+        *first, last = (f"{x:g}" for x in tree.inputs[:, 0])
         leaves = f"with the values {', '.join(first)} and {last}"
     if len(tree.root) == 2:
         root = f"is 1 with probability {tree.root[1]:g}"

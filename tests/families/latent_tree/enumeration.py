@@ -38,13 +38,13 @@ def leaf_law(problem):
         return found
 
     P = np.array([[chance(0, 0, z, leaves) for leaves in configurations] for z in range(len(tree.root))])
-    inputs = np.eye(m) if tree.leaves == "one_hot" else np.array(tree.leaves)[:, None]
+    inputs = np.eye(m) if tree.leaves == "one_hot" else np.array(tree.leaves).reshape(m, -1)
     return inputs[np.array(configurations)].reshape(len(configurations), -1), P
 
 
 def output(problem, W, b, leaves):
     """Outputs for configurations of the leaves, shape (configurations, outputs)."""
-    width = 1 if problem.tree.leaves != "one_hot" else len(problem.tree.edges[0][0, 0])
+    width = problem.tree.inputs.shape[1]
     below = np.split(leaves, leaves.shape[1] // width, axis=1)
     for level in range(len(W)):
         size, above = len(below) // len(W[level]), []

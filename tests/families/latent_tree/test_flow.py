@@ -108,6 +108,30 @@ def test_the_flow_is_interrupted_with_what_was_computed():
     assert np.isfinite(result["loss"][0])
 
 
+def test_a_linear_neuron_grows_in_the_subspace_that_views_keep():
+    """Section 5.1: x = s + n with n drawn anew by views: OP = Q V[x] Q, and W = W(0) exp(2 Q V[x] Q t)."""
+    rng = np.random.default_rng(2)
+    basis, _ = np.linalg.qr(rng.standard_normal((4, 4)))
+    kept, lost = (
+        rng.standard_normal((3, 2)) @ basis[:, :2].T,
+        3.0 * np.concatenate([basis[:, 2:], -basis[:, 2:]], axis=1).T,
+    )
+    x = (kept[:, None] + lost).reshape(12, 4)
+    transitions = [[np.kron(np.eye(3), np.full(4, 0.25)).tolist()]]
+    root, data = np.array([0.5, 0.2, 0.3]), {"network": {"nodes_per_latent": 2}, "time": {"stop": 1.0, "outputs": 3}}
+    tree = {"depth": 1, "children": 1, "values": [3, 12], "root": root.tolist(), "leaves": x.tolist()}
+    problem = Problem.model_validate(data | {"tree": tree | {"transitions": transitions}})
+    Q, p = basis[:, :2] @ basis[:, :2].T, np.repeat(root / 4, 4)
+    V = (x - p @ x).T @ ((x - p @ x) * p[:, None])
+    assert np.linalg.eigvalsh(V)[-1] > 2 * np.linalg.eigvalsh(Q @ V @ Q)[-1]  # else any method finds the subspace
+    operator, flow = (meanfield.solve(problem, method) for method in ("operator", "population"))
+    size, vectors = np.linalg.eigh(Q @ V @ Q)
+    assert float(operator["operator_top"][0]) == pytest.approx(size[-1], rel=1e-12)  # rounding
+    for t, w in zip(flow["time"].values, flow["weights"].values, strict=True):
+        exact = problem.initial_weights.vector.reshape(2, 4) @ (vectors * np.exp(2 * size * t)) @ vectors.T
+        assert np.allclose(w.reshape(2, 4), exact, rtol=0, atol=1e-8 * np.abs(exact).max())  # the tolerance of steps
+
+
 def test_nodes_that_change_just_before_weights_become_infinite_are_no_reason_to_stop():
     """Four nodes of three levels reach 0 within the rounding of the time at which weights become infinite."""
     tree = {"depth": 3, "polarity": {"law": "uniform", "low": 0.7, "seed": 3}}

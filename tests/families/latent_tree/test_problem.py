@@ -48,6 +48,11 @@ WRONG = [
         f"depth = 1\nvalues = 3\nleaves = [0, 1]\n{DRAWN}",
         "give 3 different numbers, for instance [0.0, 0.5, 1.0]",
     ),
+    (
+        "tree",
+        f"depth = 1\nleaves = [[0, 1], [1]]\n{DRAWN}",
+        "tree.leaves: [[0.0, 1.0], [1.0]]: give as many inputs for each",
+    ),
     ("tree", f"depth = 1\nvalues = 3\n{DRAWN[:-2]}, random_sign = true }}", "lower high to 0.5, or set random_sign"),
     ("tree", f"depth = 1\n{DRAWN}\ntransitions = [[[[1, 0], [0, 1]]]]", "transitions: is given beside polarity"),
     (

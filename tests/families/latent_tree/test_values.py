@@ -44,11 +44,15 @@ def test_operators_give_the_gradient_of_the_root(loss, normalised):
     loss = {name: value for name, value in loss.items() if name != "batch_size"}
     problem = meanfield.with_value(several(normalised=normalised, bias=False, **loss), "training.batch_size", 2)
     tables, found, evaluation, gradient = evaluated(problem)
-    operator, *_ = operators(tables, found, evaluation)
+    operator, *others = operators(tables, found, evaluation)
     expected = -gradient.W[-1].ravel()
     assert np.abs(expected).max() > 1e-8  # else nothing is tested
     product = 2.0 * operator.matrix @ found.weights.W[-1].ravel()
     assert np.allclose(product, expected, rtol=0, atol=1e-12 * np.abs(expected).max())  # rounding
+    for each in (operator, *others):
+        values = np.linalg.eigvals(each.matrix)
+        assert each.norm == pytest.approx(np.linalg.norm(each.matrix), rel=1e-10)  # rounding
+        assert each.top == pytest.approx(values.real.max(), rel=1e-6, abs=1e-9)  # defective eigenvalues
 
 
 @pytest.mark.parametrize("problem", [several(), several([4, 3, 3], edges=REGULAR)], ids=["symmetric", "regular"])

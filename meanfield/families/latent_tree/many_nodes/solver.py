@@ -48,8 +48,8 @@ def check_density(problem: Problem) -> None:
         )
     if not problem.tree.is_symmetric_binary:
         raise InputError(
-            "tree: a density is solved for binary latents whose edges have polarities; leave out tree.values and "
-            f"tree.transitions, {instead}"
+            "tree: a density is solved for binary latents whose edges have polarities, and leaves that are numbers; "
+            f"leave out tree.values and tree.transitions, set tree.leaves to [0.0, 1.0], {instead}"
         )
     if problem.loss.kind != "simple" or network.output_normalisation:
         key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
