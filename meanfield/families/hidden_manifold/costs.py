@@ -14,7 +14,12 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction, prediction_of
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
-from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
+from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import (
+    AVERAGING,
+    GROUPS,
+    RECORDS,
+    FastChains,
+)
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import (
     OUTPUT_AVERAGES,
     RELAXATION_STEP,
@@ -40,6 +45,9 @@ from meanfield.process.cores import available_cores
 EVALUATIONS = 13
 """Evaluations of the rates in a step."""
 
+LONGEST_STRIDE = 256
+"""Most steps of fast means between two records of a trial, of which averages take a million in all."""
+
 
 def order_parameters(problem: Problem) -> Prediction:
     """Cost of the order parameters."""
@@ -58,12 +66,13 @@ def _averaged(problem: Problem) -> Prediction:
     start, outputs = start_of(problem, system), problem.time.outputs
     chains, seconds = FastChains(problem, system, start, 0), 0.0
     with suppress(BlowUpError):  # which the solver meets as well, at once
-        chains.settle(0.0)
+        chains.settle(0.0, LONGEST_STRIDE)
         began = time.process_time()
         speed = chains.averages(0.0, np.tile(start, (GROUPS, 1))).speed
         steps = math.ceil(problem.time.stop * speed / RELAXATION_STEP)
         evaluations = 4 * (steps + outputs) + OUTPUT_AVERAGES * outputs  # four averages over fast means in a step
-        seconds = 1.5 * evaluations * (time.process_time() - began)  # 1.5 batches of chains are usual
+        longer = max(1.0, chains.relaxation * AVERAGING / RECORDS / LONGEST_STRIDE)  # of steps that are not tried
+        seconds = 1.5 * evaluations * longer * (time.process_time() - began)  # 1.5 batches of chains are usual
     contents = f"Q, R, v at {outputs:,} times, 10 nodes, averaged over fast means"
     numbers = outputs * len(start)
     return prediction_of("order parameters", seconds, 3 * GROUPS * numbers, numbers, contents)
@@ -97,13 +106,8 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
     (_, order, _), (nodes, _, _) = islice(levels_of(problem.order_parameters.tolerance), 2)
     system = system_of(problem, nodes, order)
     y = start_of(problem, system)
-    rate, calls = np.empty(len(y)), 0
-    rates(y, system, rate)  # compiles, or loads what is compiled
-    started = time.process_time()
-    while calls == 0 or time.process_time() - started < 0.02:
-        rates(y, system, rate)
-        calls += 1
-    return (time.process_time() - started) / calls, len(y), len(system.rho)
+    rate = np.empty(len(y))
+    return seconds_of(lambda: rates(y, system, rate)), len(y), len(system.rho)
 
 
 def cost(problem: Problem) -> Prediction:

@@ -30,10 +30,11 @@ from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sampled import BLOCKS
+from meanfield.families.latent_tree.settings import ExplicitStart
 from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED
-from meanfield.problems.problem_keys import with_values
+from meanfield.problems.problem_keys import with_value, with_values
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
 
@@ -48,6 +49,9 @@ LONG, PAIR = 3e6, 7e-8
 
 LARGE, ENTRY = 3e4, 4e-8
 """Number of entries of tables whose gradient is not timed, and usual seconds of an entry; it takes 50 bytes."""
+
+MOST_NODES = 512
+"""Largest number of nodes of each latent in a trial of SGD: its weights grow as their square."""
 
 TRIAL = 1 << 18
 """Largest number of inputs and activations of the samples of a trial of SGD; each takes some 50 bytes."""
@@ -238,15 +242,19 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    each = activations_of_a_batch(problem) // problem.training.batch_size
+    given = isinstance(problem.network.initial, ExplicitStart)
+    nodes = problem.shape.nodes if given else min(problem.shape.nodes, MOST_NODES)
+    narrow = with_value(problem, "network.nodes_per_latent", nodes)
+    wider = (problem.shape.nodes / nodes) ** 2  # as there are weights
+    each = activations_of_a_batch(narrow) // problem.training.batch_size
     anchors, samples = problem.training.batch_size, problem.particles.score_samples
     most = max(TRIAL // each, 2)  # a score takes two samples or more
     fewer = min(anchors, most)
     scored = min(samples, most)
-    trial = with_values(problem, {"training.batch_size": fewer, "particles.score_samples": scored})
+    trial = with_values(narrow, {"training.batch_size": fewer, "particles.score_samples": scored})
     tables = exact_tables(problem)
     size = 0.0 if tables is None else size_of(tables.problem)
     replicas = partial(Replicas, trial, exact=size <= LARGE)
-    found = cost_of_replicas(simulation_of(problem), replicas, anchors / fewer, samples / scored)
+    found = cost_of_replicas(simulation_of(problem), replicas, wider * anchors / fewer, wider * samples / scored)
     rows = problem.time.outputs * math.ceil(problem.particles.replicas / available_cores())
     return replace(found, seconds=found.seconds + (ENTRY * size * rows if size > LARGE else 0.0))

@@ -118,18 +118,14 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
         size = wanted
 
 
-def pilot_of(problem: Problem, averages: list[ChannelClosure]) -> Runs:
-    """Runs of the pilot from the start to the first output time after it."""
-    interval = problem.time.stop / (problem.time.outputs - 1)
-    return march(with_values(problem, {"time.stop": interval, "time.outputs": 2}), averages, PILOT, "pilot")
-
-
-def size_after_pilot(problem: Problem, averages: list[ChannelClosure], runs: Runs) -> Size:
-    """Numbers that the errors of a pilot ask for at the last output time; its own if it fails."""
+def size_after_pilot(problem: Problem, averages: list[ChannelClosure]) -> Size:
+    """Numbers that the errors of a pilot to the first output time ask for at the last one; its own if it fails."""
+    intervals = problem.time.outputs - 1
+    short = with_values(problem, {"time.stop": problem.time.stop / intervals, "time.outputs": 2})
+    runs = march(short, averages, PILOT, "pilot")
     if runs.status != "complete":
         return PILOT
-    chance, steps, quadrature = _errors(problem, averages, PILOT, runs).largest(_overlaps(problem))
-    intervals = problem.time.outputs - 1
+    chance, steps, quadrature = _errors(short, averages, PILOT, runs).largest(_overlaps(problem))
     # Errors by chance grow like the root of time, those of steps like time, until trajectories come to rest.
     chance, steps = chance * min(math.sqrt(intervals), 3.0), steps * min(intervals, 30)
     return _next_size(PILOT, (problem.density.tolerance or PARTICLE_TOLERANCE) - quadrature, chance, steps)

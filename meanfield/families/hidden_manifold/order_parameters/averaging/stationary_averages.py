@@ -97,10 +97,15 @@ class FastChains:
         self._start = start
         self.relaxation = math.nan  # in steps, as the last averages showed it
 
-    def settle(self, time: float) -> tuple[FloatArray, FloatArray]:
+    def settle(self, time: float, longest: int = MOST_STEPS) -> tuple[FloatArray, FloatArray]:
         """Generalisation errors and means of fields at the start; then steps until averages are over many relaxations.
 
         Before the first step omega is normal, with the products Omega of the students' weights.
+
+        Parameters
+        ----------
+        longest : int
+            Most steps between two records, for a trial: `relaxation` says how many there should be.
 
         Raises
         ------
@@ -118,6 +123,7 @@ class FastChains:
         while self._stride > before:
             before = self._stride
             self.averages(time, np.tile(self._start, (GROUPS, 1)))
+            self._stride = min(self._stride, longest)
         return errors, means.reshape(-1, *means.shape[-2:])
 
     def averages(self, time: float, states: FloatArray) -> Averages:
