@@ -47,23 +47,28 @@ def order_parameters(problem: Problem) -> Prediction:
 
 
 def _path_seconds(problem: Problem) -> float:
-    closure = shared(ChannelClosure, problem)
-    each = closure.randomisations[0] if closure.randomisations else closure
-    state = problem.initial_overlap, problem.initial_channel_overlap
+    randomisations = len(shared(ChannelClosure, problem).randomisations)
     # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
-    evaluations = 60 * len(closure.randomisations) if closure.randomisations else 600
-    return evaluations * seconds_of(partial(each, *state))
+    return (60 * randomisations or 600) * shared(_average_seconds, problem)
+
+
+def _average_seconds(problem: Problem) -> float:
+    """Processor time of averages at the start, of one randomisation if there are any."""
+    closure = shared(ChannelClosure, problem)
+    each = (closure.randomisations or [closure])[0]
+    return seconds_of(partial(each, problem.initial_overlap, problem.initial_channel_overlap))
 
 
 def dynamics(problem: Problem) -> Prediction:
     """Cost of the search for states: of Newton's method from each start, and of paths."""
-    field = SmoothField(problem, closure=shared(ChannelClosure, problem))
+    closure = shared(ChannelClosure, problem)
+    field = SmoothField(problem, closure=closure)
     tries = sum(1 for space in coincidences(field) for _ in arrangements(field.features, space.groups))
     # The random starts take most of the evaluations, usually some 25,000 for each channel.
     # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
     evaluations = 25_000 * problem.model.channels + 0.3 * tries * 10 * field.unknowns
-    start = field.packed(problem.initial_overlap, problem.initial_channel_overlap)
-    seconds = evaluations * seconds_of(partial(field, start))
+    # Besides its averages the field takes 30 microseconds.
+    seconds = evaluations * (max(1, len(closure.randomisations)) * shared(_average_seconds, problem) + 3e-5)
     return Prediction("dynamics", "", seconds, 1e6, 10_000 + HEADER, "fixed points of the channels, what attracts")
 
 
@@ -135,9 +140,8 @@ def _of_formula(problem: Problem) -> Prediction:
 def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
     """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
     averages = closure.randomisations or [closure] * RUNS
-    state = problem.initial_overlap, problem.initial_channel_overlap
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
-    each = 13.0 * seconds_of(partial(averages[0], *state)) + 8e-3
+    each = 13.0 * shared(_average_seconds, problem) + 8e-3
     size = size_after_pilot(problem, averages) if each < DEAR_RUN else PILOT
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels
