@@ -315,9 +315,11 @@ def test_wide_trees_are_trained_on_fewer_nodes(monkeypatch):
     monkeypatch.setattr(
         tree_costs, "Replicas", lambda trial, *rest, **more: (tried.append(trial), stepper(trial, *rest, **more))[1]
     )
-    few, many = (tree_costs.particles(meanfield.with_value(problem, "network.nodes_per_latent", n)) for n in (128, 600))
-    assert [trial.shape.nodes for trial in tried] == [128, 512]
-    assert many.seconds > 5.0 * few.seconds  # 22 times as many weights, but for the clock
+    changed = [meanfield.with_value(problem, "network.nodes_per_latent", nodes) for nodes in (100, 1000)]
+    few, many = (tree_costs.particles(each) for each in changed)
+    assert [trial.shape.nodes for trial in tried] == [100, 590]
+    assert many.seconds > 20.0 * few.seconds  # a hundred times as many weights, but for the clock
+    assert [each.weight_count for each in changed] == [len(each.initial_weights.vector) for each in changed]
 
 
 @pytest.mark.parametrize(

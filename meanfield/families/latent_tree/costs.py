@@ -50,8 +50,8 @@ LONG, PAIR = 3e6, 7e-8
 LARGE, ENTRY = 3e4, 4e-8
 """Number of entries of tables whose gradient is not timed, and usual seconds of an entry; it takes 50 bytes."""
 
-MOST_NODES = 512
-"""Largest number of nodes of each latent in a trial of SGD: its weights grow as their square."""
+MOST_WEIGHTS = 1 << 21
+"""Largest number of weights of a trial of SGD, which holds several copies of them."""
 
 TRIAL = 1 << 18
 """Largest number of inputs and activations of the samples of a trial of SGD; each takes some 50 bytes."""
@@ -108,9 +108,8 @@ def _of_samples(problem: Problem) -> Prediction:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the gradient flow."""
-    weights, gradient = problem.initial_weights, _gradient(problem)
-    numbers = problem.time.outputs * len(weights.vector)
-    contents = f"{len(weights.vector):,} weights, selectivities, correlations at {problem.time.outputs:,} times"
+    gradient, numbers = _gradient(problem), problem.time.outputs * problem.weight_count
+    contents = f"{problem.weight_count:,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     kept = COPIES * size_of(problem) + 3 * numbers
     seconds = problem.time.outputs * gradient
     if _is_long(problem):
@@ -242,10 +241,11 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    given = isinstance(problem.network.initial, ExplicitStart)
-    nodes = problem.shape.nodes if given else min(problem.shape.nodes, MOST_NODES)
-    narrow = with_value(problem, "network.nodes_per_latent", nodes)
-    wider = (problem.shape.nodes / nodes) ** 2  # as there are weights
+    narrow = problem
+    if problem.weight_count > MOST_WEIGHTS and not isinstance(problem.network.initial, ExplicitStart):
+        nodes = max(1, int(problem.shape.nodes * math.sqrt(MOST_WEIGHTS / problem.weight_count)))
+        narrow = with_value(problem, "network.nodes_per_latent", nodes)
+    wider = problem.weight_count / narrow.weight_count
     each = activations_of_a_batch(narrow) // problem.training.batch_size
     anchors, samples = problem.training.batch_size, problem.particles.score_samples
     most = max(TRIAL // each, 2)  # a score takes two samples or more

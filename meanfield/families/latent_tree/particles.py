@@ -178,7 +178,7 @@ def row_shapes(problem: Problem, tables: Tables | None) -> dict[str, tuple[int, 
     shapes: dict[str, tuple[int, ...]] = {"score": (latents,)}
     replicas = problem.particles.record == "replicas"
     if replicas:
-        shapes["weights"] = (len(problem.initial_weights.vector),)
+        shapes["weights"] = (problem.weight_count,)
     if tables is not None:
         if tables.problem is problem:
             shapes["loss"] = ()

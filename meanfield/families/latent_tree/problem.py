@@ -165,6 +165,13 @@ class Problem(base.Problem):
         return Shape(self.tree.branching, self.network.nodes_per_latent, outputs, values, inputs)
 
     @property
+    def weight_count(self) -> int:
+        """Number of weights and biases."""
+        shape, bias = self.shape, int(self.network.bias)
+        latents = enumerate(shape.latents[1:], 1)
+        return sum(count * shape.width(level) * (shape.inputs[level - 1] + bias) for level, count in latents)
+
+    @property
     def initial_weights(self) -> Weights:
         """Weights at the start."""
         return self.drawn_weights()

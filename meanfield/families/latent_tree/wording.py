@@ -93,7 +93,7 @@ def _ring(data: RingObjects) -> str:
 
 def _network(problem: Problem) -> str:
     network = problem.network
-    numbers = len(problem.initial_weights.vector)
+    numbers = problem.weight_count
     bias = "with biases" if network.bias else "without biases"
     start = _start(network.initial)
     outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
