@@ -82,6 +82,7 @@ verdicts: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.verdicts
 	$(BIN)/python -m validation.alpha_contrastive.verdicts
 	$(BIN)/python -m validation.latent_tree.verdicts
+	$(BIN)/python -m validation.hidden_manifold.verdicts
 
 faults: $(VENV)/installed
 	$(BIN)/python -m validation.faults.run

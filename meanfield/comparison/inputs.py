@@ -16,6 +16,7 @@ import xarray as xr
 from meanfield.errors import InputError
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.checks import check
 from meanfield.results.made_by import FINGERPRINTS, differences, to_json
 from meanfield.results.result import Result, family_of_result
@@ -251,9 +252,11 @@ def different_starts(first: Result, second: Result) -> str:
             "first with particles.common_start = true, the second with false."
         )
     if shares.is_prediction:
+        common = Result.of(draws.dataset, with_value(draws.problem, "particles.common_start", True))
+        also = "" if np.array_equal(start_of(common), start_of(shares)) else f", and {_same_seed(first)}"
         return (
             "The prediction starts with one draw of the weights, and each run with its own: set particles.common_start "
-            f"= true, and {_same_seed(first)}."
+            f"= true{also}."
         )
     return (
         "All runs start with one draw of the weights, whose distance from their law is in no scatter: set "

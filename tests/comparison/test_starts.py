@@ -31,7 +31,9 @@ def test_one_draw_is_not_blamed_for_its_distance_from_others():
     assert found.attrs["verdict"] == "CANNOT TELL"
     reason = str(found["reason"].values[0])
     assert "may be that of the starts" in reason
-    assert "set particles.common_start = true, and give both the same particles.seed" in reason
+    assert "set particles.common_start = true." in reason
+    other = Result.of(solved("particles", seed=5))
+    assert "true, and give both the same particles.seed" in different_starts(Result.of(flow), other)
     common = solved("particles", common_start=True)
     assert (common["weights"].isel(time=0) == flow["weights"].isel(time=0)).all()
     assert meanfield.compare(flow, common).attrs["verdict"] == "AGREES"

@@ -24,6 +24,9 @@ from meanfield.problems.problem_keys import with_values
 IN_SUMS = ("infonce", "soft_triplet")
 """Importances with an epsilon beside, or in front of, a sum over the batch."""
 
+NORMALISED = ("infonce", "soft_triplet", "tuplet")
+"""Importances that are divided by a sum over the other samples of a batch."""
+
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     """Sentences about a problem, in the order of its file.
@@ -118,8 +121,15 @@ def _training(problem: Problem) -> str:
 
 def toward_limit(problem: Problem) -> str:
     """Remedies for SGD far from a limit: larger batches, or a flow that knows their size; smaller steps; filters."""
-    wide = ", beside a density also a larger filters.count"
-    more = wide if problem.model.layers == 1 and not problem.density.noise else ""
+    importance = problem.importance
+    more = ""
+    if problem.model.layers == 1 and not problem.density.noise:
+        more = ", beside a density also a larger filters.count"
+        if importance.diagonal == "exclude" and importance.kind in NORMALISED and isinstance(problem.data, Points):
+            more += (
+                " and importance.diagonal = 'include' (a density takes each point for one sample, which makes no pair "
+                "with itself, and batches hold points more than once)"
+            )
     if problem.population.finite_batch:
         return f"a smaller training.learning_rate{more}"
     known = ""

@@ -59,10 +59,10 @@ def test_starts_have_their_place_in_verdicts(own):
         assert found.attrs["verdict"] == "CANNOT TELL"
         assert "set particles.common_start = false" in str(found["reason"].values[0])
     assert meanfield.compare(density, own).attrs["verdict"] != "DIFFERS"
-    many = meanfield.solve(of_example(common_start=False, replicas=32), "particles")
+    many = meanfield.solve(of_example(common_start=False, replicas=32, seed=3), "particles")
     found = meanfield.compare(flow, many)
     assert found.attrs["verdict"] == "CANNOT TELL"
-    assert "set particles.common_start = true" in str(found["reason"].values[0])
+    assert "set particles.common_start = true." in str(found["reason"].values[0])  # whatever the seed of the batches is
 
 
 def test_given_weights_are_one_start():
