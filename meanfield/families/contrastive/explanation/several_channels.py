@@ -20,7 +20,7 @@ from meanfield.families.contrastive.channels.states.coincidence import coinciden
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.stationary.cells import Cells
 from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations
-from meanfield.families.contrastive.channels.stationary.plane import LEVELS, RANDOM_STARTS, USUAL_WIDTH
+from meanfield.families.contrastive.channels.stationary.plane import LEVELS, RANDOM_STARTS, SEARCH_SCALE, USUAL_WIDTH
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.start import Nodes
@@ -79,10 +79,11 @@ def stationary(problem: Problem) -> Prediction:
     seconds, size = dynamics(problem).seconds, PACKED_NUMBER * _numbers(len(nodes.u), states)
     if not problem.prior.functions.linear:
         equations = PlaneEquations(shared(ChannelClosure, problem), nodes, Cells(LEVELS[0], USUAL_WIDTH))
-        q = np.zeros((len(problem.features), 2))
+        q, few = np.zeros((len(problem.features), 2)), Nodes.of(problem, problem.density.feature_nodes, SEARCH_SCALE)
         each = seconds_of(partial(equations, equations.start(q, np.eye(2))))
-        # Starts take seven evaluations each, and a state on finer cells as long as some eighty.
-        seconds = 0.2 * seconds + each * (7 * (RANDOM_STARTS + 2 * states) + 80 * states)
+        # Starts take seven evaluations each on few nodes, and a state on finer cells as long as some eighty.
+        starts = 7 * (RANDOM_STARTS + 2 * states) * len(few.u) / len(nodes.u)
+        seconds = 0.2 * seconds + each * (starts + 80 * states)
     contents = f"states up to symmetry, their stability, P(w|u) on {len(nodes.u)} nodes"
     return Prediction("stationary states", "", seconds, 6 * size, size + HEADER, contents)
 

@@ -15,11 +15,11 @@ from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.states import search
 from meanfield.families.contrastive.channels.stationary import gaussian, plane
 from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
-from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations, functions_of
+from meanfield.families.contrastive.channels.stationary.equations import APART, PlaneEquations, functions_of
 from meanfield.families.contrastive.channels.stationary.motion import Motion
+from meanfield.families.contrastive.channels.stationary.stability import spectrum
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.start import Nodes
-from meanfield.numerics.continuation import newton
 from meanfield.testing import methods
 from meanfield.testing.example import Example
 from tests.families.contrastive.channels.problems import standard
@@ -109,10 +109,10 @@ def test_a_channel_by_itself_has_the_state_of_a_single_channel():
     """Without a penalty, and where the other channel has learnt nothing: there noise is not shared."""
     problem = with_prior(0.3, ONE_FEATURE.replace("strength = 0.05", "strength = 0.0"))
     closure, nodes = ChannelClosure(problem), Nodes.of(problem, None)
-    y, found = None, []
+    found = []
     for cells in (48, 64):
         equations = PlaneEquations(closure, nodes, Cells(cells, 8.0))
-        y = newton(equations, equations.start(np.array([[0.96, 0.0]]), np.eye(2)) if y is None else y, tolerance=1e-9)
+        y = equations.root(equations.start(np.array([[0.96, 0.0]]), np.eye(2)))
         state = equations.state(y)
         found.append([*y[:3], *state.work(problem.prior.force)])
     q, other, M, r, r_of_nothing = (64**2 * np.array(found[1]) - 48**2 * np.array(found[0])) / (64**2 - 48**2)
@@ -123,6 +123,12 @@ def test_a_channel_by_itself_has_the_state_of_a_single_channel():
     assert [q, other, M] == pytest.approx([learnt["q"].item(), 0.0, 0.0], abs=1e-6)
     assert r == pytest.approx(learnt["r"].item(), abs=5e-6)
     assert r_of_nothing == pytest.approx(nothing["r"].item(), abs=1e-3)
+    alike = np.eye(2) + (1.0 - APART) * (1.0 - np.eye(2))
+    pair = equations.state(equations.root(equations.start(np.array([[0.96, 0.96]]), alike)))
+    # channels that coincide are one channel; APART = 1e-4, and 64 cells
+    assert pair.unknowns[:2] == pytest.approx(learnt["q"].item(), abs=1e-5)
+    assert pair.work(problem.prior.force) == pytest.approx(learnt["r"].item(), abs=1e-5)
+    assert spectrum(equations, pair).eigenvalues.real.max() < 0.0
 
 
 def test_derivatives_are_those_of_differences():
@@ -145,8 +151,8 @@ def test_states_under_l1(under_l1):
         "tilted",
     ]
     assert under_l1["stability"].values.tolist() == [1, 1, -1, -1]
-    assert "not looked for" in under_l1.attrs["warning"]
-    assert float(under_l1["quadrature_error"].max()) < 1e-3
+    assert "nothing proves" in under_l1.attrs["warning"]
+    assert float(under_l1["quadrature_error"].max()) < 2e-3  # of the unstable tilted state, whose kinks are oblique
     # what n has to be by the closure, which the equations do not ask for
     assert float(abs(under_l1["multiplier_residual"]).max()) < 2e-4
 

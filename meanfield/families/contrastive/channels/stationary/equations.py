@@ -13,14 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
-from meanfield.families.contrastive.channels.density.frame import Frame, first_factor
+from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
 from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.numerics.continuation import newton
 from meanfield.typing import FloatArray
 
 LEAST_ROOM = 1e-6
 """Least eigenvalue of K of channels that do not coincide."""
+
+APART = 1e-4
+"""1 - M_12 of channels in the place of those that coincide, whose law is of two weights; q changes in proportion."""
+
+ROOT = 1e-9
+"""Largest component of the equations at a root: their Jacobian leaves out the motion of the frame."""
 
 MOST_RIM = 1e-3
 """Largest probability in the outermost cells of a law on the way to a state."""
@@ -126,12 +133,17 @@ class PlaneEquations:
             return None
         motion = Motion.of(averages, q, M, self._tau, n)
         u, u_weight = self.nodes.solved
-        frame = Frame(u @ q, first_factor(K, averages.Lambda))
+        # The symmetric root is a smooth function of K and treats both channels alike.
+        values, vectors = np.linalg.eigh(K)
+        frame = Frame(u @ q, vectors * np.sqrt(values) @ vectors.T)
         prior = self.problem.prior
-        laws = [
-            LawGivenU(self.cells, motion, self._tau, prior, drift, Frame(mean, frame.S))
-            for drift, mean in zip(u @ motion.gain, frame.mean, strict=True)
-        ]
+        places = zip(u @ motion.gain, frame.mean, strict=True)
+        try:
+            laws = [
+                LawGivenU(self.cells, motion, self._tau, prior, drift, Frame(mean, frame.S)) for drift, mean in places
+            ]
+        except RuntimeError:  # of a singular matrix, where a drift leads all weights out of the cells
+            return None
         found = PlaneState(y, averages, motion, frame, laws, u, u_weight)
         return found if found.rim < MOST_RIM else None
 
@@ -141,6 +153,22 @@ class PlaneEquations:
         if state is None:
             return np.full(len(y), np.nan), np.full((len(y), len(y)), np.nan)
         return state.values, self.jacobian(state)
+
+    def root(self, y: FloatArray) -> FloatArray | None:
+        """Root near y; of channels that nearly coincide at this M_12, where equal channels stay equal."""
+        if y[2 * self.features] < 1.0 - 2.0 * APART:
+            return newton(self, y, tolerance=ROOT)
+        merged = np.repeat(np.eye(self.features + 1), 2, axis=0)
+        whole = np.insert(merged, -2, 0.0, axis=0)
+        fixed = np.zeros(len(y))
+        fixed[-3] = 1.0 - APART
+
+        def equations(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+            values, slope = self(fixed + whole @ z)
+            return 0.5 * whole.T @ values, 0.5 * whole.T @ slope @ whole
+
+        found = newton(equations, 0.5 * whole.T @ y, tolerance=ROOT)
+        return None if found is None else np.asarray(fixed + whole @ found)
 
     def values_alone(self, y: FloatArray) -> FloatArray:
         """F."""
@@ -163,11 +191,12 @@ class PlaneEquations:
         """Derivatives of the coefficients of each node by the unknowns, shape (nodes, COEFFICIENTS, unknowns)."""
         y = state.unknowns
         columns = []
-        for place in range(len(y)):
-            step = np.zeros(len(y))
-            step[place] = 1e-5  # central differences then err by 1e-10, and rounding by as much
-            ends = [self._motion(y + sign * step) for sign in (1.0, -1.0)]
-            columns.append((self._coefficients(ends[0], state.u) - self._coefficients(ends[1], state.u)) / 2e-5)
+        q, M, _ = self.unpacked(y)
+        # Central differences then err by 1e-10, and rounding by as much; H grows like the inverse of K.
+        length = min(1e-5, 0.02 * float(np.linalg.eigvalsh(M - q.T @ q)[0]))
+        for unit in np.eye(len(y)):
+            up, down = (self._coefficients(self._motion(y + sign * length * unit), state.u) for sign in (1.0, -1.0))
+            columns.append((up - down) / (2.0 * length))
         return np.stack(columns, axis=-1)
 
     def _motion(self, y: FloatArray) -> Motion:

@@ -1,7 +1,9 @@
 """All stationary states of two channels under any prior: a search on coarse cells, and levels of finer ones.
 
 Starts are the fixed points of the overlaps under linear priors, and those of a closure in which the weights stay
-Gaussian under the prior at hand, with random ones besides. Channels that coincide have no density in the plane.
+Gaussian under the prior at hand, with random ones besides. Channels that coincide have no density in the plane: a pair
+that differs a little takes their place. Where it has no stationary law its difference runs away, and the state of equal
+channels attracts nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +22,11 @@ from meanfield.families.contrastive.channels.states.field import COINCIDING, Smo
 from meanfield.families.contrastive.channels.states.search import ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.stationary.cells import Cells
-from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations, PlaneState
+from meanfield.families.contrastive.channels.stationary.equations import APART, ROOT, PlaneEquations, PlaneState
 from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.families.contrastive.channels.stationary.stability import Spectrum, spectrum
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.start import Nodes
-from meanfield.numerics.continuation import newton
 from meanfield.numerics.extrapolation import extrapolation_weights
 from meanfield.numerics.growth_rates import ComplexArray, sorted_rates, verdict_of
 from meanfield.problems.problem_keys import with_value
@@ -37,11 +38,11 @@ from meanfield.typing import FloatArray
 LEVELS = (32, 48, 64)
 """Cells of an axis of 12 standard deviations."""
 
+SEARCH_SCALE = 0.2
+"""Factor on the default number of nodes in the search, whose roots are starts on more of them."""
+
 RANDOM_STARTS = 40
 """Random starts of Newton's method on the coarsest cells, besides the states of the two closures."""
-
-ROOT = 1e-9
-"""Largest component of the equations at a root: their Jacobian leaves out the motion of the frame."""
 
 USUAL_WIDTH, MOST_WIDTH = 6.0, 24.0
 """Half-width of the cells, in standard deviations given u, and the largest one: weights that condense reach farther."""
@@ -50,8 +51,8 @@ MOST_PROBABILITY = 1e-7
 """Largest probability in the outermost cells of a state."""
 
 NOT_LOOKED_FOR = (
-    "states of channels that coincide, w_1 = +-w_2, have no density in the plane and are not looked for, and nothing "
-    "proves that no others are missing"
+    "states of channels that coincide, w_1 = +-w_2, are in the list only where channels that differ a little have a "
+    "law: those from which they part at once are missing, and nothing proves that no others are"
 )
 """Sentence about what the list does not hold."""
 
@@ -116,11 +117,12 @@ def plane_states(problem: Problem) -> Solved:
     """
     closure = ChannelClosure(problem)
     field = GaussianField(problem, closure)
-    nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
-    equations = PlaneEquations(closure, nodes, Cells(LEVELS[0], USUAL_WIDTH))
+    cells = Cells(LEVELS[0], USUAL_WIDTH)
+    search = PlaneEquations(closure, Nodes.of(problem, problem.density.feature_nodes, SEARCH_SCALE), cells)
+    equations = PlaneEquations(closure, Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE), cells)
     symmetries = Symmetries(field)
     found, narrow = [], 0
-    roots = _roots(equations, field, symmetries)
+    roots = _roots(search, field, symmetries)
     with progress_bar(len(roots), "stationary states", "state") as bar:
         for y in roots:
             state = _refined(equations, y)
@@ -151,9 +153,11 @@ def _roots(equations: PlaneEquations, field: GaussianField, symmetries: Symmetri
     unknowns = field.unknowns
     with progress_bar(len(starts), "search for stationary states", "start") as bar:
         for x in starts:
-            y = None
-            if abs(x[-1]) < COINCIDING:
-                y = newton(equations, equations.start(*field.unpacked(x)), tolerance=ROOT)
+            q, M = field.unpacked(x)
+            if abs(M[0, 1]) >= COINCIDING:
+                M = np.eye(2) + (1.0 - APART) * (1.0 - np.eye(2))
+                q = q[:, [0, 0]]
+            y = equations.root(equations.start(q, M))
             if y is not None and not any(symmetries.same(y[:unknowns], other[:unknowns]) for other in known):
                 known.append(y)
             bar.update()
@@ -168,7 +172,7 @@ def _refined(equations: PlaneEquations, y: FloatArray) -> FoundState | None:
         rates: list[Spectrum] = []
         for cells in LEVELS:
             finer = equations.on(Cells(2 * round(0.5 * cells * width / USUAL_WIDTH), width))
-            root = newton(finer, y, tolerance=ROOT)
+            root = finer.root(y)
             state = None if root is None else finer.state(root)
             if root is None or state is None or state.rim > MOST_PROBABILITY:
                 break
@@ -209,9 +213,11 @@ def _variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundSt
     y, before = fine @ state.unknowns[1:], coarse @ state.unknowns[:2]
     r = fine @ [level.work(problem.prior.force) for level in state.levels[1:]]
     q, M, n = equations.unpacked(y)
+    asked = np.full(len(y), True)
+    if M[0, 1] >= 1.0 - 2.0 * APART:
+        M, asked[-3] = np.ones((2, 2)), False
     tau, averages = problem.model.learning_rate, equations.closure(q, M)
     motion = Motion.of(averages, q, M, tau, n)
-    unknowns = len(y) - 2
     residual = tau * np.diag(averages.D) + 0.5 * np.diag(averages.Lambda) - tau * r - n
     rests = [equations.on(level.cells).values_alone(y) for level in state.levels[1:]]
     return {
@@ -221,7 +227,7 @@ def _variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundSt
         "Lambda": averages.Lambda,
         "multiplier": motion.multipliers(M),
         "multiplier_residual": residual,
-        "residual": float(np.abs(fine @ rests).max()),
+        "residual": float(np.abs(fine @ rests)[asked].max()),
         "quadrature_error": float(np.abs(y - before)[: q.size].max()),
         "growth_rate": rates.growth_rate,
         "relaxation_rate": rates.gap,
@@ -229,7 +235,7 @@ def _variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundSt
         "eigenvalue_imag": rates.eigenvalues.imag,
         "stability": np.int8(verdict_of(rates.growth_rate, rates.error)),
         "arrangement": arrangement_of(q, M),
-        "copies": symmetries.copies(y[:unknowns]),
+        "copies": symmetries.copies(np.append(q, M[0, 1])),
     }
 
 
