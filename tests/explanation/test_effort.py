@@ -19,6 +19,7 @@ from meanfield.families.hidden_manifold.order_parameters.averaging import statio
 from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
 from meanfield.families.latent_tree.images import simulation
+from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.mckean_vlasov import closure_tiles
 from meanfield.mckean_vlasov.density.lagrangian import budget, level
@@ -189,9 +190,13 @@ def test_flows_of_which_nodes_slide_are_tried_for_a_fraction_of_a_second(monkeyp
     looks = ticking(tree_costs, monkeypatch)
     text = (PROBLEMS / "latent_tree.toml").read_text()
     problem = parse_problem(text.replace("low = 0.7", "low = 1.0"))
-    trial = tree_costs._flow_seconds(tables_of(problem))
+    trial = tree_costs._flow_seconds(tables_of(problem), 1e3)
     assert len(looks) <= 40  # 0.3 seconds, and the first step
-    assert trial > 0.3
+    assert 0.3 < trial < 1e3
+    del looks[:]
+    monkeypatch.setattr(tree_costs._Trial, "_margin", Pieces._margin)  # no step ends
+    assert tree_costs._flow_seconds(tables_of(problem), 1e3) == 1e3
+    assert len(looks) <= 60  # half a second; 47 had been seen
 
 
 def test_averages_of_channels_are_prepared_once(monkeypatch):

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction, prediction_of
+from meanfield.explanation.prediction import Prediction, prediction_of, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.initial import find_operators
@@ -79,7 +79,7 @@ def operator(problem: Problem) -> Prediction:
     else:
         passes = shape.nodes * (2 if problem.normalisation.active else 1)
         of_operators, connections = 0.0, 0.0
-    gradient = _gradient(problem)
+    gradient = shared(_gradient, problem)
     plain = gradient if not needs_connections(problem) else 0.0
     twice = needs_connections(problem) and _pairs(problem) > LONG  # sums that are not kept
     # A backward pass for an operator takes 0.8 gradients, and to check and build the result 4 ms.
@@ -108,15 +108,13 @@ def _of_samples(problem: Problem) -> Prediction:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the gradient flow."""
-    gradient, numbers = _gradient(problem), problem.time.outputs * problem.weight_count
+    gradient, numbers = shared(_gradient, problem), problem.time.outputs * problem.weight_count
     contents = f"{problem.weight_count:,} weights, selectivities, correlations at {problem.time.outputs:,} times"
     kept = COPIES * size_of(problem) + 3 * numbers
     seconds = problem.time.outputs * gradient
-    if _is_long(problem):
-        # Nodes change some 10 times per unit of time, with unit weights, and 60 gradients are taken in between.
-        seconds += 60 * (1.0 + 10.0 * problem.time.stop) * gradient
-    else:
-        seconds += _flow_seconds(tables_of(problem))
+    # Nodes change some 10 times per unit of time, with unit weights, and 60 gradients are taken in between.
+    usual = 60 * (1.0 + 10.0 * problem.time.stop) * gradient
+    seconds += usual if _is_long(problem) else _flow_seconds(tables_of(problem), usual)
     return prediction_of("population", seconds, kept, 2 * numbers, contents)
 
 
@@ -136,7 +134,7 @@ class _Trial(Pieces):
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         seconds = time.process_time() - self._began
-        if seconds > 0.3 and len(self.taken) > 1:  # within a step, which takes many where nodes slide
+        if seconds > (0.3 if len(self.taken) > 1 else 0.5):  # within a step, which takes many where nodes slide
             self.taken[-1] = (self.taken[-1][0], seconds)
             raise _EnoughError
         return super()._velocity(y)
@@ -146,8 +144,14 @@ class _EnoughError(Exception):
     """End of a trial."""
 
 
-def _flow_seconds(tables: Tables) -> float:
-    """Processor time of the flow, which goes on as in the second half of its trial, or until it is infinite."""
+def _flow_seconds(tables: Tables, usual: float) -> float:
+    """Processor time of the flow, which goes on as in the second half of its trial, or until it is infinite.
+
+    Parameters
+    ----------
+    usual : float
+        Time of flows whose first step is not over within the trial.
+    """
     trial = _Trial(tables)
     stop = tables.problem.time.stop
     ended = True
@@ -161,6 +165,8 @@ def _flow_seconds(tables: Tables) -> float:
     times, seconds = np.transpose(trial.taken)
     if ended:
         return float(seconds[-1])
+    if len(times) == 1:
+        return usual
     half = 0.5 * seconds[-1]
     return float(seconds[-1] + half * (stop - times[-1]) / (times[-1] - np.interp(half, seconds, times)))
 
