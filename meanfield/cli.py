@@ -12,8 +12,7 @@ from typing import NoReturn
 
 from meanfield.errors import InputError
 from meanfield.process.interrupts import swallowed_interrupts_again
-from meanfield.process.standard_streams import ensure_standard_streams, have_no_reader, say
-from meanfield.process.start_up import INTACT, INTERRUPTED
+from meanfield.process.start_up import INTACT, INTERRUPTED, ensure_standard_streams, have_no_reader, say
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
 

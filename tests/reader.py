@@ -23,8 +23,8 @@ from unittest import mock
 import pytest
 from pydantic import ValidationError
 
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.commands.entry import main
-from meanfield.commands.table import COMMANDS
 from meanfield.errors import InputError
 from meanfield.extend import Part
 from meanfield.families.contrastive.problem import Problem

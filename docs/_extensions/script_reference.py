@@ -11,8 +11,7 @@ from unittest import mock
 
 from pieces import code, table
 
-from meanfield.commands.dispatch import run_named
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS, run_named
 
 SCRIPTS = Path(__file__).parents[2] / "solvers"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from meanfield import cli
 from meanfield.cli import DONE
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.errors import InputError
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from meanfield.cli import DONE, FAILED
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable
-from meanfield.process.standard_streams import say
-from meanfield.process.start_up import start_up
+from meanfield.process.start_up import say, start_up
 
 PAGE_ENDINGS = ".html", ".htm"
 

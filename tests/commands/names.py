@@ -2,7 +2,7 @@
 
 import re
 
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from tests import ROOT
 
 NAMES = list(COMMANDS)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from meanfield.commands import dispatch
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.errors import InputError
 
 

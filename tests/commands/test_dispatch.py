@@ -8,7 +8,7 @@ import pytest
 
 import meanfield
 from meanfield.commands import entry
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.families.contrastive import FAMILY
 from tests import PACKAGE, ROOT
 from tests.commands.names import NAMES, SCRIPTS

@@ -16,7 +16,7 @@ import pytest
 from pydantic import Field
 
 import meanfield
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.families.contrastive import FAMILY
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.part import Part

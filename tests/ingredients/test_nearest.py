@@ -4,7 +4,7 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from meanfield.commands.table import COMMANDS
+from meanfield.commands.dispatch import COMMANDS
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.nearest import GROUPS_OF_SYNONYMS, nearest
 from meanfield.ingredients.penalties import PENALTIES
