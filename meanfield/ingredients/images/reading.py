@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.errors import InputError
-from meanfield.ingredients.images.idx import read_mnist
-from meanfield.ingredients.images.labelled import Images, checked_images
+from meanfield.ingredients.images.labelled import Images, checked_images, read_mnist
 
 Format = Literal["arrays", "mnist", "cifar10", "stl10"]
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
-from meanfield.ingredients.images.idx import read_idx
+from meanfield.ingredients.images.labelled import read_idx
 from meanfield.typing import FloatArray
 
 Pixels = NDArray[np.uint8]
