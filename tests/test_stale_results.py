@@ -275,7 +275,7 @@ def test_the_same_command_again_is_refused_until_it_says_restart(folder, capsys,
 def no_curves(monkeypatch):
     """Figures of pages stay empty: what pages say in words is asked for, and figures take most of their time."""
     for name in ("plot_result", "plot_comparison"):
-        monkeypatch.setattr(f"meanfield.report.figures.{name}", lambda *_, **__: Figure(figsize=(1, 1)))
+        monkeypatch.setattr(f"meanfield.report.page.{name}", lambda *_, **__: Figure(figsize=(1, 1)))
 
 
 EDITED = r"model.activation = 'stale_own:smooth' \([0-9a-f]{8} in {} and [0-9a-f]{8} in {}\)"

@@ -5,8 +5,8 @@ Functions of one quantity take a Dataset and Axes and return the Axes; functions
 """
 
 from meanfield.plotting.animation import animate_weights
-from meanfield.plotting.comparison import plot_comparison
-from meanfield.plotting.differences import (
+from meanfield.plotting.comparison import (
+    plot_comparison,
     plot_differences,
     plot_distances,
     plot_distances_given_u,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
-from meanfield.plotting.differences import (
+from meanfield.plotting.comparison import (
     plot_differences,
     plot_distances,
     plot_distances_given_u,

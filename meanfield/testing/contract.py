@@ -14,7 +14,7 @@ from meanfield.ingredients.part import Part
 from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, resolve
 from meanfield.testing import methods
-from meanfield.testing.example import Example
+from meanfield.testing.methods import Example
 
 
 def check_names(family: Family) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+import meanfield.methods
 from meanfield.comparison import compare, format_comparison
 from meanfield.comparison.inputs import is_comparable
 from meanfield.comparison.wording import NOTHING_IN_COMMON
@@ -23,8 +25,11 @@ from meanfield.errors import InputError
 from meanfield.explanation import explain
 from meanfield.methods import VERBS
 from meanfield.plotting import plot_comparison, plot_result
-from meanfield.problems.file import format_problem, parse_problem, plain_data, problem_from
+from meanfield.problems.base import Problem
+from meanfield.problems.family import Family
+from meanfield.problems.file import format_problem, load_problem, parse_problem, plain_data, problem_from
 from meanfield.problems.known_families import family_of
+from meanfield.problems.problem_keys import with_value
 from meanfield.process.progress import interrupted_after
 from meanfield.report.content import content_of
 from meanfield.results.checks import check
@@ -36,7 +41,44 @@ from meanfield.sweep.merge import merged
 from meanfield.sweep.points import points_of
 from meanfield.sweep.reductions import EVERYTHING
 from meanfield.sweep.solve import Work, solve_points
-from meanfield.testing.example import Example
+
+
+class Example:
+    """Example problem of a family, solved by each method once.
+
+    Parameters
+    ----------
+    family : Family
+    """
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self._results: dict[str, xr.Dataset] = {}
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Problem in the example file."""
+        return load_problem(self.family.example_path)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Problem as plain data of TOML."""
+        return self.problem.model_dump(exclude_none=True, mode="json")
+
+    def result(self, method: str) -> xr.Dataset:
+        """Result of a method, solved once."""
+        if method not in self._results:
+            self._results[method] = self.solve(method)
+        return self._results[method]
+
+    def solve(self, method: str, **options: Any) -> xr.Dataset:
+        """Result of a method, solved anew."""
+        return meanfield.methods.solve(self.problem, method, **options)
+
+    def changed(self, key: str, value: Any) -> Problem:
+        """Problem with another value of a key."""
+        return with_value(self.problem, key, value)
+
 
 MOST_REPEATED = 10
 """Largest number of rows of a table of a whole result for each value of its largest variable."""

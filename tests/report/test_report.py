@@ -10,11 +10,11 @@ import xarray as xr
 import meanfield
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import format_problem, parse_problem
-from meanfield.report import figures as report_figures
+from meanfield.report import page as report_page
 from meanfield.report import report
 from meanfield.report.content import content_of
-from meanfield.report.figures import pictures_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
+from meanfield.report.page import pictures_of
 from meanfield.results.result import Result
 from meanfield.results.text import with_error
 from tests.example_problems import SMALL
@@ -124,7 +124,7 @@ TWO = SMALL.replace("[time]", '[[features]]\nhidden = { law = "gaussian" }\ninit
 @pytest.fixture
 def blank(monkeypatch):
     """Pages without figures, which take most of the time."""
-    monkeypatch.setattr("meanfield.report.figures._data", lambda *_: UNMADE)
+    monkeypatch.setattr("meanfield.report.page._data", lambda *_: UNMADE)
 
 
 @contextlib.contextmanager
@@ -136,7 +136,7 @@ def not_laid_out(figure, *_):
 def leave_out_layouts(patch):
     """Figures without their two layouts, each of which takes as long as a file; tests of plotting look at them."""
     patch.setattr("meanfield.plotting.style._lay_out", lambda _: None)
-    patch.setattr("meanfield.report.figures.laid_out", not_laid_out)
+    patch.setattr("meanfield.report.page.laid_out", not_laid_out)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def unsaved(monkeypatch):
         return "data:,"
 
     leave_out_layouts(monkeypatch)
-    monkeypatch.setattr("meanfield.report.figures._data", drawn)
+    monkeypatch.setattr("meanfield.report.page._data", drawn)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def page(results):
     The density is too large for a page of so many as a vector graphic, and as a bitmap in the first of two resolutions.
     The contract of families draws and saves a figure of every method.
     """
-    figures, data = [], report_figures._data
+    figures, data = [], report_page._data
 
     def some(figure, share):
         figures.append(figure)
@@ -167,8 +167,8 @@ def page(results):
 
     with pytest.MonkeyPatch.context() as patch:
         leave_out_layouts(patch)
-        patch.setattr("meanfield.report.figures.RESOLUTIONS", (144, 72))
-        patch.setattr("meanfield.report.figures._data", some)
+        patch.setattr("meanfield.report.page.RESOLUTIONS", (144, 72))
+        patch.setattr("meanfield.report.page._data", some)
         return report(results)
 
 

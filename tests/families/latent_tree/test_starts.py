@@ -6,8 +6,7 @@ import pytest
 import meanfield
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values
-from meanfield.testing.example import Example
-from meanfield.testing.methods import check_resumption
+from meanfield.testing.methods import Example, check_resumption
 from tests.families.latent_tree.problems import case_b
 
 RUNS = {"particles.replicas": 8, "training.learning_rate": 0.05}

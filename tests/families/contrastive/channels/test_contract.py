@@ -11,7 +11,7 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.results.checks import check as check_dataset
 from meanfield.results.result import Result
 from meanfield.testing import methods
-from meanfield.testing.example import Example
+from meanfield.testing.methods import Example
 from tests import ROOT
 
 SMALL = {"time.stop": 1.0, "time.outputs": 3, "particles.replicas": 3, "particles.dimension": 200}

@@ -23,7 +23,7 @@ from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.plotting import plot_result
 from meanfield.results.text import describe_branches
 from meanfield.testing import methods
-from meanfield.testing.example import Example
+from meanfield.testing.methods import Example
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
 

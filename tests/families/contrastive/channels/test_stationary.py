@@ -21,7 +21,7 @@ from meanfield.families.contrastive.channels.stationary.stability import spectru
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.testing import methods
-from meanfield.testing.example import Example
+from meanfield.testing.methods import Example
 from tests.families.contrastive.channels.problems import standard
 
 ONE_FEATURE = """
