@@ -13,7 +13,11 @@ from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.alpha_contrastive.critical_points.arrangement import unit
 from meanfield.families.alpha_contrastive.critical_points.circle import TURN
 from meanfield.families.alpha_contrastive.critical_points.enumeration import is_constant, is_enumerated
-from meanfield.families.alpha_contrastive.critical_points.mixture import STEPS
+from meanfield.families.alpha_contrastive.critical_points.mixture import (
+    USUAL_SEARCHES,
+    USUAL_STEPS,
+    USUAL_TRIES,
+)
 from meanfield.families.alpha_contrastive.critical_points.rest import polished
 from meanfield.families.alpha_contrastive.critical_points.solver import field_of
 from meanfield.families.alpha_contrastive.critical_points.sphere import UPHILL_STEPS
@@ -100,9 +104,11 @@ def _on_circle(problem: Problem, field: AnyField) -> float:
 
 def _of_mixture(field: MixtureField | KernelMixtureField, starts: int) -> float:
     """Processor time of the ways uphill from all starts, and of Newton's method from both ends of each."""
-    w = np.eye(field.mean.shape[1])[:1]
-    step = seconds_of(lambda: (field.field(w), field.objective(w)))
-    return starts * (STEPS + 2 * NEWTON_STEPS) * step  # a Jacobian takes about as long as a step uphill
+    at_once = 1 if isinstance(field, KernelMixtureField) else 64  # filters, which closed averages take together
+    w = unit(np.random.default_rng(0).standard_normal((at_once, field.mean.shape[1])))
+    step = seconds_of(lambda: field.height_and_field(w)) / at_once
+    newton = seconds_of(lambda: field.field_and_jacobians(w[0], np.linalg.svd(w[:1])[2][1:].T))
+    return starts * (USUAL_STEPS * step + USUAL_TRIES * newton) + USUAL_SEARCHES * newton
 
 
 def _on_sphere(field: DiscreteField, starts: int) -> float:

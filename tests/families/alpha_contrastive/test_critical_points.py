@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import meanfield
 from meanfield.families.alpha_contrastive.critical_points.arrangement import cells, unit
@@ -129,6 +130,52 @@ def test_mixture_of_gaussians_in_the_plane_and_in_a_plane_of_space():
     stable, plane = chosen(points, stable=1), chosen(solved("critical_points", "relu", MIXTURE), stable=1)
     np.testing.assert_allclose(stable["w"].values[:, :2], plane["w"].values, atol=1e-10)  # Newton's method
     np.testing.assert_allclose(stable["energy"], plane["energy"], atol=1e-12)  # Newton's method
+
+
+def narrow_mixture(d, count):
+    means = np.random.default_rng(1).standard_normal((count, d))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    each = [1.0 / count] * count
+    return {"law": "gaussian_mixture", "probabilities": each, "means": means.tolist(), "covariance": 0.02}
+
+
+def variance_of_relu(law, w):
+    """Var[max(w.x, 0)]/2 of a mixture with equal weights and round components, of filters of any length."""
+    s = np.sqrt(law["covariance"]) * np.linalg.norm(w, axis=-1, keepdims=True)
+    m = w @ np.array(law["means"]).T
+    Phi, phi = ndtr(m / s), np.exp(-0.5 * (m / s) ** 2) / np.sqrt(2.0 * np.pi)
+    first, second = m * Phi + s * phi, (m * m + s * s) * Phi + m * s * phi
+    return 0.5 * (second.mean(axis=-1) - first.mean(axis=-1) ** 2)
+
+
+@pytest.mark.parametrize("law", [narrow_mixture(5, 3), pytest.param(narrow_mixture(5, 6), marks=pytest.mark.slow)])
+def test_indices_of_mixtures_in_five_coordinates_add_up(law):
+    """Growing directions by second differences of the objective: (-1)^k add up to 2, the Euler number of the sphere."""
+    points = solved("critical_points", "relu", law)
+    assert "add up to the Euler number of the sphere, so that no single one is missing" in points.attrs["warning"]
+    total, step = 0, 1e-3
+    for w in points["w"].values:
+        basis = np.linalg.svd(w[None])[2][1:]
+
+        def height(*shifts, w=w, basis=basis):
+            moved = w + sum(sign * step * basis[k] for k, sign in shifts)
+            return variance_of_relu(law, moved / np.linalg.norm(moved))
+
+        pairs = [(i, j) for i in range(4) for j in range(4)]
+        corners = [(a, b) for a in (1, -1) for b in (1, -1)]
+        H = [sum(a * b * height((i, a), (j, b)) for a, b in corners) for i, j in pairs]
+        slopes = [height((i, 1)) - height((i, -1)) for i in range(4)]
+        assert np.abs(slopes).max() / (2.0 * step) < 1e-4  # of second order in the step
+        total += (-1) ** int((np.linalg.eigvalsh(np.reshape(H, (4, 4))) > 0.0).sum())
+    assert total == 2
+    assert float(points["basin_share"].sum()) == pytest.approx(1.0)
+
+
+def test_mixtures_say_that_points_are_missing():
+    """A search from ten filters leaves points of this mixture out, of which there are 26."""
+    points = solved("critical_points", "relu", narrow_mixture(5, 6), critical_points={"starts": 10})
+    assert points.sizes["point"] < 26
+    assert "add up to -2, not to the Euler number 2 of the sphere" in points.attrs["warning"]
 
 
 def test_sums_of_patterns():

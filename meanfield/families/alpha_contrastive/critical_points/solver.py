@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.irregularity import irregularity
-from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
+from meanfield.families.alpha_contrastive.critical_points.mixture import euler_number, missing_index, mixture_points
 from meanfield.families.alpha_contrastive.critical_points.rest import SpherePoint
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
@@ -93,7 +93,9 @@ def find_critical_points(problem: Problem) -> Solved:
         else:
             found = mixture_points(mixture, problem.critical_points.starts, problem.critical_points.seed)
             rows = [_row_of_mixture(mixture, w, share) for w, share in found]
-            warning = INCOMPLETE["searched"]
+            missing = missing_index(mixture, [w for w, _ in found])
+            wanted = euler_number(data.dimension)
+            warning = INDEXED if missing == 0 else NOT_INDEXED.format(wanted - missing, wanted)
     else:
         assert isinstance(data, DiscreteLaw)
         field = discrete_field(problem, data)
@@ -127,6 +129,17 @@ INCOMPLETE = {
 }
 """Warnings about critical points, by how many of them are known."""
 
+
+INDEXED = (
+    "critical points are searched for from random filters, not enumerated; (-1)^k of the numbers k of growing "
+    "directions add up to the Euler number of the sphere, so that no single one is missing, but a pair may be; raise "
+    "critical_points.starts"
+)
+NOT_INDEXED = (
+    "critical points are searched for from random filters, and some are missing: (-1)^k of the numbers k of growing "
+    "directions add up to {0:d}, not to the Euler number {1:d} of the sphere; raise critical_points.starts"
+)
+"""Warnings about critical points of mixtures."""
 
 _RESTING = (
     "filters rest on arcs where the field is 0, because no atom is active there; they belong to no basin, so that the "

@@ -72,6 +72,11 @@ class MixtureField:
         """G, the same as the energy of the uniform importance."""
         return self.energy(w)
 
+    def height_and_field(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Objective and field of filters, at the cost of one of them."""
+        F = self.field(w)
+        return np.asarray(0.5 * np.sum(w * F, axis=-1)), F
+
     def matrix(self, w: FloatArray) -> FloatArray:
         """A(w) = Cov[h'(w.x) x], shape (coordinates, coordinates)."""
         a, b = self.linear, self.rectified
@@ -84,6 +89,10 @@ class MixtureField:
         x = self._moments(w[None])[1][0]
         average = np.einsum("c,cij->ij", self.weight, a * a * second + square * on)
         return np.asarray(average - np.outer(x, x))
+
+    def field_and_jacobians(self, w: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Field of a filter with its Jacobians."""
+        return self.field(w[None])[0], *self.jacobians(w, basis)
 
     def jacobians(self, w: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Jacobians of the field of a filter on a subspace of its tangent space; see `DiscreteField.jacobians`.

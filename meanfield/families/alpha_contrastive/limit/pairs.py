@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Pairs:
         """Whether the importance does not depend on the outputs."""
         return self.kernel is None and not self.normalised
 
-    @property
+    @cached_property
     def weight(self) -> FloatArray:
         """Probabilities of ordered pairs, shape (atoms, atoms); rows are those of the atom whose mean is taken."""
         p = self.probability
@@ -76,6 +77,9 @@ class Pairs:
     def _shares(self, D: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Terms of the mean of e^{-D/tau} over the second atom, their sum, and the distance that is taken out of D."""
         tau, p = self.normalised, self.probability
+        if self.diagonal:  # of which the smallest distance is 0
+            terms = p * np.exp(-D / tau)
+            return terms, terms.sum(axis=-1), np.zeros(D.shape[:-1])
         weight = self.weight / p[:, None]
         offset = np.min(np.where(weight > 0, D, np.inf), axis=-1)
         terms = weight * np.exp(-np.where(weight > 0, D - offset[..., None], 0.0) / tau)
