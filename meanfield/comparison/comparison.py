@@ -108,16 +108,17 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
 
 
 def _by_steps(first: Result, second: Result, comparison: Result) -> Place | None:
-    """Where half a step explains most of the difference of runs and a prediction, None where it explains nothing."""
+    """Where half a step explains most of the difference, if that is anywhere more than a standard error."""
     places = []
     for name in (name for name in first.family.compared if f"{name}_difference" in comparison.dataset):
         difference, error = (comparison.dataset[f"{name}_{word}"].values for word in ("difference", "standard_error"))
         if not np.isfinite(error).any():
             continue
         explained = np.abs(within_half_a_step(difference, first, second, name))
-        away = np.nan_to_num(explained / error)
+        away = np.divide(explained, error, out=np.zeros_like(explained), where=(error > 0) & (explained > error))
         at = tuple(map(int, np.unravel_index(np.argmax(away), away.shape)))
-        places.append(Place(name, at, float(explained[at]), float(error[at])))
+        if away[at] > 0:
+            places.append(Place(name, at, float(explained[at]), float(error[at])))
     return max(places, key=lambda place: place.deviation / place.allowed, default=None)
 
 

@@ -73,7 +73,7 @@ class Judgement:
     distances : dict of str to (tuple of ndarray, ndarray)
         Positions in each distance, and how many times as large chance and stated errors allow it to be there.
     by_steps : Place, optional
-        Where half a step explains most of a difference, in standard errors, which are `allowed`; see
+        Where half a step explains most of a difference, if more than a standard error, which is `allowed`; see
         `meanfield.comparison.sides.within_half_a_step`.
     starts : str
         Why the two start differently, and what to change, in sentences, where that decides.

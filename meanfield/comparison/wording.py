@@ -73,7 +73,7 @@ def reason(judgement: Judgement, pair: Result) -> str:
         "nothing": NOTHING_IN_COMMON,
     }[judgement.why]
     steps = judgement.by_steps
-    if steps is None or steps.deviation <= steps.allowed:
+    if steps is None:
         return text
     name, _ = _worst(steps, pair)
     return (
