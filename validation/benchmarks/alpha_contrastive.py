@@ -6,12 +6,14 @@ outputs, and InfoNCE with batches of 128 pairs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+import meanfield
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
@@ -104,10 +106,33 @@ def tables() -> Iterator[Table]:
     what = f"SGD, {STEPS:,} batches of 128"
     rows = [Row(what, found[0], "s", "PyTorch" if found[1:] else "", *found[1:], required="10 s at most")]
     rows.append(Row(what, found[0], "s", "the paper's public code", 185.0, note="timed on another day"))
-    flow = Flow(problem_from(PAPER), drift_of(problem_from(PAPER)))
+    uniform = {"importance": {"kind": "quadratic"}, "model": PAPER["model"] | {"normalise_outputs": False}}
+    problem = problem_from(PAPER | uniform)
+    flow = Flow(problem, drift_of(problem))
     (rate,) = seconds(lambda: flow.rate(0.0, flow.start))
     rows.append(Row("rate of change of the exact flow, uniform importance", 1e3 * rate, "ms", required="1 ms at most"))
     yield Table("Two layers at the paper's size", ONE_THREAD, tuple(rows))
+    yield Table("Critical points of a mixture in five coordinates", ONE_THREAD, tuple(points_of_mixtures()))
+
+
+def points_of_mixtures() -> Iterator[Row]:
+    """Times of searches for all filters at rest, of three components with a variance of 0.1."""
+    means = np.random.default_rng(1).standard_normal((3, 5))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    law = {"law": "gaussian_mixture", "probabilities": [1 / 3] * 3, "means": means.tolist(), "covariance": 0.1}
+    for activation, kind in (("relu", "quadratic"), ("relu", "gaussian"), ("relu", "infonce"), ("tanh", "quadratic")):
+        importance = {"kind": kind, "temperature": 0.3}
+        given = {
+            "family": "alpha_contrastive",
+            "model": {"activation": activation},
+            "data": law,
+            "importance": importance,
+        }
+        problem = problem_from(given)
+        start = time.process_time()
+        meanfield.solve(problem, "critical_points")
+        what = f"{activation}, importance {kind}"
+        yield Row(what, time.process_time() - start, "s", required="20 s at most")
 
 
 if __name__ == "__main__":
