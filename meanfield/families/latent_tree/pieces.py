@@ -209,9 +209,9 @@ class Pieces:
             jacobian = np.empty((len(slopes), len(slopes)))
             for k in range(len(slopes)):
                 moved = slopes.copy()
-                moved[k] += 1.0  # speeds are linear in each slope by itself
+                moved[k] += 1e-4  # speeds are polynomials in slopes, of the second degree where nodes are above others
                 self._set(self._sliding, moved)
-                jacobian[:, k] = self._speeds(y, self._sliding) - speeds
+                jacobian[:, k] = (self._speeds(y, self._sliding) - speeds) / 1e-4
             if not np.isfinite(jacobian).all():  # which ends the integration
                 return np.full(len(slopes), np.nan)
             step = np.linalg.lstsq(jacobian, -speeds, rcond=1e-12)[0]

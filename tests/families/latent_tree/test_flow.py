@@ -5,7 +5,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import meanfield
-from meanfield.families.latent_tree.pieces import Pieces
+from meanfield.families.latent_tree.pieces import Pieces, Surface
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
 from tests.families.latent_tree.problems import case_b, drawn
@@ -138,3 +138,16 @@ def test_nodes_that_change_just_before_weights_become_infinite_are_no_reason_to_
     data = {"tree": tree, "network": {"nodes_per_latent": 4}, "time": {"stop": 6.0, "outputs": 3}}
     result = meanfield.solve(Problem.model_validate(data), "population")
     assert result.attrs["status"].startswith("failed: at t = 3.65491: the largest weight is 468 and becomes infinite")
+
+
+def test_nodes_above_others_have_the_slopes_with_which_all_of_them_stay():
+    """Their speeds are of the second degree in the slopes of nodes below; secants led to others, or to none."""
+    problem = meanfield.load_problem("data/problems/latent_tree.toml")
+    start = meanfield.with_value(problem, "network.initial.seed", 2).initial_weights
+    pieces = Pieces(Tables(problem), start, np.array([0.0, 1.0]), 1e-9)
+    places = [(0, 2, 1, 1), (0, 3, 0, 2), (1, 1, 1, 9)]
+    pieces._sliding = [Surface(a, b, c, np.arange((4, 16)[a]) == where) for a, b, c, where in places]
+    pieces._slopes = np.full(3, 0.5)
+    slopes = pieces._solved(start.vector)
+    assert np.all((slopes > 0.0) & (slopes < 1.0))
+    assert np.abs(pieces._speeds(start.vector, pieces._sliding)).max() < 1e-15  # rounding of speeds of 1e-4
