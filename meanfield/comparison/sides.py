@@ -111,8 +111,8 @@ def within_half_a_step(difference: FloatArray, first: Result, second: Result, na
     Steps of a learning rate follow their flow with an error of its order, also where a quantity has come to rest and
     runs hardly scatter, and an output time is at most half a step from the nearest step. What the flow holds still at
     a wall, such as a node that slides where its gate opens, runs miss by a step as fast as any component: there both
-    their scatter and their bias are of the order of the rate. A dimension N in the place of the rate makes runs scatter
-    by more than that.
+    their scatter and their bias are of the order of the rate. Problems with a dimension N in the place of the rate,
+    which makes runs scatter by more than that, have no number of steps per time.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def within_half_a_step(difference: FloatArray, first: Result, second: Result, na
         At all times and components, in the shape of the prediction.
     """
     predictions = [result for result in (first, second) if result.is_prediction]
-    if len(predictions) != 1 or "dimension" in first.problem.labels:
+    if len(predictions) != 1 or not hasattr(first.problem, "steps_per_time"):
         return np.zeros_like(difference)
     values = predictions[0].dataset[name].transpose("time", ...)
     components = tuple(range(1, values.ndim))

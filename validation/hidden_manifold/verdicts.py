@@ -93,7 +93,7 @@ def measured() -> Iterator[tuple[Row, Row]]:
 ABOUT = (
     "Order parameters are judged by Q, R and the generalisation error, of chains and of runs line by line; densities "
     "besides by W1 and KS of the weights for each eigenvalue. What is twice as fast has here twice the learning rate "
-    "of the first layer."
+    "of the first layer. With sixteen runs the weights of two units differ more often than they should."
 )
 
 
