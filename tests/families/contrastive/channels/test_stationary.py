@@ -13,6 +13,7 @@ from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.states import search
+from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.stationary import gaussian, plane
 from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
 from meanfield.families.contrastive.channels.stationary.equations import APART, PlaneEquations, functions_of
@@ -22,6 +23,7 @@ from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.testing import methods
 from meanfield.testing.methods import Example
+from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
 
 ONE_FEATURE = """
@@ -129,6 +131,21 @@ def test_a_channel_by_itself_has_the_state_of_a_single_channel():
     assert pair.unknowns[:2] == pytest.approx(learnt["q"].item(), abs=1e-5)
     assert pair.work(problem.prior.force) == pytest.approx(learnt["r"].item(), abs=1e-5)
     assert spectrum(equations, pair).eigenvalues.real.max() < 0.0
+
+
+def test_growth_that_is_much_faster_than_relaxation_is_found():
+    """With a Gaussian law the rate of q is known; ten relaxations of the law are nearer to zero."""
+    text = (ROOT / "data" / "problems" / "two_channels.toml").read_text(encoding="utf-8")
+    problem = meanfield.parse_problem(f"{text}[density]\nfeature_nodes = 2\n")
+    closure = ChannelClosure(problem)
+    equations = PlaneEquations(closure, Nodes.of(problem, 2), Cells(32, 6.0))
+    state = equations.state(equations.root(equations.start(np.zeros((2, 2)), np.eye(2))))
+    field = SmoothField(problem, closure=closure)
+    exact = np.linalg.eigvals(field.jacobian(np.zeros(5))).real.max()
+    found = spectrum(equations, state, expected=1.1 * exact)
+    # cells of 0.375 standard deviations, squared, over 4
+    assert found.eigenvalues[0].real == pytest.approx(exact, rel=0.04)
+    assert len(found.eigenvalues) == 7
 
 
 def test_derivatives_are_those_of_differences():

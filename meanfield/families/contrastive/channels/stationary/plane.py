@@ -125,7 +125,7 @@ def plane_states(problem: Problem) -> Solved:
     roots = _roots(search, field, symmetries)
     with progress_bar(len(roots), "stationary states", "state") as bar:
         for y in roots:
-            state = _refined(equations, y)
+            state = _refined(equations, field, y)
             narrow += state is None
             found += [] if state is None else [state]
             bar.update()
@@ -164,9 +164,10 @@ def _roots(equations: PlaneEquations, field: GaussianField, symmetries: Symmetri
     return known
 
 
-def _refined(equations: PlaneEquations, y: FloatArray) -> FoundState | None:
+def _refined(equations: PlaneEquations, field: GaussianField, y: FloatArray) -> FoundState | None:
     """A state on all levels, with as many cells as its tails need; None where they reach too far."""
     width = USUAL_WIDTH
+    expected = float(np.linalg.eigvals(field.jacobian(y[: field.unknowns])).real.max())
     while width <= MOST_WIDTH:
         levels: list[PlaneState] = []
         rates: list[Spectrum] = []
@@ -179,7 +180,7 @@ def _refined(equations: PlaneEquations, y: FloatArray) -> FoundState | None:
             y = root
             levels.append(state)
             if len(rates) < 2:
-                rates.append(spectrum(finer, state))
+                rates.append(spectrum(finer, state, expected))
         if len(levels) == len(LEVELS):
             return FoundState(levels, rates)
         width *= 1.25
