@@ -176,8 +176,10 @@ def _clear(sums):  # type: ignore[no-untyped-def]
     moved, apart = sums[0], sums[1]
     for j in range(moved.shape[0]):
         for k in range(moved.shape[1]):
-            scale(moved[j, k], 0.0, moved[j, k])
-            scale(apart[j, k], 0.0, apart[j, k])
+            for b in range(moved.shape[2]):
+                moved[j, k, b] = 0.0
+            for a in range(apart.shape[2]):
+                apart[j, k, a] = 0.0
 
 
 @without_reference_counts(inline="always")
