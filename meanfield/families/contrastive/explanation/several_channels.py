@@ -32,7 +32,7 @@ SHOWN_CELL = 3e-7
 """Seconds for each cell and node at each output time, for the densities that are shown."""
 
 DEAR_RUN = 0.1
-"""Seconds of a run of the pilot beyond which its size is taken as it is: dear averages are those of smooth laws."""
+"""Seconds of a run of the pilot beyond which none is made: beside such averages more particles cost little."""
 
 PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
 """Bytes that are left of a number of a density when it is compressed."""
