@@ -1,5 +1,5 @@
 from meanfield.ensembles.arrays import identity_of as identity_of
-from meanfield.ensembles.run import run_ensemble as run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble as run_ensemble
 from meanfield.ensembles.settings import EnsembleSettings as EnsembleSettings
 from meanfield.ensembles.simulation import Simulation as Simulation
 from meanfield.ensembles.stepper import PythonStepper as PythonStepper

@@ -1,4 +1,4 @@
-"""Threads that advance blocks of replicas, show progress, and save states from which a run can be resumed."""
+"""Run of an ensemble: threads advance blocks of replicas, show progress, and save states from which it can go on."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
+from meanfield.arguments import as_whole
 from meanfield.ensembles.arrays import DIGEST, Array, Record
-from meanfield.ensembles.collectors import Collector, Rows
-from meanfield.ensembles.simulation import Simulation
+from meanfield.ensembles.collectors import Collector, Rows, make_collector
+from meanfield.ensembles.simulation import Simulation, check_memory
 from meanfield.ensembles.stepper import Stepper
 from meanfield.errors import BlowUpError, InputError
+from meanfield.process.cores import available_cores, one_thread
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
+from meanfield.results.solved import Solved
 from meanfield.typing import IntArray
 
 FIRST_CALL = 64
@@ -266,3 +269,57 @@ class _Pace:
             self.steps = max(1, self.steps // 2)
         elif took < 0.5 * CALL_SECONDS and steps == self.steps:
             self.steps *= 2
+
+
+STREAMS = "Philox4x32-10, layout 1"
+"""Name of the random number generator and its layout: a run can only be resumed with the one that it began with."""
+
+RESULT_FORMAT = "results 4"
+"""Name of the format in which results of complete replicas are stored: a run can only be resumed with the one that it
+began with."""
+
+
+def run_ensemble(
+    simulation: Simulation,
+    prepare: Callable[[], MakeStepper],
+    workers: int | None = None,
+    record: Record | None = None,
+) -> Solved:
+    """Run all replicas of a simulation, or resume those of a record.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    prepare : callable
+        Called once, when the run is known to fit: computes what all replicas share, and returns what makes the
+        stepper of a range of them.
+    workers : int, optional
+        Threads; by default one per core.
+    record : Record, optional
+        Where results and states go meanwhile; by default memory.
+
+    Returns
+    -------
+    Solved
+        `time`, the rows or their statistics, snapshots with `snapshot_time`, and marks.
+
+    Raises
+    ------
+    InputError
+        If `workers` is no number of threads, the run does not fit into the free memory or would take longer than
+        `particles.longest_days`, or the record belongs to another one.
+    """
+    if not isinstance(record, Record | None):
+        raise InputError(f"record = {record!r:.60}: give a folder as meanfield.Checkpoint(folder), or nothing")
+    if workers is not None:
+        as_whole(workers, "workers", "give the number of threads, 1 or more, or None for one per core", least=1)
+    workers, record = workers or available_cores(), record or Record()
+    check_memory(simulation, workers, record.in_memory)
+    with record.open(simulation.identity.with_format(STREAMS, RESULT_FORMAT, simulation.label)):
+        collector = make_collector(simulation, record)
+        ensemble = Ensemble(simulation, prepare(), collector, record)
+        with one_thread():
+            status = ensemble.run(workers)
+    arrays = {"time": simulation.time.outputs_at} | collector.arrays() | ensemble.marks
+    effort = {"seed": simulation.particles.seed, "steps": simulation.label}
+    return Solved(simulation.particles.kind, arrays, status, effort=effort)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Array, Record, identity_of
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.mckean_vlasov.density.solver import density_of

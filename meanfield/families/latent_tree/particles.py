@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import InputError

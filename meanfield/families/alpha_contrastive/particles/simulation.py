@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.families.alpha_contrastive.initial import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from meanfield.ensembles.arrays import Record, identity_of
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.particles.eigenspaces import spaces_of

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.run import run_ensemble
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.explanation.prediction import Prediction
