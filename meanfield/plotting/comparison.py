@@ -21,7 +21,6 @@ from meanfield.comparison.inputs import in_time
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
 from meanfield.plotting.arguments import draws
-from meanfield.plotting.entries import entries_of
 from meanfield.plotting.histograms import show_areas
 from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import (
@@ -36,7 +35,13 @@ from meanfield.plotting.style import (
     feature_label,
     time_styles,
 )
-from meanfield.plotting.trajectories import plot_channel_overlap, plot_in_time, plot_overlap, plot_prior_work
+from meanfield.plotting.trajectories import (
+    entries_of,
+    plot_channel_overlap,
+    plot_in_time,
+    plot_overlap,
+    plot_prior_work,
+)
 from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, reached, visible_weights
 from meanfield.problems.base import same_times
 from meanfield.results.result import Result

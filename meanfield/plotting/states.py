@@ -14,10 +14,10 @@ from meanfield.comparison.distributions import marginal_of
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import distribution_function
 from meanfield.plotting.arguments import draws
-from meanfield.plotting.entries import entries
 from meanfield.plotting.histograms import density_curve
 from meanfield.plotting.legends import share_legend
 from meanfield.plotting.style import COLOURS, LINES, key_words
+from meanfield.plotting.trajectories import entries
 from meanfield.plotting.weights import visible_range
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.numerics.growth_rates import VERDICTS
-from meanfield.plotting.entries import MOST_ENTRIES, all_entries
+from meanfield.plotting.trajectories import MOST_ENTRIES, all_entries
 from meanfield.results.result import Result
 from meanfield.results.text import plain, with_error
 

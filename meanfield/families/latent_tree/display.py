@@ -10,9 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.entries import say_shown
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
+from meanfield.plotting.trajectories import say_shown
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
 
