@@ -11,7 +11,6 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.rates import seconds_of
 from meanfield.mckean_vlasov.closure_tiles import TILED_FEATURES, closures_on_tiles
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.density.fixed import CELL_STEP, check_work, levels_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
@@ -20,6 +19,7 @@ from meanfield.mckean_vlasov.density.lagrangian.search import STEP_SHARE, Search
 from meanfield.mckean_vlasov.density.plan import coarse_plan, fixed_plan
 from meanfield.mckean_vlasov.density.refinement import CellSearch
 from meanfield.mckean_vlasov.density.settings import DensitySettings
+from meanfield.mckean_vlasov.density.solver import CELL_STEP, check_work, levels_of
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.typing import FloatArray
