@@ -18,8 +18,8 @@ from meanfield.families.contrastive.fixed_points.points import FixedPoints, find
 from meanfield.families.contrastive.fixed_points.portrait import portrait_arrays, portrait_of
 from meanfield.families.contrastive.learnability.learnability import learnability
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.order_parameters.noise import StepNoise, stationary_covariance
 from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise, stationary_covariance
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts import RandomStart, limit_outcomes, random_start
 from meanfield.process.progress import progress_bar

@@ -8,7 +8,7 @@ from meanfield.families.contrastive import dynamics as analysis
 from meanfield.families.contrastive.dynamics import describe
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.order_parameters.noise import StepNoise, stationary_covariance
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise, stationary_covariance
 from meanfield.families.contrastive.random_starts import (
     escape_law,
     find_separatrix,

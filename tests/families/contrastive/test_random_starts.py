@@ -8,10 +8,9 @@ from scipy.stats import kstest
 import meanfield
 from meanfield import InputError
 from meanfield.families.contrastive.order_parameters.table import TABLE_TOLERANCE, BallTable
-from meanfield.families.contrastive.random_starts.escape import escape_law
 from meanfield.families.contrastive.random_starts.outcomes import langevin_outcomes, limit_outcomes, uniform_overlaps
 from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
-from meanfield.families.contrastive.random_starts.start import random_start
+from meanfield.families.contrastive.random_starts.start import escape_law, random_start
 from tests.example_problems import feature, features, gaussian, make_problem
 
 TAU, M = 0.2, 10

@@ -21,10 +21,9 @@ from scipy.stats import kstest
 
 import meanfield
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.random_starts.escape import EscapeLaw, escape_law
 from meanfield.families.contrastive.random_starts.outcomes import langevin_outcomes, limit_outcomes
 from meanfield.families.contrastive.random_starts.separatrix import find_separatrix, selection_probability
-from meanfield.families.contrastive.random_starts.start import random_start
+from meanfield.families.contrastive.random_starts.start import EscapeLaw, escape_law, random_start
 from meanfield.plotting import COLOURS, curve_style, marker_style, place_legend, plot_chance, plot_escape_times
 from meanfield.problems.file import parse_problem
 from validation.study import Statement, Study, run_study

@@ -4,17 +4,23 @@ Where features that are not there stay away, each face in which some overlaps va
 itself for zeros with all its overlaps; of faces and orthants that symmetries map to each other one is. On the sphere of
 every face b points inwards, so that the indices sign det(-db/dq) of all zeros in it add up to 1 (Poincare and Hopf):
 where they do not, the face is searched again with more starts. Features that depend on each other have no such faces.
+
+Where features that are not there stay away, b_k = q_k r_k, and zeros with all overlaps of one sign pattern are those of
+the relative growth rates r_k: zeros in smaller faces, of which there are many, do not attract Newton's method there.
+Where features may be flipped, r is a function of the similarities u_k = q_k^2, for a quadratic activation a polynomial
+of low degree, near q = 0 for any a linear function, so that few starts suffice: beside zeros of smaller faces,
+from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates. The zeros that
+were found are deflated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.contrastive.fixed_points.orthants import directions_of, zeros_in_orthant
 from meanfield.families.contrastive.fixed_points.search import TOLERANCE, Face
 from meanfield.families.contrastive.fixed_points.symmetries import (
     SAME_ZERO,
@@ -25,6 +31,7 @@ from meanfield.families.contrastive.fixed_points.symmetries import (
     is_separable,
 )
 from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.numerics.continuation import Equations, newton
 from meanfield.numerics.growth_rates import RATE_RESOLUTION
 from meanfield.typing import FloatArray
 
@@ -185,3 +192,87 @@ def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
         return slope
     near, middle, far = (field.jacobian((1.0 - k * spacing) * q) for k in (1, 2, 3))
     return 3.0 * near - 3.0 * middle + far
+
+
+FRUITLESS = 6
+"""Starts in a row that bring nothing new before an orthant is left."""
+
+Rates = Callable[[FloatArray], FloatArray]
+
+
+def zeros_in_orthant(
+    face: Rates, signs: FloatArray, powers: FloatArray, likely: list[FloatArray], fineness: int
+) -> Iterator[FloatArray]:
+    """Approximate zeros with overlaps of the given signs, each once.
+
+    Parameters
+    ----------
+    face : callable
+        q -> b(q) of a face, in units of the size of the field, shapes (..., n).
+    signs, powers : ndarray, shape (n,)
+        Signs of the overlaps, and the powers p of the variables x = |q|^p: 2 where the field is odd in an overlap.
+    likely : list of ndarray, shape (n,)
+        Overlaps that are tried first.
+    fineness : int
+        Factor of the number of starts.
+    """
+
+    def rates(x: FloatArray) -> FloatArray:
+        q = signs * np.maximum(x, 0.0) ** (1.0 / powers)
+        inside = np.all(x > 0.0, axis=-1) & (np.square(q).sum(axis=-1) < 1.0)
+        return np.asarray(np.where(inside[..., None], face(q) / np.where(q == 0.0, 1.0, q), np.nan))
+
+    def equations(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = rates(x)
+        if not np.all(np.isfinite(values)):
+            return values, np.full((len(x), len(x)), np.nan)
+        steps = 1e-5 * x  # inwards; Newton's method then converges by five digits a step
+        return values, ((values - rates(x - np.diag(steps))) / steps[:, None]).T
+
+    n = len(signs)
+    axis = [signs * (norm / n) ** 0.5 for norm in (0.1, 0.35, 0.6, 0.8, 0.95)]  # values of q.q
+    parts, norms = _scattered(n, 16 * fineness * n)
+    scattered = (norms[:, None] * parts) ** (0.5 * powers)
+    scattered = scattered[np.argsort(np.linalg.norm(rates(scattered), axis=1))]
+    found: list[FloatArray] = []
+    fruitless = 0
+    for start in [*(np.abs(q) ** powers for q in (*likely, *axis)), *scattered]:
+        x = _root(equations, rates, start, found)
+        # Zeros closer to a smaller face cannot be told from those in it.
+        if x is not None and np.all(x >= 1e-3**powers) and all(np.linalg.norm(x - other) > 1e-7 for other in found):
+            found.append(x)
+            fruitless = 0
+            yield signs * x ** (1.0 / powers)
+            continue
+        fruitless += 1
+        if fruitless >= FRUITLESS * fineness + len(likely):
+            return
+
+
+def _root(equations: Equations, rates: Rates, x: FloatArray, known: list[FloatArray]) -> FloatArray | None:
+    """Root of the rates from a start, to rounding, which no tolerance tells beforehand."""
+    root = newton(equations, x, known, 1e-9, rates)
+    for _ in range(2):
+        if root is None:
+            return None
+        values, slope = equations(root)
+        root = root - np.linalg.lstsq(slope, values, rcond=None)[0] if np.all(np.isfinite(slope)) else None
+    return root if root is not None and np.all(root > 0.0) else None
+
+
+def directions_of(face: Rates, signs: FloatArray) -> FloatArray:
+    """Points of the sphere of an orthant near which the field may vanish, shape (points, n)."""
+    parts, _ = _scattered(len(signs), 8 * len(signs))
+    points = (1.0 - 2e-16) * signs * np.sqrt(parts)  # rounded inwards
+    size = np.linalg.norm(face(points), axis=1)
+    likely = np.argsort(size)[:2]
+    return np.asarray(points[likely[size[likely] < 0.05]])  # of the size of the field, which vanishes at a zero
+
+
+def _scattered(n: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Points of the face sum_k u_k = 1 of a simplex, shape (count, n), evenly scattered, and numbers in (0, 1)."""
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
+    cube = qmc.Sobol(n + 1, scramble=False).random_base2(count.bit_length())[1 : count + 1]  # the first is a corner
+    parts = np.log1p(-cube[:, :n]) ** 2  # of exponential variables, squared: many are small
+    return parts / parts.sum(axis=1, keepdims=True), cube[:, n]

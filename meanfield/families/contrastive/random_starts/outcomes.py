@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.families.contrastive.order_parameters.noise import StepNoise
 from meanfield.families.contrastive.order_parameters.table import BallTable, into_ball
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.families.contrastive.random_starts.start import RandomStart
 from meanfield.numerics.ode import Tolerance
 from meanfield.numerics.paths import Flags, Margin, Velocity, follow_paths

@@ -9,7 +9,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
 from meanfield.families.contrastive.channels.one_sample import fill_nodes
 from meanfield.families.contrastive.order_parameters import VectorField
-from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.problems.problem_keys import with_values
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard

@@ -8,7 +8,7 @@ from meanfield import simulate_sgd
 from meanfield.errors import InputError
 from meanfield.families.contrastive.order_parameters import solve_order_parameters
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.order_parameters.noise import StepNoise, stationary_covariance
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise, stationary_covariance
 from meanfield.numerics.linear_noise import LARGEST_COVARIANCE
 from tests.example_problems import feature, features, gaussian, make_problem
 from validation.contrastive.linearised import solve_corrections

@@ -5,7 +5,7 @@ import pytest
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.order_parameters.noise import StepNoise
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from tests.oracles.plain_steps import HIDDEN, NOISES, make_problem
 from tests.oracles.steps import by_hermite, by_panels, hidden_rule
 from validation.contrastive.linearised import step_expansion
