@@ -23,9 +23,9 @@ from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulat
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.order_parameters import rate
-from meanfield.mckean_vlasov.stationary.densities import CELLS
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
+from meanfield.mckean_vlasov.stationary.states import CELLS
 from meanfield.problems.family import resolve
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores

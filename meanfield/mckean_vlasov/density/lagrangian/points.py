@@ -1,4 +1,11 @@
-"""Points of all nodes at t = 0: where they lie along their curves, and the weights that they stand for."""
+"""Points of all nodes at t = 0: where they gather, where they lie along their curves, and what weights they stand for.
+
+Points gather at kinks of the prior, and around the core that a prior of bounded pull leaves behind. A prior whose pull
+phi(w) grows slower than w, such as l1, draws most weights into a core of width D/(tau phi) with D = Lambda/2, while
+some may escape for ever (condensation). Points that kept their quantile would cross the corner between core and
+survivors one by one. Graded points stay where they are in w, uniformly within the core, where the density falls by
+`CORE_EXPONENT` powers of e, and at growing distances beyond.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +15,108 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from meanfield.ingredients.laws.residual import GaussianResidual
-from meanfield.mckean_vlasov.density.lagrangian.grading import Grading
-from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes, kinks_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES
+from meanfield.numerics.quantile_frame.frame import BOUNDED, LANES, LOGARITHMIC
 from meanfield.numerics.quantile_frame.inversion import invert
 from meanfield.typing import FloatArray
+
+CORE_EXPONENT = 30.0
+"""Potential difference, in units of the noise, at which the core of a density ends."""
+
+CORE_AMPLITUDE, CORE_ENDS, TAIL_AMPLITUDE = 11.0, 1.85, 0.8
+"""Half the number of spacings in the core, the width on which they become longer in units of that of the core, and
+points per factor e of the distance beyond. The density of the first level falls by a factor of two or three from point
+to point of the core: with half as many points, waves start where few survivors take over, and shorten the steps."""
+
+WIDEST_SMOOTH_CORE = 12.0
+"""Largest width of a core that is graded where phi has no jump: there the potential may rise as slowly as a logarithm
+around a narrow core."""
+
+NARROWEST_LAYER, SMALLEST_NOISE = 1e-9, 1e-300
+"""Least width of a layer that is resolved, and the noise that stands for none."""
+
+CONDENSED_REACH = 8.5
+PLAIN_REACH = 7.5
+"""Quantiles at which points end, on the scale of the normal law: beyond them lie 4e-14 and 1e-17 of the probability."""
+
+WEIGHT_OF_LINEAR_PULL = 1e8
+"""Weight at which the linear part of a prior is read off."""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """Terms of psi, and the quantile up to which points reach.
+
+    Parameters
+    ----------
+    terms : ndarray, shape (4, terms)
+        Amplitudes, centres, inverse widths and kinds.
+    """
+
+    terms: FloatArray
+    reach: float
+
+    def reaching(self, further: float) -> Grading:
+        """Grading with points that reach further."""
+        return replace(self, reach=self.reach + further)
+
+
+def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
+    """Grading for the smallest noise D = Lambda/2 of a run.
+
+    Parameters
+    ----------
+    deficit : float
+        Quantiles by which the last points have moved inwards in a trial run, because their weights grew.
+    """
+    if limit.prior.functions.linear or limit.prior.strength == 0.0 or limit.learning_rate == 0.0:
+        return Grading(np.zeros((4, 0)), PLAIN_REACH)
+    terms = _terms(limit, max(noise, SMALLEST_NOISE))
+    reach = CONDENSED_REACH + deficit if terms else PLAIN_REACH
+    return Grading(np.array(terms, dtype=float).reshape(-1, 4).T.copy(), reach)
+
+
+def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float, float]]:
+    """Terms around the jumps of phi, or else around the core of a sublinear prior."""
+    jumps = [(kink, jump) for kink, jump, _ in kinks_of(limit.prior).T if jump > 0.0]
+    if jumps:
+        terms = []
+        for kink, jump in jumps:
+            layer = max(2.0 * noise / (limit.learning_rate * jump), NARROWEST_LAYER)
+            # In a core wider than 3 lies the whole density, whose points need no grading.
+            core = CORE_EXPONENT * layer if CORE_EXPONENT * layer < 3.0 else None
+            # Next to a jump points are equally spaced within half of the layer D/(tau |phi|), and at most 0.1.
+            terms += _around(kink, core, min(0.5 * layer, 0.1), len(jumps))
+        return terms
+    if not _sublinear(limit):
+        return []
+    core = _core_width(limit, noise)
+    return _around(0.0, core, core, 1) if core < WIDEST_SMOOTH_CORE else []
+
+
+def _around(centre: float, core: float | None, layer: float, shares: int) -> list[tuple[float, float, float, float]]:
+    """Terms for a core of points, if there is one, and a tail from a layer on."""
+    terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer, LOGARITHMIC)]
+    if core is not None:
+        terms.append((CORE_AMPLITUDE / shares, centre, 1 / (CORE_ENDS * core), BOUNDED))
+    return terms
+
+
+def _sublinear(limit: Limit) -> bool:
+    """Whether phi(w)/w falls far out, after its linear part has been removed."""
+    far = float(limit.prior.force(np.array([WEIGHT_OF_LINEAR_PULL]))[0]) / WEIGHT_OF_LINEAR_PULL
+    near, out = (float(limit.prior.force(np.array([w]))[0]) / w - far for w in (4.0, 40.0))
+    return bool(np.isfinite(far)) and near > 0.0 and out < 0.9 * near  # a pull that rises more slowly than w
+
+
+def _core_width(limit: Limit, noise: float) -> float:
+    """Weight at which the potential of the prior is CORE_EXPONENT times the noise, or more than any core has."""
+    w = np.concatenate([[0.0], np.geomspace(1e-6, 2 * WIDEST_SMOOTH_CORE, 400)])
+    potential = np.concatenate([[0.0], np.cumsum(limit.prior.potential_steps(w))]) * limit.learning_rate / noise
+    beyond = np.flatnonzero(potential > CORE_EXPONENT)
+    return float(w[beyond[0]]) if beyond.size else 2 * WIDEST_SMOOTH_CORE
+
 
 START_ROUNDING = 4.0 * float(np.finfo(float).eps)
 """Accuracy of these weights, relative and absolute."""

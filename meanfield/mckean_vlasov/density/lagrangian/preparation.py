@@ -16,9 +16,8 @@ from scipy.interpolate import RBFInterpolator
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
-from meanfield.mckean_vlasov.density.lagrangian.grading import CONDENSED_REACH, Grading, grading_of
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames
+from meanfield.mckean_vlasov.density.lagrangian.points import CONDENSED_REACH, Frames, Grading, grading_of
 from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit

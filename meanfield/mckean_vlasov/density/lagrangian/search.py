@@ -16,11 +16,10 @@ from meanfield.mckean_vlasov.density.lagrangian.assembly import Found, Parts, as
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
 from meanfield.mckean_vlasov.density.lagrangian.estimate import LEAST_LEVELS, Rule, estimated, extrapolated
-from meanfield.mckean_vlasov.density.lagrangian.grading import PLAIN_REACH, Grading
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level, StuckError
 from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS, LOOSER, Levels, Watch
 from meanfield.mckean_vlasov.density.lagrangian.node_search import NodeSearch
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames
+from meanfield.mckean_vlasov.density.lagrangian.points import PLAIN_REACH, Frames, Grading
 from meanfield.mckean_vlasov.density.lagrangian.preparation import SPACING, continued
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.solution import Solution

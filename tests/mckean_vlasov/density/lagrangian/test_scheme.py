@@ -13,11 +13,10 @@ from meanfield.mckean_vlasov.density.lagrangian import level as of_level
 from meanfield.mckean_vlasov.density.lagrangian import preparation
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.estimate import extrapolated
-from meanfield.mckean_vlasov.density.lagrangian.grading import grading_of
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.density.lagrangian.levels import FACTORS
 from meanfield.mckean_vlasov.density.lagrangian.marching import average
-from meanfield.mckean_vlasov.density.lagrangian.points import Frames, packed, unpacked
+from meanfield.mckean_vlasov.density.lagrangian.points import Frames, grading_of, packed, unpacked
 from meanfield.mckean_vlasov.density.lagrangian.preparation import UNRESOLVED, prepare, run
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.numerics.quantile_frame.frame import DAMPED_SPACING, DAMPING, force_slopes
