@@ -16,8 +16,8 @@ from meanfield.families.contrastive.channels.density.plan import coarse_plan, fi
 from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
-from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
+from meanfield.families.contrastive.channels.states.symmetry import coincidences
 from meanfield.families.contrastive.channels.stationary.cells import Cells
 from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations
 from meanfield.families.contrastive.channels.stationary.plane import LEVELS, RANDOM_STARTS, SEARCH_SCALE, USUAL_WIDTH

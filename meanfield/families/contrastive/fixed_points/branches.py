@@ -16,11 +16,10 @@ import numpy as np
 from meanfield.arguments import as_array
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.analysis import state_variables, without_states
-from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidences
 from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField
 from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
 from meanfield.families.contrastive.channels.states.search import ChannelStates
-from meanfield.families.contrastive.channels.states.symmetry import Symmetries
+from meanfield.families.contrastive.channels.states.symmetry import Coincidence, Symmetries, coincidences
 from meanfield.families.contrastive.fixed_points.faces import jacobian_at
 from meanfield.families.contrastive.fixed_points.points import (
     find_fixed_points,

@@ -10,10 +10,9 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.channels.states.analysis import arrangement_of, solve_channel_states
-from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import SmoothField, state_from_nothing
 from meanfield.families.contrastive.channels.states.search import ChannelStates
-from meanfield.families.contrastive.channels.states.symmetry import Symmetries
+from meanfield.families.contrastive.channels.states.symmetry import Symmetries, coincidences
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
 from meanfield.families.contrastive.dynamics import describe
 from meanfield.families.contrastive.fixed_points.branches import branches_of_channels

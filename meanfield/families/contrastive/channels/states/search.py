@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.states.coincidence import Coincidence, coincidence_near, coincidences
 from meanfield.families.contrastive.channels.states.field import (
     COINCIDING,
     ROOM_SHARE,
@@ -21,7 +20,12 @@ from meanfield.families.contrastive.channels.states.field import (
     random_state,
     state_from_nothing,
 )
-from meanfield.families.contrastive.channels.states.symmetry import Symmetries
+from meanfield.families.contrastive.channels.states.symmetry import (
+    Coincidence,
+    Symmetries,
+    coincidence_near,
+    coincidences,
+)
 from meanfield.numerics.continuation import newton
 from meanfield.numerics.growth_rates import FixedPoint, sorted_rates
 from meanfield.numerics.ode import Tolerance, solve_ode

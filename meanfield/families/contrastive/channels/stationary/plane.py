@@ -17,10 +17,9 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, COMBINATIONS, reach_of, singles_given_u
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, single_arrays
 from meanfield.families.contrastive.channels.states.analysis import arrangement_of
-from meanfield.families.contrastive.channels.states.coincidence import coincidences
 from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField, random_state
 from meanfield.families.contrastive.channels.states.search import ChannelStates
-from meanfield.families.contrastive.channels.states.symmetry import Symmetries
+from meanfield.families.contrastive.channels.states.symmetry import Symmetries, coincidences
 from meanfield.families.contrastive.channels.stationary.cells import Cells
 from meanfield.families.contrastive.channels.stationary.equations import APART, ROOT, PlaneEquations, PlaneState
 from meanfield.families.contrastive.channels.stationary.motion import Motion
