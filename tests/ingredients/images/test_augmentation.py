@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from scipy.ndimage import shift
 from scipy.stats import chi2
 
-from meanfield.ingredients.images.augmentation import Augmentation
+from meanfield.ingredients.images.part import Augmentation
 
 IMAGE = np.random.default_rng(0).uniform(0.5, 1.0, (5, 4, 2))
 COUNT = 4000

@@ -18,8 +18,7 @@ from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import step_covariance_of
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
-from meanfield.numerics.chebyshev import interpolant
-from meanfield.numerics.linear_noise import covariance_along
+from meanfield.numerics.linear_noise import covariance_along, interpolant
 from meanfield.numerics.ode import Path, Solution, Tolerance, solve_ode
 from meanfield.process.cores import one_thread
 from meanfield.typing import FloatArray

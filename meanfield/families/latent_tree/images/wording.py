@@ -7,7 +7,7 @@ from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.wording import loss_in_words
-from meanfield.ingredients.images.augmentation import Augmentation
+from meanfield.ingredients.images.part import Augmentation
 
 UNBOUNDED = ("simple", "exact", "beta")
 """Losses that fall without end where weights grow."""
