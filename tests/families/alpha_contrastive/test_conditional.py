@@ -151,7 +151,8 @@ def test_rotated_views_leave_no_isolated_optimum():
     drift = drift_of(two_layers("quadratic", law, **start))
     top = np.array([[1.0], [0.0]])
     found = [drift(Weights(np.array([[[np.cos(a), np.sin(a)]]]), top)) for a in (0.3, 1.1, 2.9)]
-    np.testing.assert_allclose([one.energy for one in found], 0.5 * 0.24 * (1.5**2 - 0.9) ** 2 / 4.0, rtol=1e-12)
+    wanted = 0.5 * 0.24 * (1.5**2 - 0.9) ** 2 / 4.0
+    np.testing.assert_allclose([one.energy for one in found], wanted, rtol=1e-12)  # rounding
     for one, a in zip(found, (0.3, 1.1, 2.9), strict=True):
         assert abs(one.slope.filters[0, 0] @ [-np.sin(a), np.cos(a)]) < 1e-14  # rounding
 

@@ -165,7 +165,7 @@ def test_the_symmetric_plateau_of_small_learning_rates():
     )
     plateau = states.isel(state=int(np.argmax(states["unstable_directions"].values > 0)))
     assert plateau["Q"].values == pytest.approx(np.full((2, 2), 1 / 3), abs=1e-3)  # of order eta
-    assert plateau["R"].values == pytest.approx(np.full((2, 2), 1 / math.sqrt(6)), abs=1e-3)
+    assert plateau["R"].values == pytest.approx(np.full((2, 2), 1 / math.sqrt(6)), abs=1e-3)  # the same
 
 
 def test_a_batch_is_a_smaller_step_in_as_many_samples():

@@ -99,7 +99,7 @@ def test_order_parameters_of_values_take_their_variance_alone(tmp_path):
     found = solved(inputs=centred, **few)
     expected = solved(inputs={"nonlinearity": "linear", "components": [component]}, **few)
     assert np.allclose(found["Q"], expected["Q"], rtol=1e-9)  # sums of five numbers, and the tolerance of the steps
-    assert np.allclose(found["generalisation_error"], expected["generalisation_error"], rtol=1e-9)
+    assert np.allclose(found["generalisation_error"], expected["generalisation_error"], rtol=1e-9)  # the same
 
 
 def test_results_of_latents_in_a_file_open_no_file(tmp_path):
