@@ -90,8 +90,9 @@ class RandomStart:
             If q = 0 is stable or marginal.
         """
         if not self.growing:
+            rates = ", ".join(f"{rate:.3g}" for rate in self.growth_rates)
             raise InputError(
-                f"model: from a random start q stays at 0, which is stable: growth rates {_listed(self.growth_rates)}; "
+                f"model: from a random start q stays at 0, which is stable: growth rates {rates}; "
                 "nothing is learnt in the limit. Raise model.batch_size, lower model.learning_rate, or give the "
                 "hidden variables larger second moments"
             )
@@ -129,10 +130,6 @@ def random_start(problem: Problem) -> RandomStart:
     sums = rates[:growing, None] + rates[:growing]
     covariance = np.eye(growing) + noise[:growing, :growing] / sums
     return RandomStart(field, rates, directions, growing, covariance)
-
-
-def _listed(values: FloatArray) -> str:
-    return ", ".join(f"{value:.3g}" for value in values)
 
 
 @dataclass(frozen=True)
