@@ -134,7 +134,7 @@ def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two fixed points are one, but for the order of the students."""
     cost = np.abs(row["R"][:, None] - other["R"][None]).sum(axis=-1) + np.abs(row["v"][:, None] - other["v"][None])
     _, order = linear_sum_assignment(cost)
-    again = {"Q": other["Q"][np.ix_(order, order)], "R": other["R"][order]}
+    again = {"Q": other["Q"][np.ix_(order, order)], "R": other["R"][order], "v": other["v"][order]}
     # Fixed points as close as that are one.
     return all(np.abs(row[name] - (other | again)[name]).max() <= 1e-6 for name in COMPARED)
 

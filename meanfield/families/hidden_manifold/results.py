@@ -51,7 +51,7 @@ VARIABLES = (
 CHECKS = "meanfield.families.hidden_manifold.numbers:faults"
 NUMBERS = "meanfield.families.hidden_manifold.numbers"
 FIGURE = "meanfield.families.hidden_manifold.figures:plot_order_parameters"
-ERRORS = ("Q_error", "R_error", "generalisation_error_error")
+ERRORS = ("Q_error", "R_error", "v_error", "generalisation_error_error")
 
 _PATH = ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma")
 _COMPONENTS = ("Q_component", "R_component", "component_weight", "component_scale")

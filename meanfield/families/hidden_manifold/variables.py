@@ -36,7 +36,9 @@ ORDER_PARAMETERS = {
         gaps="unfinished",
         compared=True,
     ),
-    "v": Variable(("time", "student"), "second layer v of the student", optional_dims=_RUNS, gaps="unfinished"),
+    "v": Variable(
+        ("time", "student"), "second layer v of the student", optional_dims=_RUNS, gaps="unfinished", compared=True
+    ),
     "Omega": Variable(_STUDENTS, "overlap W.W/N of the student's weights", optional_dims=_RUNS, gaps="unfinished"),
     "Sigma": Variable(
         _STUDENTS, "overlap S.S/D of the student's weights in latent space", optional_dims=_RUNS, gaps="unfinished"
@@ -68,6 +70,7 @@ ORDER_PARAMETERS = {
     ),
     "Q_error": Variable(_STUDENTS, "estimated error of Q", range=POSITIVE),
     "R_error": Variable(("time", "student", "teacher"), "estimated error of R", range=POSITIVE),
+    "v_error": Variable(("time", "student"), "estimated error of v", range=POSITIVE),
     "generalisation_error_error": Variable(
         ("time",),
         "estimated error of the generalisation error, of SGD the standard error of its samples",

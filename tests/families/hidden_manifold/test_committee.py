@@ -205,6 +205,8 @@ def test_runs_agree_with_the_equations_and_differ_at_another_learning_rate(keys)
     case = problem(training=training, **at)
     runs, limit = meanfield.solve(case, "particles", workers=1), meanfield.solve(case, "order_parameters")
     assert meanfield.compare(limit, runs).attrs["verdict"] == "AGREES"
+    assert meanfield.compare(limit.drop_vars("v_error"), runs).attrs["verdict"] == "AGREES"  # as older files have it
+    assert meanfield.compare(limit.assign(v=limit["v"] + 0.1), runs).attrs["verdict"] == "DIFFERS"
     faster = solved(WITHOUT_COVARIANCES, training=training | {"learning_rate": 1.0}, **at)
     names = ("Q", "R", "generalisation_error")
     wrong = limit.assign({name: limit[name].copy(data=faster[name].values) for name in names})

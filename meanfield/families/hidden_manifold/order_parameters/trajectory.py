@@ -43,7 +43,7 @@ MOST_FIELDS = 8
 """Largest number of units of student and teacher whose expectations are found by quadrature: the number of integrals
 over four fields grows with its fourth power."""
 
-COMPARED = ("Q", "R", "generalisation_error")
+COMPARED = ("Q", "R", "v", "generalisation_error")
 
 
 @solver
@@ -64,7 +64,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `generalisation_error` with their errors, `v`, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
+        `Q`, `R`, `v`, `generalisation_error` with their errors, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
         as `meanfield.families.hidden_manifold.results` describes them. For spectra of few eigenvalues `Q_covariance`,
         `R_covariance`, `v_covariance` and `generalisation_error_variance` are N times those over runs of SGD to leading
         order, with their errors, unless expectations take a quadrature or means point away from the teacher. Of sampled
@@ -164,7 +164,7 @@ def to_tolerance(
         path = path._replace(status="interrupted")
     warning = ""
     if path.status == "complete":
-        what = "Q, R and the generalisation error"
+        what = "Q, R, v and the generalisation error"
         warning = missed(what, found.change.largest, "order_parameters.tolerance", tolerance)
     return system, path, seen | found.change.errors, warning
 

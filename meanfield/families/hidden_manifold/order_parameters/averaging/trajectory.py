@@ -32,7 +32,7 @@ UNUSED_RULE_SIZE = 2
 OUTPUT_AVERAGES = 4
 """Averages at an output time: its generalisation error is that of one state, and not of all on the way to it."""
 
-COMPARED = ("Q", "R", "generalisation_error")
+COMPARED = ("Q", "R", "v", "generalisation_error")
 
 MANY_RELAXATIONS = 3.0
 """Relaxation times in N steps from which SGD follows the average; its overlaps lag behind by the inverse of that."""
