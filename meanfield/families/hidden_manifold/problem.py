@@ -26,7 +26,7 @@ class OrderParameterSettings(Part):
         default=1e-6,
         ge=1e-12,
         le=1e-2,
-        description="error allowed in Q, R, v and the generalisation error; nodes of the spectrum and time steps follow",
+        description="error allowed in Q, R, v and the generalisation error; nodes of the spectrum and steps follow",
     )
     averaging_tolerance: float = Field(
         default=2e-3,
