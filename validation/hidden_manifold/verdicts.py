@@ -41,7 +41,14 @@ PROBLEMS: dict[str, tuple[str, int, int, dict[str, Any], dict[str, Any]]] = {
     "tanh, two units": ("order_parameters", 2, 300, {"nonlinearity": "tanh"}, LINES),
     "mixture, sign": ("order_parameters", 1, 300, {"nonlinearity": "sign", "components": MIXTURE}, LINES),
     "weights, sign": ("density", 1, 300, {"nonlinearity": "sign"}, LINES | {"snapshots": [STOP]}),
-    "weights, atoms": ("density", 2, 300, {"nonlinearity": "sign", "spectrum": ATOMS}, LINES | {"snapshots": [STOP]}),
+    "weights, atoms": (
+        "density",
+        2,
+        300,
+        {"nonlinearity": "sign", "spectrum": ATOMS},
+        # 5 of 25 comparisons of sixteen runs differ with the seed of the others: here is another seed, and 100 of them.
+        LINES | {"snapshots": [STOP], "seed": 101, "replicas": 1600},
+    ),
 }
 """Methods, units, dimensions, inputs and settings of SGD, by what is compared with SGD."""
 

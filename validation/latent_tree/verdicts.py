@@ -2,7 +2,8 @@
 
 Runs of SGD are grouped by 4, 8 and 16 and held against their limit, on random trees: the density of nodes with two
 weights, on the circle, and of nodes with three, by particles, against runs that each draw their start; and the exact
-flow of four nodes, on several trees, against runs that share it. Of true pairs 5 % should differ.
+flow of four nodes, on several trees of two values and of three, against runs that share it. Of true pairs 5 % should
+differ.
 
 The mean over starts is off the density by the inverse of the number of nodes, and the mean over batches by the learning
 rate: the more runs there are the more of it they see. Problems are drawn with fixed seeds.
@@ -37,20 +38,24 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 }
 """Random trees, by what is compared with SGD."""
 
-FLOWS: dict[str, bool] = {"flow, lengths stay": True, "flow, lengths are trained": False}
-"""Whether lengths are fixed, by exact flows that are compared with SGD."""
+FLOWS: dict[str, dict[str, Any]] = {
+    "flow, lengths stay": {"fixed": True},
+    "flow, lengths are trained": {"fixed": False},
+    "flow, three values": {"fixed": True, "values": 3},
+}
+"""Trees and starts, by exact flows that are compared with SGD."""
 
 TREES = range(101, 111)
 """Seeds of the trees of flows: which nodes slide at their gates differs from one to the next."""
 
 
-def problem_of(seed: int, leaves: int, nodes: int, fixed: bool) -> meanfield.Problem:
-    """Random tree with two latents below the root."""
+def problem_of(seed: int, leaves: int, nodes: int, fixed: bool, values: int = 2) -> meanfield.Problem:
+    """Random tree with two latents below the root; a leaf of more than two values is an input for each of them."""
     rng = np.random.default_rng(seed)
     polarity = [np.round(rng.uniform(0.5, 0.95, count), 2).tolist() for count in (2, 2 * leaves)]
     return meanfield.Problem(
         family="latent_tree",
-        tree={"depth": 2, "children": [2, leaves], "polarity": polarity},
+        tree={"depth": 2, "children": [2, leaves], "values": values, "polarity": polarity},
         network={
             "nodes_per_latent": nodes,
             "initial": {"law": "sphere", "positive": 0.75, "fixed_lengths": fixed, "seed": seed},
@@ -67,10 +72,10 @@ def problem_of(seed: int, leaves: int, nodes: int, fixed: bool) -> meanfield.Pro
     )
 
 
-def flow_pair(seed: int, fixed: bool) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
+def flow_pair(seed: int, fixed: bool, values: int = 2) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
     """Exact flow of four nodes, one that is twice as fast, and runs for some comparisons of one tree."""
     problem = meanfield.with_values(
-        problem_of(seed, 2, 4, fixed),
+        problem_of(seed, 2, 4, fixed, values),
         {
             "particles.common_start": True,
             "particles.replicas": max(REPLICAS) * COMPARISONS // 5,
@@ -98,8 +103,8 @@ def measured() -> Iterator[tuple[Row, Row]]:
                 differ(right, groups(runs, size), name, drawn["nodes"], size),
                 differ(fast, groups(wrong, size), f"{name}, twice as fast", drawn["nodes"], size),
             )
-    for name, fixed in FLOWS.items():
-        pairs = [flow_pair(seed, fixed) for seed in TREES]
+    for name, drawn in FLOWS.items():
+        pairs = [flow_pair(seed, **drawn) for seed in TREES]
         for size in REPLICAS:
             true = [differ(right, groups(runs, size), name, 4, size) for right, _, runs in pairs]
             wrong = [differ(fast, groups(runs, size), name, 4, size) for _, fast, runs in pairs]
@@ -113,7 +118,8 @@ def together(rows: list[Row], name: str) -> Row:
 
 ABOUT = (
     "Densities are judged by the loss, Delta, mean squares, W1 and, of three weights, KS at once, with runs that "
-    "each draw their start; exact flows of ten trees by loss, selectivity and Delta, with runs that share it. A node "
+    "each draw their start; exact flows of ten trees by loss, selectivity and Delta, with runs that share it, also "
+    "where latents have three values, and leaves an input for each of them. A node "
     "that slides along the surface where its gate opens is missed by SGD by a part of a step that does not shrink "
     "relative to the scatter: half a step is allowed for all that a learning rate moves."
 )
