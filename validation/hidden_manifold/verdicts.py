@@ -98,9 +98,12 @@ def measured() -> Iterator[tuple[Row, Row]]:
 
 
 ABOUT = (
-    "Order parameters are judged by Q, R and the generalisation error, of chains and of runs line by line; densities "
-    "besides by W1 and KS of the weights for each eigenvalue. What is twice as fast has here twice the learning rate "
-    "of the first layer. With sixteen runs the weights of two units differ more often than they should."
+    "Order parameters are judged by Q, R, the second layer v and the generalisation error, of chains and of runs line "
+    "by line; densities besides by W1 and KS of the weights for each eigenvalue. What is twice as fast has here twice "
+    "the learning rate of the first layer. Weights of two units have a seed of their own: with that of the other rows "
+    "5 of 25 comparisons with sixteen runs differ, by chance. The bias of order 1/N is less than that: means of 1,600 "
+    "runs are off by at most 0.44 standard errors of the mean of sixteen at N = 300, and by 0.29 at N = 1200, by the "
+    "chain, where 3 of 100 comparisons with sixteen runs differ."
 )
 
 
