@@ -25,7 +25,7 @@ CHANNELS_NUMBERS := $(patsubst $(CHANNELS)/%.py,$(RUNS)/several_channels/%.nc,$(
 
 IMPORTANCE := validation/alpha_contrastive/figures
 IMPORTANCE_STUDIES := $(shell grep -l '^STUDY = ' $(IMPORTANCE)/*.py)
-IMPORTANCE_SHARED := validation/study.py $(addprefix $(IMPORTANCE)/,one_layer.py scores.py)
+IMPORTANCE_SHARED := validation/study.py validation/flows.py $(addprefix $(IMPORTANCE)/,one_layer.py scores.py)
 IMPORTANCE_NUMBERS := $(patsubst $(IMPORTANCE)/%.py,$(RUNS)/alpha_contrastive/figures/%.nc,$(IMPORTANCE_STUDIES))
 IMPORTANCE_RUNS := $(foreach seed,1 2 3,$(foreach group,infonce quadratic zeta_10 zeta decay,$(RUNS)/alpha_contrastive/runs/$(group)_$(seed).nc))
 
@@ -35,7 +35,7 @@ DIGITS := $(RUNS)/latent_tree/digits.nc
 TREE := validation/latent_tree/figures
 TREE_STUDIES := $(shell grep -l '^STUDY = ' $(TREE)/*.py)
 TREE_RUNS := $(RUNS)/latent_tree/trees.nc $(RUNS)/latent_tree/norms.nc
-TREE_SHARED := validation/study.py $(filter-out $(TREE_STUDIES) %/page.py,$(wildcard $(TREE)/*.py))
+TREE_SHARED := validation/study.py validation/flows.py $(filter-out $(TREE_STUDIES) %/page.py,$(wildcard $(TREE)/*.py))
 TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_STUDIES))
 
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:

@@ -1,4 +1,4 @@
-"""Two layers on places that are independent given z: against all strings, quadrature and SGD of its own."""
+"""Two layers on places that are independent given z: against all strings, quadrature and plain SGD."""
 
 from itertools import product
 
@@ -12,6 +12,7 @@ from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.population.solver import check_population, drift_of
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import data, kernel, problem_from
+from validation.alpha_contrastive.figures.exact_flows import draw_gaussians, train_two_layers
 
 POINTS = {
     "law": "conditional",
@@ -157,28 +158,6 @@ def test_rotated_views_leave_no_isolated_optimum():
         assert abs(one.slope.filters[0, 0] @ [-np.sin(a), np.cos(a)]) < 1e-14  # rounding
 
 
-def plain_sgd(law, rng, replicas, N, eta, steps):
-    """SGD of its own: ReLU filters of length 1 at Gaussians, a unit top layer, the uniform importance."""
-    root, means = np.linalg.cholesky(np.array(law["covariance"])), np.array(law["means"])
-    w, v = (np.repeat(part[None], replicas, axis=0) for part in (FILTERS, TOP / np.linalg.norm(TOP)))
-    for _ in range(steps):
-        z = rng.choice(3, size=(replicas, N), p=law["probabilities"])
-        x = [means[np.arange(2), z[..., None]] + rng.standard_normal((replicas, N, 2, 2)) @ root.T for _ in range(2)]
-        u = [np.einsum("rkma,rnka->rnkm", w, part) for part in x]
-        y = [np.maximum(part, 0.0).reshape(replicas, N, 4) @ np.swapaxes(v, 1, 2) for part in u]
-        apart = (N - 1) * (y[0] - y[1])
-        by_y = [(2 * N * (y[0] - y[0].mean(axis=1, keepdims=True)) - apart) / (2 * N**2), apart / (2 * N**2)]
-        by_v, by_w = np.zeros_like(v), np.zeros_like(w)
-        for part, inputs, slope in zip(u, x, by_y, strict=True):
-            by_v += np.swapaxes(slope, 1, 2) @ np.maximum(part, 0.0).reshape(replicas, N, 4)
-            by_w += np.einsum("rnkm,rnka->rkma", (slope @ v).reshape(part.shape) * (part > 0.0), inputs)
-        w = w + eta * (by_w - (by_w * w).sum(axis=-1, keepdims=True) * w)
-        v = v + eta * (by_v - (by_v * v).sum(axis=(1, 2), keepdims=True) * v)
-        w /= np.linalg.norm(w, axis=-1, keepdims=True)
-        v /= np.linalg.norm(v, axis=(1, 2), keepdims=True)
-    return np.concatenate([w.reshape(replicas, -1), v.reshape(replicas, -1)], axis=1)
-
-
 def test_means_of_sgd_on_gaussians_follow_the_flow_of_finite_batches():
     """Within 3.5 standard errors of the flow at N = 8, and not of that of large batches.
 
@@ -189,7 +168,8 @@ def test_means_of_sgd_on_gaussians_follow_the_flow_of_finite_batches():
         given = {"training": {"batch_size": 8}, "population": {"finite_batch": finite}}
         end = meanfield.solve(two_layers(law=GAUSSIANS | {"points": None, "chances": None}, **given), "population")
         ends.append(np.concatenate([end[name].values[-1].ravel() for name in ("weights", "top")]))
-    runs = plain_sgd(GAUSSIANS, np.random.default_rng(1), 1000, 8, eta, round(2.0 / eta))
+    draw, rng = draw_gaussians(GAUSSIANS), np.random.default_rng(1)
+    runs = train_two_layers(FILTERS, TOP, draw, np.inf, rng, 1000, 8, eta, round(2.0 / eta))
     error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
     far = [np.abs(runs.mean(axis=0) - end) / error for end in ends]
     assert far[0].max() < 3.5

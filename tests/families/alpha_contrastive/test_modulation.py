@@ -1,4 +1,4 @@
-"""A fast top layer: theorem 5 and corollary 3 against all strings, SGD of its own, and basins with a bonus."""
+"""A fast top layer: theorem 5 and corollary 3 against all strings, plain SGD, and basins with a bonus."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import data as base
 from tests.families.alpha_contrastive.problems import problem_from
 from tests.families.alpha_contrastive.test_population import D, strings, two_layers
+from validation.alpha_contrastive.figures.exact_flows import train_fast_top
 
 TWO = {"patterns": [[0, 1, -1, -1], [2, -1, 1, -1]], "augmentation": False}
 FILTERS = np.array([[[1.0 + 0.6 * np.cos(2 + k + 3 * a) for a in range(D)]] for k in range(4)])
@@ -84,29 +85,10 @@ def test_modulation_where_views_share_nothing_but_the_generator():
     np.testing.assert_allclose(terms["modulation"], 0.25 * (1.0 - b2 / b2.sum()), rtol=1e-12)  # rounding
 
 
-def plain_sgd(problem, rng, replicas, eta, steps):
-    """SGD of its own: batches of strings, their biased covariance, and a top layer at its optimum for all strings."""
-    x, _, p = table(problem)
-    norm = problem.model.batch_norm.active
-    N, w = problem.training.batch_size, np.repeat(np.array([problem.filters.start.values]), replicas, axis=0)
-    w = w / np.linalg.norm(w, axis=2, keepdims=True)
-    rows = np.arange(replicas)[:, None]
-    for _ in range(steps):
-        f = np.maximum(np.einsum("ska,rka->rsk", x, w), 0.0)
-        apart = f - np.einsum("s,rsk->rk", p, f)[:, None]
-        if norm:
-            apart = apart / np.sqrt(np.einsum("s,rsk->rk", p, apart**2))[:, None]
-        s = np.linalg.eigh(np.einsum("s,rsk,rsl->rkl", p, apart, apart))[1][..., -1]
-        drawn = rng.choice(len(p), size=(replicas, N), p=p)
-        f, batch = f[rows, drawn], x[drawn]
-        if norm:  # whose gradients do not pass through the deviations of a batch
-            s = s / f.std(axis=1)
-        y = np.einsum("rnk,rk->rn", f, s)
-        y -= y.mean(axis=1, keepdims=True)
-        slope = np.einsum("rk,rn,rnk,rnka->rka", s, y, (f > 0.0) * 1.0, batch, optimize=True) / N
-        w = w + eta * (slope - np.sum(slope * w, axis=2, keepdims=True) * w)
-        w /= np.linalg.norm(w, axis=2, keepdims=True)
-    return w
+def trained(filters, norm, seed, runs, *settings):
+    """Filters of runs of plain SGD on the strings of TWO, shape (runs, places, d)."""
+    w = train_fast_top(np.array(TWO["patterns"]), filters, norm, np.random.default_rng(seed), runs, *settings)
+    return w.reshape(runs, *filters.shape)
 
 
 def test_means_of_sgd_under_a_fast_top_follow_the_flow():
@@ -118,7 +100,7 @@ def test_means_of_sgd_under_a_fast_top_follow_the_flow():
     eta, stop = 0.02, 2.0
     more = {"time": {"stop": stop, "outputs": 2}, "training": {"batch_size": 16}}
     ends = [meanfield.solve(fast(population={"finite_batch": on}, **more), "population") for on in (True, False)]
-    w = plain_sgd(fast(**more), np.random.default_rng(1), 300, eta, round(stop / eta))
+    w = trained(FILTERS[:, 0], False, 1, 300, 16, eta, round(stop / eta))
     error = w.std(axis=0, ddof=1) / np.sqrt(len(w))
     far = [np.abs(w.mean(axis=0) - end["weights"].values[-1, :, 0])[:3] / error[:3] for end in ends]
     assert far[0].max() < 3.5
@@ -135,8 +117,7 @@ def test_means_of_sgd_with_batch_normalisation_follow_the_flow():
     start = {"filters": {"count": 1, "start": START | {"values": apart}}}
     stop, more = 0.3, {"time": {"stop": 0.3, "outputs": 2}, "training": {"batch_size": 512}} | start
     coarse, fine = (
-        plain_sgd(fast(model=NORM, **more), np.random.default_rng(seed), 12, stop / steps, steps)
-        for seed, steps in ((1, 40), (2, 80))
+        trained(np.array(apart), True, seed, 12, 512, stop / steps, steps) for seed, steps in ((1, 40), (2, 80))
     )
     mean = 2.0 * fine.mean(axis=0) - coarse.mean(axis=0)
     error = np.sqrt((4.0 * fine.var(axis=0, ddof=1) + coarse.var(axis=0, ddof=1)) / 12)

@@ -1,4 +1,4 @@
-"""Exact flow on tokens by all strings: any importance against its definition, and SGD of its own."""
+"""Exact flow on tokens by all strings: any importance against its definition, and plain SGD."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from meanfield.families.alpha_contrastive.population.strings import StringDrift
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import kernel
 from tests.families.alpha_contrastive.test_population import FILTERS, LAW, OUTPUTS, TOP, D, K, M, strings, two_layers
+from validation.alpha_contrastive.figures.exact_flows import draw_tokens, train_two_layers
 
 IMPORTANCES = {
     "infonce": lambda d, p: np.exp(-d / 0.4) / (np.exp(-d / 0.4) @ p)[:, None],
@@ -78,35 +79,6 @@ def test_strings_and_averages_given_the_generator_agree():
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-13)  # the same
 
 
-def plain_sgd(rng, replicas, N, tau, eta, steps):
-    """SGD of its own on InfoNCE of views: ReLU, unit filters and a unit top layer."""
-    rows = np.array(LAW["patterns"])
-    w = np.repeat(FILTERS[None] / np.linalg.norm(FILTERS, axis=-1, keepdims=True), replicas, axis=0)
-    v = np.repeat(TOP[None] / np.linalg.norm(TOP), replicas, axis=0)
-    place, own = np.arange(K), np.arange(replicas)[:, None, None]
-    for _ in range(steps):
-        row = rows[rng.integers(len(rows), size=(replicas, N))]
-        views = [np.where(row < 0, rng.integers(D, size=row.shape), row) for _ in range(2)]
-        z = [w[own, place, :, view] for view in views]  # (replicas, N, places, filters)
-        f = [np.maximum(part, 0.0).reshape(replicas, N, K * M) for part in z]
-        y = [part @ np.swapaxes(v, 1, 2) for part in f]
-        alpha = np.exp(-0.5 * ((y[0][:, :, None] - y[0][:, None]) ** 2).sum(axis=-1) / tau) * ~np.eye(N, dtype=bool)
-        alpha *= N / alpha.sum(axis=2, keepdims=True)
-        apart, both = N * (y[0] - y[1]), alpha + np.swapaxes(alpha, 1, 2)
-        by_y = [(both.sum(axis=2)[..., None] * y[0] - both @ y[0] - apart) / (2 * N**2), apart / (2 * N**2)]
-        by_v, by_w = np.zeros_like(v), np.zeros_like(w)
-        for view, zs, fs, slope in zip(views, z, f, by_y, strict=True):
-            by_v += np.swapaxes(slope, 1, 2) @ fs
-            by_z = (slope @ v).reshape(zs.shape) * (zs > 0.0)
-            for a in range(D):
-                by_w[..., a] += np.einsum("rnkm,rnk->rkm", by_z, view == a)
-        w = w + eta * (by_w - (by_w * w).sum(axis=-1, keepdims=True) * w)
-        v = v + eta * (by_v - (by_v * v).sum(axis=(1, 2), keepdims=True) * v)
-        w /= np.linalg.norm(w, axis=-1, keepdims=True)
-        v /= np.linalg.norm(v, axis=(1, 2), keepdims=True)
-    return w.reshape(replicas, -1), v.reshape(replicas, -1)
-
-
 def test_means_of_sgd_with_infonce_follow_the_flow():
     """Within 4 standard errors of the flow, and not of that of the uniform importance.
 
@@ -119,7 +91,8 @@ def test_means_of_sgd_with_infonce_follow_the_flow():
     for importance in (kernel("infonce", 0.1, argument="views"), {"kind": "quadratic"}):
         flow = meanfield.solve(two_layers("relu", importance, time=time), "population").isel(time=-1)
         ends.append(np.concatenate([flow["weights"].values.ravel(), flow["top"].values.ravel()]))
-    runs = np.concatenate(plain_sgd(np.random.default_rng(1), 20, 128, 0.1, eta, round(stop / eta)), axis=1)
+    draw = draw_tokens(np.array(LAW["patterns"]), D)
+    runs = train_two_layers(FILTERS, TOP, draw, 0.1, np.random.default_rng(1), 20, 128, eta, round(stop / eta))
     error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
     far = [np.abs(runs.mean(axis=0) - end) / error for end in ends]
     assert runs.shape[1] == K * M * D + OUTPUTS * K * M

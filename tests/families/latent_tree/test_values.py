@@ -11,6 +11,7 @@ from meanfield.families.latent_tree.tables import Tables
 from tests.families.latent_tree import enumeration
 from tests.families.latent_tree.problems import REGULAR, several
 from tests.families.latent_tree.test_exact import EVERY_CASE, evaluated
+from validation.latent_tree.figures.many_values import polarised, train
 
 STEPS_AWAY = 4.9
 """Standard errors that a mean of a fixed seed may be off: once in 1e6 seeds."""
@@ -119,37 +120,6 @@ def test_leaves_have_the_law_of_the_tree(problem):
         assert np.all(np.abs(share - P[z]) <= STEPS_AWAY * np.sqrt(P[z] * (1 - P[z]) / count))
 
 
-def plain_sgd(problem, replicas, seed):
-    """Weights of replicas of SGD on two levels of two children and the loss 'simple', from the words of the problem."""
-    rng, m, B = np.random.default_rng(seed), problem.tree.values, problem.training.batch_size
-    n, eps, eta = problem.network.nodes_per_latent, problem.network.epsilon, problem.training.learning_rate
-    start = problem.initial_weights.vector
-    V = np.tile(start[: 2 * n * 2 * m].reshape(2, n, 2 * m), (replicas, 1, 1, 1))
-    U = np.tile(start[2 * n * 2 * m :].reshape(n, 2 * n), (replicas, 1, 1))
-
-    def child(above, rho):
-        stays = rng.random(above.shape) < rho  # else any value, its own included
-        return np.where(stays, above, rng.integers(m, size=above.shape))
-
-    for _ in range(round(problem.time.stop / eta)):
-        root, other = rng.choice(m, (2, replicas, B), p=problem.tree.root)
-        below = [child(np.stack([root, root, other]), rho) for rho in problem.tree.polarity[0]]
-        leaves = [child(below[k // 2], rho) for k, rho in enumerate(problem.tree.polarity[1])]
-        x = np.eye(m)[np.stack(leaves, axis=-1)].reshape(3, replicas, B, 2, 2 * m)
-        before = np.einsum("vrbli,rlni->vrbln", x, V)
-        h = np.maximum(before, 0).reshape(3, replicas, B, 2 * n)
-        f = np.einsum("vrbi,roi->vrbo", h, U)
-        size = np.sqrt((f**2).sum(axis=-1, keepdims=True))
-        y = f / (size + eps)
-        by_y = np.stack([y[2] - y[1], y[1] - y[0], y[0] - y[2]]) / B
-        along = (f * by_y).sum(axis=-1, keepdims=True) / np.where(size > 0, size, 1.0)
-        by_f = by_y / (size + eps) - f * along / (size + eps) ** 2
-        by_before = np.einsum("vrbo,roi->vrbi", by_f, U).reshape(before.shape) * (before > 0)
-        U = U - eta * np.einsum("vrbo,vrbi->roi", by_f, h)
-        V = V - eta * np.einsum("vrbln,vrbli->rlni", by_before, x)
-    return np.concatenate([V.reshape(replicas, -1), U.reshape(replicas, -1)], axis=1)
-
-
 def test_plain_sgd_follows_the_flow():
     edges = {"polarity": [[0.9, 0.7], [0.9, 0.8, 0.7, 0.8]]}
     problem = several(edges=edges, nodes=2, bias=False, normalised=True)
@@ -157,7 +127,8 @@ def test_plain_sgd_follows_the_flow():
     problem = meanfield.with_value(problem, "time.stop", 2.0)
     for key, value in settings.items():
         problem = meanfield.with_value(problem, key, value)
-    weights = plain_sgd(problem, 100, seed=3)
+    chances = [[polarised(3, rho) for rho in part] for part in edges["polarity"]]
+    weights = train(problem, chances, np.random.default_rng(3), 100, 16, 0.02, 100)
     flow, own = meanfield.solve(problem, "population"), meanfield.solve(problem, "particles")
     error = weights.std(axis=0, ddof=1) / np.sqrt(100) + 1e-12  # rounding where nothing moves
     off = np.abs(weights.mean(axis=0) - flow["weights"].values) / error

@@ -20,7 +20,7 @@ PAGE = ROOT / "docs" / "alpha_contrastive_figures.md"
 HEAD = """# Figures on contrastive learning with importance
 
 Figures 1, 4, 5 and 8 to 13 and table 1 of Tian (2022), *Understanding the role of nonlinearity in training dynamics of
-contrastive learning*, and four studies of our own: what is claimed, and what the numbers say. Figures 2, 3, 6 and 7
+contrastive learning*, and five studies of our own: what is claimed, and what the numbers say. Figures 2, 3, 6 and 7
 are sketches; figure 9 is decided with figure 4, and figure 13 with figure 12. The
 [theory](theory/alpha_contrastive.md) says what is exact, and the [errata](errata/tian_2022.md) list what is wrong in
 print.

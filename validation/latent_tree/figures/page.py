@@ -19,9 +19,9 @@ PAGE = ROOT / "docs" / "latent_tree_figures.md"
 HEAD = """# Figures on latent trees
 
 Figures 3, 11, 13 and 14, tables 4 and 6, theorems 5 and 6 and equation (15) of Tian, Yu, Chen and Ganguli (2020),
-*Understanding self-supervised learning with dual deep networks*: what is claimed, and what the numbers say. The other
-figures are sketches. The [theory](theory/latent_tree.md) says what is exact, and the [errata](errata/tian_2020.md) list
-what is wrong in print.
+*Understanding self-supervised learning with dual deep networks*, and latents with many values: what is claimed, and
+what the numbers say. The other figures are sketches. The [theory](theory/latent_tree.md) says what is exact, and the
+[errata](errata/tian_2020.md) list what is wrong in print.
 
 **In short.** The ten trials of print are those that its public code draws from the seeds 1 to 10: on these trees and
 initial weights, with random signs, exact correlations with 10 nodes are the printed ones to their digits before
