@@ -47,13 +47,17 @@ def exact_averages(batch, terms, rule, q, M):  # type: ignore[no-untyped-def]
                 for n in range(size):
                     moments[i] += weight[start + n] * block[i, n]
     polynomials = _given_one_sample(terms, _moments_of_sums(terms, moments, batch.size - 1.0))
+    plain = np.count_nonzero(polynomials) <= terms.polynomials  # without a penalty most of the matrix is empty
     result = np.zeros(d1 * d2 + 2 * d2 * d2)
     values = np.empty((terms.polynomials, block.shape[1]))
     for start in range(0, weight.size, BLOCK):
         size = min(BLOCK, weight.size - start)
         if weight.size > BLOCK or not terms.pairs.size:
             _fill_monomials(terms, y, start, size, block)
-        np.dot(polynomials, block, values)
+        if plain:
+            _fill_products(polynomials, block, values)
+        else:
+            np.dot(polynomials, block, values)
         add_averages(weight, theta, x, s, values, batch.factors, start, size, d1, d2, result)
     return result
 
@@ -68,6 +72,17 @@ def _fill_monomials(terms, y, start, size, block):  # type: ignore[no-untyped-de
         for n in range(size):
             row[n] = below[n] * output[start + n]
     block[:, size:] = 0.0
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _fill_products(polynomials, block, values):  # type: ignore[no-untyped-def]
+    """Products of a matrix that is almost empty with the monomials of a block."""
+    values[:] = 0.0
+    for i in range(polynomials.shape[0]):
+        for k in range(polynomials.shape[1]):
+            if polynomials[i, k] != 0.0:
+                for n in range(block.shape[1]):
+                    values[i, n] += polynomials[i, k] * block[k, n]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

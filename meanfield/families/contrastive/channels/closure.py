@@ -192,7 +192,10 @@ class ChannelClosure:
         return closure
 
     def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
-        """States at which rules are compared: the start, channels that have learnt a feature each, or the same one."""
+        """States at which rules are compared: channels that have learnt the same feature, or each one, and the start.
+
+        The first is where most rules fail, so that it spares the others.
+        """
         d1, d2 = self._shape
         learnt, alike = np.zeros((d1, d2)), np.zeros((d1, d2))
         learnt[np.arange(d2) % d1, np.arange(d2)] = alike[0] = 0.95
@@ -200,7 +203,7 @@ class ChannelClosure:
         np.fill_diagonal(M, 1.0)
         start = np.asarray(self.problem.initial_overlap, dtype=float).reshape(d1, d2)
         states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
-        return [*states, (alike, np.ones((d2, d2)))] if collapsed else states
+        return [(alike, np.ones((d2, d2))), *states] if collapsed else states
 
     def _with_random_batches(self, free: Quadrature) -> Vector:
         """Averages without the penalty by quadrature, and what it changes by random batches."""

@@ -74,11 +74,7 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
     turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
     for i in range(3000):
-        chi_real, chi_imaginary = 0.0, 0.0
-        for n in range(p.size):
-            chi_real += weight[n] * real[n]
-            chi_imaginary += weight[n] * imaginary[n]
-        power = complex(chi_real, chi_imaginary) ** others
+        power = complex(_weighted_sum(weight, real), _weighted_sum(weight, imaginary)) ** others
         size = abs(power)
         if size < 1e-11:
             return signs
@@ -92,3 +88,12 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     if size > 1e-8:  # where more is left there is no number
         signs[:] = np.nan
     return signs
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _weighted_sum(weight, values):  # type: ignore[no-untyped-def]
+    """Sum of products; the order of its additions is the compiler's choice."""
+    total = 0.0
+    for n in range(weight.size):
+        total += weight[n] * values[n]
+    return total

@@ -150,7 +150,7 @@ def refined(
             before = values(k - 1, state)
             # A change that is no number stays the largest.
             largest = float(np.maximum(largest, np.abs(values(k, state) - before).max() / np.abs(before).max()))
-            if largest > worst:
+            if not largest <= worst:
                 break
         return largest
 
