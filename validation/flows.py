@@ -8,6 +8,7 @@ it. What is left is of second order, below the standard errors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ from scipy.stats import t as student
 
 import meanfield
 from meanfield.plotting import COLOURS
-from validation.study import Statement, within_errors
+from validation.study import Statement, Study, within_errors
 
 FALSE_ALARMS = 0.01
 """Chance at most that a flow which is right is refused, for each case."""
@@ -68,9 +69,10 @@ def flow_of(case: Case) -> np.ndarray:
 
 def together(rows: list[np.ndarray]) -> np.ndarray:
     """Rows of several lengths in one array, filled with nan."""
-    longest = max(row.shape[-1] for row in rows)
-    return np.stack([np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, longest - row.shape[-1])], constant_values=np.nan)
-                     for row in rows])  # fmt: skip
+    found = np.full((len(rows), *rows[0].shape[:-1], max(row.shape[-1] for row in rows)), np.nan)
+    for row, place in zip(rows, found, strict=True):
+        place[..., : row.shape[-1]] = row
+    return found
 
 
 def flows(cases: dict[str, Case]) -> xr.Dataset:
@@ -151,3 +153,15 @@ def draw_flows(cases: dict[str, Case], numbers: xr.Dataset) -> Figure:
     axes.set_xlabel("mean of a weight over runs of SGD - flow, in standard errors")
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     return figure
+
+
+def study_of(cases: Callable[[], dict[str, Case]], folder: Path) -> Study:
+    """The study of cases."""
+    return Study(
+        lambda: flows(cases()),
+        lambda numbers: judge_flows(cases(), numbers),
+        lambda numbers: draw_flows(cases(), numbers),
+        lambda: means(cases()),
+        must_hold=True,
+        folder=folder,
+    )

@@ -16,8 +16,8 @@ import numpy as np
 from meanfield.problems.file import problem_from
 from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import FIVE, make_problem, push
-from validation.flows import Case, draw_flows, flows, judge_flows, means
-from validation.study import Study, run_study
+from validation.flows import Case, study_of
+from validation.study import run_study
 
 Array = np.ndarray
 Draw = Callable[[np.random.Generator, tuple[int, int]], list[Array]]
@@ -194,14 +194,7 @@ def cases() -> dict[str, Case]:
     return found
 
 
-STUDY = Study(
-    lambda: flows(cases()),
-    lambda numbers: judge_flows(cases(), numbers),
-    lambda numbers: draw_flows(cases(), numbers),
-    lambda: means(cases()),
-    must_hold=True,
-    folder=FOLDER,
-)
+STUDY = study_of(cases, FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

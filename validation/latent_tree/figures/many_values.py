@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
-from validation.flows import Case, draw_flows, flows, judge_flows, means
+from validation.flows import Case, study_of
 from validation.latent_tree.figures import FOLDER
-from validation.study import Study, run_study
+from validation.study import run_study
 
 Array = np.ndarray
 
@@ -99,14 +99,7 @@ def cases() -> dict[str, Case]:
     return found
 
 
-STUDY = Study(
-    lambda: flows(cases()),
-    lambda numbers: judge_flows(cases(), numbers),
-    lambda numbers: draw_flows(cases(), numbers),
-    lambda: means(cases()),
-    must_hold=True,
-    folder=FOLDER,
-)
+STUDY = study_of(cases, FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)
