@@ -156,7 +156,8 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
 
 def plot_sweep(sweep: xr.Dataset) -> Figure:
     """Figure that the family has for what a sweep keeps, else every number of one over one or two axes."""
-    own = sweep_figure(family_of_result(sweep), tomllib.loads(sweep.attrs["sweep"])["methods"])
+    methods = tomllib.loads(sweep.attrs.get("sweep", "")).get("methods", {})
+    own = sweep_figure(family_of_result(sweep), methods)
     if own:
         figure: Figure = resolve(own)(sweep)
         return figure

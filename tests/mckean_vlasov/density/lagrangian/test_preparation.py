@@ -8,7 +8,7 @@ import pytest
 from meanfield.extend import DensitySettings, Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.mckean_vlasov.density.lagrangian.preparation import AMPLITUDE, WIDTH, between_wells
+from meanfield.mckean_vlasov.density.lagrangian.preparation import BARRIER_AMPLITUDE, BARRIER_WIDTH, between_wells
 from meanfield.mckean_vlasov.density.solver import solve
 from meanfield.numerics.quantile_frame.frame import LOGARITHMIC
 
@@ -57,7 +57,7 @@ def test_barriers_are_measured_in_units_of_noise(height, crossed):
     found = between_wells(make_limit(noise), level)
     assert (found is not None) == crossed
     if found is not None:
-        expected = [AMPLITUDE, 0.0, np.sqrt(RATE * STRENGTH / growth) / WIDTH, LOGARITHMIC]
+        expected = [BARRIER_AMPLITUDE, 0.0, np.sqrt(RATE * STRENGTH / growth) / BARRIER_WIDTH, LOGARITHMIC]
         assert found.terms[:, 0] == pytest.approx(expected, rel=1e-2, abs=2e-3)  # steps between weights are 1e-3
 
 
