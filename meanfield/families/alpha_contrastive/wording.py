@@ -78,9 +78,8 @@ def _network(problem: Problem) -> str:
     model = problem.model
     if model.layers == 1:
         return f"filters on the sphere, activation {model.activation}"
-    words = (
-        f"filters for each place, activation {model.activation}, and a linear top layer with {model.outputs} outputs"
-    )
+    outputs = f"{model.outputs} output{'s' * (model.outputs > 1)}"
+    words = f"filters for each place, activation {model.activation}, and a linear top layer with {outputs}"
     words += ", divided by their length" * model.normalise_outputs
     words += "; batch normalisation behind the activation" * model.batch_norm.active
     words += ", always at its optimum in the exact flow" * problem.population.fast_top
