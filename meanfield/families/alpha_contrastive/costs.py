@@ -48,9 +48,6 @@ COPIES = 30
 FLAT, PAIR_OF_WALLS = 2e-3, 0.0155
 """Usual seconds of an enumeration: of each intersection of walls, or of each pair where roots are looked for."""
 
-NEWTON_STEPS = 10
-"""Usual steps of Newton's method from a filter that is far from a critical point, or at one that is degenerate."""
-
 TRIAL = 1 << 18
 """Largest number of pairs of samples, and of their activations, in all batches of a trial of SGD."""
 

@@ -96,6 +96,7 @@ def means_of_gaussians(problem, filters):
     return np.array([weight @ networks.hidden(problem, filters, means[:, c] + noise[:, None]) for c in range(3)])
 
 
+# errors of the nodes above: rounding of sums of 150^2 terms, and what a spacing of 0.2 leaves around the kink
 @pytest.mark.parametrize(("activation", "off"), [("tanh", 1e-10), ("relu", 2e-3)])
 def test_gaussians_are_their_mean_activations(activation, off):
     """Covariances over z of means by quadrature, which resolves tanh, and has 150 nodes across the kink of ReLU."""
@@ -108,14 +109,14 @@ def test_gaussians_are_their_mean_activations(activation, off):
         return 0.5 * np.trace(TOP @ C @ TOP.T)
 
     found = drift_of(problem)(Weights(FILTERS, TOP))
-    assert found.energy == pytest.approx(energy(FILTERS), abs=off)
+    assert found.energy == pytest.approx(energy(FILTERS), abs=off)  # of the nodes
     direction, step = np.cos(1.0 + np.arange(8)).reshape(FILTERS.shape), 1e-30j
     if activation == "relu":  # whose derivative by quadrature jumps; differences of the closed one instead
         ahead, behind = (drift_of(problem)(Weights(FILTERS + sign * 1e-5 * direction, TOP)).energy for sign in (1, -1))
         wanted, off = (ahead - behind) / 2e-5, 1e-9  # of second order in the step
     else:
         wanted = energy(FILTERS + step * direction).imag / 1e-30
-    assert np.sum(found.slope.filters * direction) == pytest.approx(wanted, abs=off)
+    assert np.sum(found.slope.filters * direction) == pytest.approx(wanted, abs=off)  # of the nodes, or the step
 
 
 def test_points_of_two_layers_are_a_place_whose_views_are_the_same():

@@ -63,9 +63,8 @@ def test_of_points(method, law, importance):
     theta = np.arctan2(weights[..., 1], weights[..., 0])
     for name, wave in (("moment_cos", np.cos), ("moment_sin", np.sin)):
         expected = np.stack([wave(k * theta).mean(axis=1) for k in range(1, 9)], axis=1)
-        assert found[name].values.reshape(-1, 8) == pytest.approx(
-            expected, abs=1e-12
-        )  # rounding of sums in another order
+        moments = found[name].values.reshape(-1, 8)
+        assert moments == pytest.approx(expected, abs=1e-12)  # rounding of sums in another order
 
 
 def test_objective_of_a_mixture_is_half_the_variance_of_outputs():
