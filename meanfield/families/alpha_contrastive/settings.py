@@ -63,7 +63,7 @@ class PopulationSettings(Part):
     fast_top: bool = Field(
         default=False,
         description="whether the top layer of two is always at its optimum given the filters, as if it learnt much "
-        "faster; SGD has no such layer",
+        "faster, in the exact flow and in SGD",
     )
 
 

@@ -82,7 +82,7 @@ def _network(problem: Problem) -> str:
     words = f"filters for each place, activation {model.activation}, and a linear top layer with {outputs}"
     words += ", divided by their length" * model.normalise_outputs
     words += "; batch normalisation behind the activation" * model.batch_norm.active
-    words += ", always at its optimum in the exact flow" * problem.population.fast_top
+    words += ", always at its optimum" * problem.population.fast_top
     kept = ["filters"] * model.unit_filters + ["the top layer"] * model.unit_top
     return words + (f"; {' and '.join(kept)} kept at length 1" if kept else "")
 

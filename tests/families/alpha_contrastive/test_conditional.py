@@ -218,7 +218,6 @@ def test_laws_that_do_not_fit_are_refused(law, words):
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ({"law": {"augmentation": False}}, "data.augmentation = false, or"),
         ({"importance": kernel("infonce", 1.0)}, "importance.kind = 'infonce' has no exact averages over Gaussians"),
         ({"activation": "hard_tanh"}, "has kinks away from 0, at which filters of other data"),
     ],

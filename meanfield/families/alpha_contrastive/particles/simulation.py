@@ -28,9 +28,11 @@ from meanfield.families.alpha_contrastive.moments import harmonics_of, measured,
 from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
 from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
+from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -65,6 +67,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
+    if problem.population.fast_top:
+        check_fast_top(problem)
     return batched(
         problem,
         numbers_of_a_step(problem),
@@ -106,6 +110,10 @@ class Replicas(PythonStepper):
             starts = [common_weights(problem)] * len(starts)
         self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
         self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
+        # The mean of batches: a top layer that learns fast sees many of them before filters move.
+        exact = with_value(problem, "population.finite_batch", True)
+        self._fast = FastTop(exact) if problem.population.fast_top else None
+        self._follow()
 
     @property
     def weights(self) -> Weights:
@@ -128,6 +136,15 @@ class Replicas(PythonStepper):
             moved = weights + training.learning_rate * speed
             moves.append((unit(moved, dims) if held and weights.size else moved, speed))
         (self.filters, self.filter_speed), (self.top, self.top_speed) = moves
+        self._follow()
+
+    def _follow(self) -> None:
+        """Put a fast top at its optimum."""
+        if self._fast is None:
+            return
+        for filters, top in zip(self.filters, self.top, strict=True):
+            if np.isfinite(filters).all():
+                top[:] = self._fast.top(Weights(filters, top))
 
     def _activity(self, rngs: list[Generator]) -> Activity:
         """Activity at a fresh batch for each replica."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images
+from meanfield.families.alpha_contrastive.laws import Images
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope
+from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
 from meanfield.families.alpha_contrastive.population.inputs import places_of
 from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.problem import Problem
@@ -33,6 +34,12 @@ class FastTop:
         values, vectors = np.linalg.eigh(self._drift.covariance(filters))
         s = vectors[:, -1]
         return s * np.sign(s[np.abs(s).argmax()]), float(values[-1])
+
+    def top(self, weights: Weights) -> FloatArray:
+        """Top layer whose first output is at its optimum, and the others 0."""
+        found = np.zeros_like(weights.top)
+        found[0] = self.optimum(weights.filters)[0]
+        return found
 
     @property
     def is_rounded(self) -> bool:
@@ -69,10 +76,8 @@ def is_modulated(problem: Problem) -> bool:
     """Whether theorem 5 has the flow of a problem: two generators, one filter in each place, and a fast top."""
     data, norm = problem.data, problem.model.batch_norm
     frozen = not (norm.active and norm.differentiate_variance)
-    if problem.model.layers == 1 or isinstance(data, Images | GaussianMixture):
-        return False
-    two = len(places_of(data).probability) == 2
-    return problem.population.fast_top and two and problem.filters.count == 1 and frozen
+    two = problem.population.fast_top and len(places_of(data).probability) == 2
+    return two and problem.filters.count == 1 and frozen
 
 
 def check_fast_top(problem: Problem) -> None:
@@ -94,3 +99,11 @@ def check_fast_top(problem: Problem) -> None:
             f"population.fast_top = true is for importance.kind = 'quadratic', under which the optimum of the top "
             f"layer is an eigenvector; take that in place of '{problem.importance.kind}', or set fast_top to false"
         )
+    if isinstance(problem.data, Images):
+        raise InputError(
+            "population.fast_top = true needs the exact covariance of filters, which data.law = 'images' has not; take "
+            "'tokens', or set fast_top to false"
+        )
+    law = places_of(problem.data)
+    if isinstance(law.inputs, GaussianInputs):
+        check_gaussians(problem, law.inputs, "or set population.fast_top to false")

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
-from meanfield.families.alpha_contrastive.laws import Conditional, DataLaw, DiscreteLaw, Tokens
+from meanfield.families.alpha_contrastive.laws import Conditional, DataLaw, DiscreteLaw, GaussianMixture, Tokens
 from meanfield.families.alpha_contrastive.laws.tokens import WILDCARD
 from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs
 from meanfield.typing import FloatArray
-
-NODES = np.polynomial.hermite_e.hermegauss(80)
-"""Nodes and weights for smooth activations of Gaussian inputs."""
 
 
 class Inputs(Protocol):
@@ -63,40 +60,6 @@ class VectorInputs:
         return np.asarray(np.swapaxes(slope * kept, 1, 2) @ self._atoms)
 
 
-class GaussianInputs:
-    """Gaussians, each of which stands for one atom with its mean activation.
-
-    With u = w.x of mean m and variance s^2 it is E h(u), and its derivative
-    E[h'(u) x] = E h' mu + E[h' (u - m)] S w/s^2.
-    """
-
-    def __init__(self, means: FloatArray, covariance: FloatArray) -> None:
-        self._means, self._covariance = means, covariance
-
-    def forward(self, h: Filter, filters: FloatArray) -> tuple[FloatArray, Any]:
-        """See `Inputs.forward`."""
-        v = filters @ self._covariance
-        s = np.sqrt(np.sum(v * filters, axis=-1))[:, None]  # (places, 1, filters)
-        m = self._means @ np.swapaxes(filters, 1, 2)
-        if h.straight is not None:
-            a, b = h.straight
-            t = m / s
-            Phi, phi = ndtr(t), np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
-            value, slope, along = a * m + b * (m * Phi + s * phi), a + b * Phi, b * phi
-        else:
-            x, weight = NODES[0], NODES[1] / NODES[1].sum()
-            u = m[..., None] + s[..., None] * x
-            gated = h.slope(u) * weight
-            value, slope, along = h.value(u) @ weight, gated.sum(axis=-1), gated @ x
-        return value, (slope, along, np.swapaxes(v, 1, 2) / s)
-
-    def back(self, kept: Any, slope: FloatArray) -> FloatArray:
-        """See `Inputs.back`."""
-        on_mean, along, unit = kept
-        by_covariance = np.sum(slope * along, axis=1, keepdims=True) * unit
-        return np.asarray(np.swapaxes(slope * on_mean, 1, 2) @ self._means + np.swapaxes(by_covariance, 1, 2))
-
-
 @dataclass(frozen=True)
 class PlacesLaw:
     """Law of the inputs of all places.
@@ -118,7 +81,7 @@ class PlacesLaw:
 
 
 def places_of(data: DataLaw) -> PlacesLaw:
-    """Law of the places of a problem; points without views are a single place, each a condition of its own."""
+    """Law of the places of a problem; points and mixtures are one place, each point or component a condition."""
     if isinstance(data, Tokens):
         rows, tokens = data.rows, np.arange(data.vocabulary)
         chance = np.where(rows[..., None] == WILDCARD, 1.0 / data.vocabulary, rows[..., None] == tokens)
@@ -127,9 +90,13 @@ def places_of(data: DataLaw) -> PlacesLaw:
         return PlacesLaw(chance, alike, TokenInputs(data.lengths), data.augmentation)
     if isinstance(data, DiscreteLaw):
         return PlacesLaw(np.eye(len(data.weights))[None], data.weights, VectorInputs(data.atoms[None]), False)
+    if isinstance(data, GaussianMixture):
+        mixture = GaussianInputs(data.centres[None], data.covariances[None])
+        return PlacesLaw(np.eye(len(data.weights))[None], data.weights, mixture, False)
     assert isinstance(data, Conditional)
     if data.points is None:
         one = np.repeat(np.eye(len(data.weights))[None], data.places, axis=0)
-        inputs: Inputs = GaussianInputs(data.centres, data.common_covariance)
+        shape = (*data.centres.shape, data.dimension)
+        inputs: Inputs = GaussianInputs(data.centres, np.broadcast_to(data.common_covariance, shape))
         return PlacesLaw(one, data.weights, inputs, data.augmentation)
     return PlacesLaw(data.chances_of_atoms, data.weights, VectorInputs(data.atoms), data.augmentation)

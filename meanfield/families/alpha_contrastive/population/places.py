@@ -22,8 +22,8 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.limit.pairs import laplacian
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope, share_of_pairs
-from meanfield.families.alpha_contrastive.population.inputs import PlacesLaw, places_of
-from meanfield.families.alpha_contrastive.population.tables import Tables, by_places, flat
+from meanfield.families.alpha_contrastive.population.inputs import places_of
+from meanfield.families.alpha_contrastive.population.tables import OwnCovariance, Tables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
@@ -66,7 +66,7 @@ class PlaceDrift:
         p = law.probability
         self._pairs = np.outer(p, p)
         self._uniform = self._between * (np.diag(p) - self._pairs)
-        self._spread = _spread(law) if self._within != 0.0 else None
+        self._own = OwnCovariance(self._tables, law) if self._within != 0.0 else None
         self._kernel = None
         if problem.importance.kind == "gaussian":
             accuracy = problem.population.tolerance
@@ -89,36 +89,37 @@ class PlaceDrift:
         by_values = np.swapaxes(self._chance, 1, 2) @ (LU @ V)  # (places, tokens, M)
         energy = 0.5 * float(np.sum(U * LU))
         trace = float(np.sum(F * (L @ F)))
-        if self._spread is not None:
-            apart = self._within * (self._spread @ table.values)  # (places, atoms, M)
-            P = apart @ np.swapaxes(V, 1, 2)  # (places, atoms, outputs)
-            trace += float(np.sum(table.values * apart))
-            own = np.swapaxes(P, 1, 2) @ table.values
-            energy += 0.5 * float(np.sum(own * V))
-            by_top = by_top + own
-            by_values += P @ V
-        return EnergyAndSlope(energy, trace, Weights(self._tables.by_filters(table, by_values), flat(by_top)))
+        if self._own is None:
+            return EnergyAndSlope(energy, trace, Weights(self._tables.by_filters(table, by_values), flat(by_top)))
+        S = self._within * (np.swapaxes(V, 1, 2) @ V)  # (places, M, M)
+        own, by_own, beside = self._own.with_slope(table, weights.filters, S)
+        along = V @ own  # (places, outputs, M)
+        trace += self._within * float(np.einsum("kmm->", own))
+        energy += 0.5 * self._within * float(np.sum(along * V))
+        by_top = by_top + self._within * along
+        by_filters = self._tables.by_filters(table, by_values + by_own) + beside
+        return EnergyAndSlope(energy, trace, Weights(by_filters, flat(by_top)))
 
     def of_places(self, filters: FloatArray) -> OfPlaces:
         """Means given the generator, variances within it, and gated inputs, for one filter in each place."""
         table = self._tables.table(filters)
         within = np.zeros(len(filters))
-        if self._spread is not None:
-            within = self._within * np.sum(table.values * (self._spread @ table.values), axis=(1, 2))
+        if self._own is not None:
+            within = self._within * self._own(table, filters)[:, 0, 0]
         gated = [self._tables.gated(table, chance)[:, 0] for chance in np.swapaxes(self._chance, 0, 1)]
         share = self._between * self._pairs
         return OfPlaces(share, (self._chance @ table.values)[..., 0], within, np.stack(gated, axis=1))
 
     def covariance(self, filters: FloatArray) -> FloatArray:
         """C[f] of what the top layer reads under the uniform importance, shape (places * filters, places * filters)."""
-        values = self._tables.table(filters).values
-        places, _, count = values.shape
-        F = np.swapaxes(self._chance @ values, 0, 1).reshape(self._chance.shape[1], -1)
+        table = self._tables.table(filters)
+        places, _, count = table.values.shape
+        F = np.swapaxes(self._chance @ table.values, 0, 1).reshape(self._chance.shape[1], -1)
         C = F.T @ self._uniform @ F
-        if self._spread is not None:
+        if self._own is not None:
             blocks = C.reshape(places, count, places, count)
-            own = np.arange(places)
-            blocks[own, :, own] += self._within * (np.swapaxes(values, 1, 2) @ self._spread @ values)
+            place = np.arange(places)
+            blocks[place, :, place] += self._within * self._own(table, filters)
         return np.asarray(C)
 
     def _laplacian(self, values: FloatArray, V: FloatArray) -> FloatArray:
@@ -127,13 +128,6 @@ class PlaceDrift:
             return np.asarray(self._uniform)
         M = self._pairs * self._kernel.importance(values @ np.swapaxes(V, 1, 2))
         return np.asarray(self._between * laplacian(M))
-
-
-def _spread(law: PlacesLaw) -> FloatArray:
-    """Matrix of each place by which values v at its atoms have the mean covariance v.S v given the generator."""
-    p, chance = law.probability[:, None], law.chance
-    alone = np.sum(p * chance, axis=1)
-    return np.asarray(alone[:, :, None] * np.eye(chance.shape[2]) - np.swapaxes(p * chance, 1, 2) @ chance)
 
 
 def weights_of_variances(problem: Problem, augments: bool) -> tuple[float, float]:

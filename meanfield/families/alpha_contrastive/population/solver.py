@@ -9,15 +9,16 @@ import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
 from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
-from meanfield.families.alpha_contrastive.population.inputs import GaussianInputs, PlacesLaw, TokenInputs, places_of
+from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
+from meanfield.families.alpha_contrastive.population.inputs import TokenInputs, places_of
 from meanfield.families.alpha_contrastive.population.kinks import carried_filters, is_carried, tolerance_of
-from meanfield.families.alpha_contrastive.population.places import PlaceDrift, weights_of_variances
+from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
@@ -168,7 +169,10 @@ class Flow:
         if self._problem.model.layers == 1:
             arrays |= measured(self._problem, weights.filters[:, 0], objective_of(self._problem))
         if isinstance(self._drift, FastTop):
-            weights = weights._replace(top=self._fast_tops(self._drift, weights, reached))
+            tops = np.zeros_like(weights.top)
+            for i in np.flatnonzero(reached):
+                tops[i] = self._drift.top(Weights(weights.filters[i], tops[i]))
+            weights = weights._replace(top=tops)
             if is_modulated(self._problem):
                 arrays |= self._modulations(self._drift, weights, reached)
         if self._problem.model.layers == 2:
@@ -180,13 +184,6 @@ class Flow:
         for name in arrays:
             arrays[name][~reached] = np.nan
         return arrays
-
-    def _fast_tops(self, drift: FastTop, weights: Weights, reached: BoolArray) -> FloatArray:
-        """Top layers whose first output is at its optimum, and the others 0."""
-        tops = np.zeros_like(weights.top)
-        for i in np.flatnonzero(reached):
-            tops[i, 0] = drift.optimum(weights.filters[i])[0]
-        return tops
 
     def _modulations(self, drift: FastTop, weights: Weights, reached: BoolArray) -> dict[str, FloatArray]:
         """Terms of theorem 5 in time."""
@@ -227,11 +224,6 @@ def _check_two_layers(problem: Problem) -> None:
     data, other = problem.data, "or solve by particles"
     if isinstance(data, Images):
         raise InputError(f"data.law = 'images' has no exact flow; take 'tokens', {other}")
-    if isinstance(data, GaussianMixture):
-        raise InputError(
-            "data.law = 'gaussian_mixture' has no exact flow of two layers; take 'conditional' with means, where views "
-            f"share the component, {other}"
-        )
     law, why = places_of(data), because_of_strings(problem)
     functions = Filter(problem.model.activation_functions)
     if functions.kinks and functions.straight is None and not isinstance(law.inputs, TokenInputs):
@@ -243,25 +235,10 @@ def _check_two_layers(problem: Problem) -> None:
         check_strings(problem, why)
         return
     if isinstance(law.inputs, GaussianInputs):
-        _check_gaussians(problem, law)
+        check_gaussians(problem, law.inputs, other)
     if problem.population.finite_batch and problem.model.batch_norm.active:
         raise InputError(
             "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
             f"the batch; set one to false, {other}"
         )
     drift_of(problem)(common_weights(problem))
-
-
-def _check_gaussians(problem: Problem, law: PlacesLaw) -> None:
-    other = "or solve by particles"
-    within = weights_of_variances(problem, law.augments)[1] != 0.0
-    for key, fault in (
-        ("data.augmentation = false, or importance.diagonal = 'include' in finite batches,", within),
-        ("model.batch_norm", problem.model.batch_norm.active),
-        ("importance.kind = 'gaussian'", problem.importance.kind == "gaussian"),
-    ):
-        if fault:
-            raise InputError(
-                f"{key} needs more than mean activations of the Gaussians of data.means; change it, take data.points, "
-                f"{other}"
-            )

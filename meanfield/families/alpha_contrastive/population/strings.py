@@ -21,7 +21,8 @@ from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.limit.pairs import laplacian, make_pairs
 from meanfield.families.alpha_contrastive.population.drift import EnergyAndSlope
-from meanfield.families.alpha_contrastive.population.inputs import GaussianInputs, PlacesLaw, places_of
+from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs
+from meanfield.families.alpha_contrastive.population.inputs import PlacesLaw, places_of
 from meanfield.families.alpha_contrastive.population.tables import Tables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.networks.normalisation import Normalisation
