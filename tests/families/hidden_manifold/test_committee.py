@@ -213,14 +213,6 @@ def test_runs_agree_with_the_equations_and_differ_at_another_learning_rate(keys)
     assert meanfield.compare(wrong, runs).attrs["verdict"] == "DIFFERS"
 
 
-@pytest.mark.parametrize("key", ["batch_size", "label_noise"])
-def test_averages_over_fast_means_say_that_they_take_plain_steps(key):
-    value = KEYS[key]
-    case = problem(inputs={"nonlinearity": "relu", "centered": False}, training={key: value})
-    with pytest.raises(InputError, match=rf"training\.{key} = {value}.*solve by particles"):
-        meanfield.solve(case, "order_parameters")
-
-
 def test_decay_that_turns_weights_over_is_refused():
     case = problem(inputs=GAUSSIAN, training={"weight_decay": 2000.0}, particles={"dimension": 100})
     with pytest.raises(InputError, match=r"training\.weight_decay = 2000: .* lower it to 500 or less"):

@@ -1,8 +1,8 @@
 """The student's fields along a mean of the inputs, which move within single steps: a Markov chain at fixed overlaps.
 
 Where all inputs of component q have the mean a_q, the student's fields have the means a_q omega_k, with omega_k =
-W_k.(1, 1, ..., 1)/sqrt(N). A step of SGD changes omega_k by -eta a_q v_k Delta g'(lambda_k), a number of order 1, and
-overlaps by O(1/N) (hidden_manifold.md, section 4).
+W_k.(1, 1, ..., 1)/sqrt(N). A step of SGD changes omega_k by the mean over its samples of -eta a_q v_k (Delta - noise of
+the label) g'(lambda_k), a number of order 1, and overlaps by O(1/N) (hidden_manifold.md, section 4).
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from meanfield.typing import FloatArray, IntArray
 
 NORMALS, UNIFORMS = 16, 17
 """Purposes of random numbers, which are none of those of SGD."""
+
+MOST_DRAWN = 4096
+"""Largest number of samples that are drawn at once."""
 
 
 class Law(NamedTuple):
@@ -40,6 +43,10 @@ class Law(NamedTuple):
         Second layer (v, -v_teacher).
     rate : float
         eta.
+    batch_size : int
+        Samples of a step.
+    label_noise : float
+        Standard deviation of the noise of labels.
     """
 
     functions: IntArray
@@ -49,24 +56,26 @@ class Law(NamedTuple):
     mean: FloatArray
     u: FloatArray
     rate: float
+    batch_size: int
+    label_noise: float
 
 
 class Sums(NamedTuple):
-    """Sums over steps and chains, by component, of what averages are made of.
+    """Sums over samples and chains, by component, of what averages are made of.
 
     Parameters
     ----------
-    steps, square : ndarray, shape (components,)
-        Number of steps, and Delta^2.
+    samples, square : ndarray, shape (components,)
+        Number of samples, and Delta^2.
     slopes : ndarray, shape (components, students, fields)
         g'(lambda_k) g'(h_a).
     noise : ndarray, shape (components, students, students)
-        Delta^2 g'(lambda_k) g'(lambda_l).
+        Delta^2 g'(lambda_k) g'(lambda_l), where Delta^2 is that with the noise of labels.
     force, moment, output : ndarray, shape (components, students)
         Delta g'(lambda_k), the same times lambda_k less its mean, and Delta g(lambda_k).
     """
 
-    steps: FloatArray
+    samples: FloatArray
     square: FloatArray
     slopes: FloatArray
     noise: FloatArray
@@ -76,7 +85,7 @@ class Sums(NamedTuple):
 
 
 def no_sums(components: int, students: int, fields: int) -> Sums:
-    """Sums over no steps."""
+    """Sums over no samples."""
     q, K = components, students
     shapes = ((q,), (q,), (q, K, fields), (q, K, K), (q, K), (q, K), (q, K))
     return Sums(*(np.zeros(shape) for shape in shapes))
@@ -109,21 +118,30 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     K = omega.shape[1]
     n = law.u.size
     components = law.cumulated.size
-    even = n + n % 2
-    normals, uniforms = np.empty((stride, even)), np.empty((stride, 2))
-    h, value, slope = np.empty(n), np.empty(n), np.empty(n)
+    even = n + (law.label_noise > 0.0)
+    even += even % 2
+    samples = stride * law.batch_size
+    drawn = min(samples, MOST_DRAWN)
+    normals, uniforms = np.empty((drawn, even)), np.empty((drawn, 2))
+    h, value, slope, push = np.empty(n), np.empty(n), np.empty(n), np.zeros(K)
     for i in range(omega.shape[0]):
         w = omega[i]
         for record in range(path.shape[0]):
-            start = first + record * stride
-            call(fill_normals, key, stream + i, NORMALS, start * even, normals.ravel())
-            if components > 1:
-                call(fill_uniforms, key, stream + i, UNIFORMS, start * 2, uniforms.ravel())
-            for step in range(stride):
+            start = (first + record * stride) * law.batch_size
+            for sample in range(samples):
+                row = sample % drawn
+                if row == 0:
+                    call(fill_normals, key, stream + i, NORMALS, (start + sample) * even, normals.ravel())
+                    if components > 1:
+                        call(fill_uniforms, key, stream + i, UNIFORMS, (start + sample) * 2, uniforms.ravel())
                 q = 0
-                while law.cumulated[q] < uniforms[step, 0] and components > 1:
+                while law.cumulated[q] < uniforms[row, 0] and components > 1:
                     q += 1
-                _step(law, q, normals[step], w, h, value, slope, sums)
+                _add_sample(law, q, normals[row], w, h, value, slope, push, sums)
+                if sample % law.batch_size == law.batch_size - 1:
+                    for k in range(K):
+                        w[k] -= law.rate / law.batch_size * law.u[k] * push[k]
+                        push[k] = 0.0
             for k in range(K):
                 path[record, i, k] = w[k]
                 if not abs(w[k]) < 1e8:  # no law of a chain is that wide
@@ -132,8 +150,8 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _step(law, q, normals, w, h, value, slope, sums):  # type: ignore[no-untyped-def]
-    """One step of a chain with a sample of component q."""
+def _add_sample(law, q, normals, w, h, value, slope, push, sums):  # type: ignore[no-untyped-def]
+    """Add what a sample of component q moves a chain by, in units of -eta v/tau, to `push`, and the rest to sums."""
     K = w.size
     n = law.u.size
     a = law.constant[q]
@@ -147,8 +165,11 @@ def _step(law, q, normals, w, h, value, slope, sums):  # type: ignore[no-untyped
         value[b] = call_scalar(law.functions[0 if own else 2], field)
         slope[b] = call_scalar(law.functions[1 if own else 3], field)
         error += law.u[b] * value[b]
-    sums.steps[q] += 1.0
+    sums.samples[q] += 1.0
     sums.square[q] += error * error
+    noisy, square = error, error * error + law.label_noise**2
+    if law.label_noise > 0.0:
+        noisy -= law.label_noise * normals[n]
     for k in range(K):
         force = error * slope[k]
         sums.force[q, k] += force
@@ -157,5 +178,5 @@ def _step(law, q, normals, w, h, value, slope, sums):  # type: ignore[no-untyped
         for b in range(n):
             sums.slopes[q, k, b] += slope[k] * slope[b]
         for j in range(K):
-            sums.noise[q, k, j] += force * error * slope[j]
-        w[k] -= law.rate * a * law.u[k] * force
+            sums.noise[q, k, j] += square * slope[k] * slope[j]
+        push[k] += a * noisy * slope[k]

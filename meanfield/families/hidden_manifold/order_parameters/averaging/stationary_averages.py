@@ -37,7 +37,7 @@ RECORDS = 32
 """Records during averaging, two per relaxation time, from which the next relaxation time is found."""
 
 LEAST_STRIDE = 32
-"""Least number of steps between two records: a thousand steps of each chain, however fast it forgets."""
+"""Least number of samples between two records: a thousand samples of each chain, however fast it forgets."""
 
 MOST_STEPS = 2**17
 """Number of steps of averaging after which a chain counts as one that does not come to rest."""
@@ -90,7 +90,8 @@ class FastChains:
         self._functions = np.array([*own.addresses, *teacher.addresses], dtype=np.int64)
         self._cumulated = np.cumsum(system.chance)
         self._cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
-        self._taken, self._stride = 0, LEAST_STRIDE
+        self._batch_size = int(system.batch_size)
+        self._taken, self._stride = 0, math.ceil(LEAST_STRIDE / self._batch_size)
         numbers = np.random.default_rng([problem.particles.seed, batch])
         normals = numbers.standard_normal((GROUPS, STARTS, system.students))
         self._omega = normals @ root(unpacked(system, start).Omega)
@@ -115,9 +116,9 @@ class FastChains:
         laws = [fields_at(self._system, self._start)] * GROUPS
         errors = np.empty(GROUPS)
         records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
-        # Eight samples for each of the fields at t = 0.
-        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, 8, records)):
-            errors[i] = 0.5 * self._system.chance @ (sums.square / sums.steps)
+        # Eight samples or more for each of the fields at t = 0.
+        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, math.ceil(8 / self._batch_size), records)):
+            errors[i] = 0.5 * self._system.chance @ (sums.square / sums.samples)
         self._omega, before = self._omega[:, :CHAINS].copy(), 0
         means = self._means(laws, records)
         while self._stride > before:
@@ -159,7 +160,8 @@ class FastChains:
         system = self._system
         for i, (C, m, u) in enumerate(laws):
             roots = np.array([root(covariance) for covariance in C])
-            law = Law(self._functions, self._cumulated, system.constant, roots, m, u, eta)
+            noise = math.sqrt(system.label_noise)
+            law = Law(self._functions, self._cumulated, system.constant, roots, m, u, eta, self._batch_size, noise)
             sums = no_sums(len(C), system.students, len(u))
             stream = self._first_stream + i * STARTS
             if not advance(law, self._key, stream, self._taken, stride, self._omega[i], path[i], sums):
@@ -185,7 +187,8 @@ class FastChains:
                 break
             relaxation = lag * self._stride / -math.log(min(max(correlation, 1e-3), 1.0 - 1e-3))
         self.relaxation = relaxation
-        self._stride = max(math.ceil(relaxation * AVERAGING / RECORDS), LEAST_STRIDE)
+        least = math.ceil(LEAST_STRIDE / self._batch_size)
+        self._stride = max(math.ceil(relaxation * AVERAGING / RECORDS), least)
         if self._stride * RECORDS > MOST_STEPS:
             raise BlowUpError(
                 time,
@@ -222,7 +225,7 @@ def _expectations(sums: Sums, C: FloatArray, u: FloatArray) -> tuple[FloatArray,
     """A, H, G, D and E[Delta^2] in each component (hidden_manifold.md, section 2)."""
     K = sums.force.shape[1]
     slopes, noise, force, moment, output, square = (
-        part / sums.steps.reshape(-1, *[1] * (part.ndim - 1))
+        part / sums.samples.reshape(-1, *[1] * (part.ndim - 1))
         for part in (sums.slopes, sums.noise, sums.force, sums.moment, sums.output, sums.square)
     )
     v = u[:K]
