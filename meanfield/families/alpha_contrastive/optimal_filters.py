@@ -87,7 +87,7 @@ def find_optimal_filters(problem: Problem) -> Solved:
         "certificate_gap": np.array(gap),
     }
     warning = ""
-    if gap > CERTIFIED * network.objective:
+    if gap > CERTIFIED * abs(network.objective):
         warning = f"another network may be better by {gap:.2g}: the search ended after {rounds} rounds"
     if data.dimension > 2 and enumerated_points(with_importance(field, network))[1] != "complete":
         warning = f"{warning}; {_SEARCHED}" if warning else _SEARCHED
@@ -130,11 +130,11 @@ def _optimised(field: DiscreteField, search: Search) -> tuple[FloatArray, FloatA
     with progress_bar(MOST_ROUNDS, "optimal filters", "round") as bar:
         while True:
             maxima, energy = search(network)
-            gap = max(float(energy.max(initial=0.0)) - network.mean_energy, 0.0)
-            if gap <= CERTIFIED * network.objective or rounds >= MOST_ROUNDS:
+            gap = max(float(energy.max(initial=-np.inf)) - network.mean_energy, 0.0)
+            if gap <= CERTIFIED * abs(network.objective) or rounds >= MOST_ROUNDS:
                 return w, weight, network, gap, rounds
             # Maxima with less energy than the average, by up to 1e-3 of it, are looked at.
-            new = maxima[energy > network.mean_energy * (1.0 - 1e-3)]
+            new = maxima[energy > network.mean_energy - 1e-3 * abs(network.mean_energy)]
             trial = _with_best_weights(field, *_moved(w, weight, new))
             if trial[2].objective <= network.objective:  # moving filters to their maxima went too far
                 trial = _with_best_weights(field, np.concatenate([w, new]), np.append(weight, np.zeros(len(new))))
@@ -178,8 +178,8 @@ def _merged(
     fewer /= np.linalg.norm(fewer, axis=1, keepdims=True)
     fewer, better, merged = _with_best_weights(field, fewer, np.array([weight[group].sum() for group in groups]))
     _, energy = search(merged)
-    new_gap = max(float(energy.max(initial=0.0)) - merged.mean_energy, 0.0)
-    if new_gap > max(CERTIFIED * merged.objective, gap):
+    new_gap = max(float(energy.max(initial=-np.inf)) - merged.mean_energy, 0.0)
+    if new_gap > max(CERTIFIED * abs(merged.objective), gap):
         return w, weight, network, gap
     return fewer, better, merged, new_gap
 
@@ -195,7 +195,7 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
         Weights to start from.
     """
     if pairs.uniform:  # G is linear, and the winner takes all
-        energies = 0.5 * np.einsum("kij,ij->k", squares, pairs.weight)
+        energies = 0.5 * np.einsum("kij,ij->k", squares, pairs.importance(squares[0]))
         return np.asarray(np.arange(len(weight)) == energies.argmax(), dtype=float)
     height = -np.inf
     for _ in range(200):  # steps of Newton's method
@@ -203,7 +203,7 @@ def best_weights(pairs: Pairs, squares: FloatArray, weight: FloatArray) -> Float
         M = pairs.importance(D)
         energy = 0.5 * np.einsum("kij,ij->k", squares, M)
         mean = float(energy @ weight)
-        if float(energy.max()) - mean <= 1e-14 * mean:  # nothing is gained by moving weight to another filter
+        if float(energy.max()) - mean <= 1e-14 * abs(mean):  # nothing is gained by moving weight to another filter
             break
         free = (weight > 0.0) | (energy > mean)
         step = np.zeros_like(weight)

@@ -53,7 +53,8 @@ class Problem(base.Problem):
     @model_validator(mode="after")
     def _layers_fit_the_data(self) -> Problem:
         if isinstance(self.data, Tokens | Images | Conditional) and self.model.layers == 1:
-            raise ValueError(f"model.layers = 1, but data.law = '{self.data.law}' is for 2 layers; change one")
+            views = ", or take 'points' with data.sample" * isinstance(self.data, Conditional)
+            raise ValueError(f"model.layers = 1, but data.law = '{self.data.law}' is for 2 layers; change one{views}")
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from meanfield.families.alpha_contrastive.laws import (
     Points,
     Tokens,
 )
+from meanfield.families.alpha_contrastive.limit.pairs import NORMALISED
 from meanfield.families.alpha_contrastive.population.solver import check_population
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.ingredients.user_functions import is_address
@@ -23,9 +24,6 @@ from meanfield.problems.problem_keys import with_values
 
 IN_SUMS = ("infonce", "soft_triplet")
 """Importances with an epsilon beside, or in front of, a sum over the batch."""
-
-NORMALISED = ("infonce", "soft_triplet", "tuplet")
-"""Importances that are divided by a sum over the other samples of a batch."""
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
@@ -54,9 +52,11 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 def _data(problem: Problem) -> str:
     data = problem.data
     if isinstance(data, Points):
-        return f"{len(data.points)} points with {data.dimension} coordinates"
+        views = "" if data.sample is None else f", views of {max(data.sample) + 1} samples"
+        return f"{len(data.points)} points with {data.dimension} coordinates{views}"
     if isinstance(data, GaussianMixture):
-        return f"mixture of {len(data.means)} Gaussian(s) with {data.dimension} coordinates"
+        views = ", which views share alone" * data.augmentation
+        return f"mixture of {len(data.means)} Gaussian(s) with {data.dimension} coordinates{views}"
     if isinstance(data, LatentCategorical):
         return f"one of {len(data.probabilities)} patterns with {data.dimension} coordinates"
     if isinstance(data, LatentSummation):

@@ -17,9 +17,9 @@ from meanfield.typing import FloatArray
 
 
 def irregularity(field: MixtureField | KernelMixtureField, w: FloatArray) -> float:
-    """Irregularity r of a filter; NaN where the importance has no such features, or h no kink at 0 alone."""
+    """Irregularity r of a filter; NaN for views, importances without such features, or h with no kink at 0 alone."""
     straight = (field.linear, field.rectified) if isinstance(field, MixtureField) else field.filter.straight
-    if straight is None or straight[1] == 0.0:
+    if straight is None or straight[1] == 0.0 or field.augments:
         return np.nan
     if isinstance(field, MixtureField) or field.pairs.uniform:
         return largest_on_plane(field, w)

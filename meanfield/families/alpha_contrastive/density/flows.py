@@ -76,7 +76,7 @@ class CoupledFlow:
         p = self.field.pairs.probability
         slope = float(np.abs(self.field.filter.slope(np.linspace(-reach, reach, 65))).max())
         total = L if self.field.pairs.uniform else L + np.diag(p) - np.outer(p, p)
-        return slope**2 * float(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)[-1])
+        return slope**2 * float(np.abs(np.linalg.eigvalsh(self._atoms.T @ total @ self._atoms)).max())
 
     def summary(self, filters: CarriedFilters, weight: FloatArray) -> tuple[float, float]:
         """Objective G, and what E_alpha of the best filter is above its average over the density."""

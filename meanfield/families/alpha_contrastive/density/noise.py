@@ -47,6 +47,11 @@ def check_noise(problem: Problem) -> None:
             f"density.noise = true is for finitely many points in the plane, not for data.law = '{problem.data.law}' "
             "or more coordinates; take such points, or density.noise = false"
         )
+    if problem.data.sample_of is not None:
+        raise InputError(
+            "density.noise = true is for data whose two views are the same, whose noise is known; remove data.sample, "
+            "or take density.noise = false"
+        )
     if problem.model.activation_functions.kinks:
         raise InputError(
             f"density.noise = true with model.activation = '{problem.model.activation}', which has kinks: steps across "

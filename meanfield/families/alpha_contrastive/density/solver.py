@@ -232,16 +232,20 @@ def best_energy(problem: Problem) -> Callable[[AnyField], float]:
     def in_plane(field: AnyField) -> float:
         longest = scale_of_angles(problem)
         if isinstance(field, DiscreteField):
-            return float(best_on_circle(field, longest)[1].max(initial=0.0))
+            return _largest(best_on_circle(field, longest)[1])
         points = circle_points(tangential(field), np.empty(0), longest)
-        return float(field.energy(on_circle(np.array([point.angle for point in points]))).max(initial=0.0))
+        return _largest(field.energy(on_circle(np.array([point.angle for point in points]))))
 
     def in_space(field: AnyField) -> float:
         if isinstance(field, DiscreteField):
             points = [point.w for point in sphere_points(field, settings.starts, settings.seed)[0]]
         else:
             points = [w for w, _ in mixture_points(field, settings.starts, settings.seed)]
-        return float(field.energy(np.array(points).reshape(-1, 3)).max(initial=0.0))
+        return _largest(field.energy(np.array(points).reshape(-1, 3)))
 
     assert not isinstance(problem.data, Tokens)
     return in_plane if problem.data.dimension == 2 else in_space
+
+
+def _largest(energies: FloatArray) -> float:
+    return float(energies.max()) if energies.size else 0.0

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, check_rows, check_sum
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 
 class DiscreteLaw(Part):
@@ -31,6 +31,11 @@ class DiscreteLaw(Part):
         """Number of coordinates."""
         return int(self.atoms.shape[1])
 
+    @property
+    def sample_of(self) -> IntArray | None:
+        """Sample that each atom is a view of, shape (atoms,); None where both views of a sample are the same atom."""
+        return None
+
 
 class Points(DiscreteLaw):
     """Points with probabilities."""
@@ -41,6 +46,12 @@ class Points(DiscreteLaw):
     )
     probabilities: Probabilities | None = Field(
         default=None, description="probability of each point; they add up to 1, and are equal if nothing is said"
+    )
+
+    sample: Annotated[tuple[Annotated[int, Field(ge=0, lt=400)], ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="number of the sample that each point is a view of, such as [0, 0, 1, 1]: two views of a sample "
+        "are drawn independently, and both are the same point if nothing is said",
     )
 
     @model_validator(mode="after")
@@ -55,7 +66,25 @@ class Points(DiscreteLaw):
                     f"has {len(self.probabilities)} number(s), but there are {len(self.points)} points; give one each",
                 )
             check_sum(self.probabilities)
+        if self.sample is not None:
+            self._check_samples(self.sample)
         return self
+
+    def _check_samples(self, sample: tuple[int, ...]) -> None:
+        if len(sample) != len(self.points):
+            raise FieldError(
+                "sample", f"has {len(sample)} number(s), but there are {len(self.points)} points; give one each"
+            )
+        if set(sample) != set(range(max(sample) + 1)) or max(sample) < 1:
+            raise FieldError(
+                "sample",
+                f"{list(sample)} numbers no two samples from 0 on; use each number up to the last",
+            )
+
+    @property
+    def sample_of(self) -> IntArray | None:
+        """See `DiscreteLaw.sample_of`."""
+        return None if self.sample is None else np.array(self.sample, dtype=np.int64)
 
     @property
     def atoms(self) -> FloatArray:

@@ -26,6 +26,9 @@ class GaussianMixture(Part):
     ) = Field(
         description="a number s2 for s2 times the identity, a matrix, or a list with one number or matrix per component"
     )
+    augmentation: bool = Field(
+        default=False, description="whether two views share the component alone, or are the same"
+    )
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> GaussianMixture:

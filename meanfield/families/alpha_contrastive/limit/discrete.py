@@ -53,12 +53,19 @@ class DiscreteField:
         """L h, the derivative of the objective by each output, shape (filters, atoms)."""
         if self.frozen is not None:
             return h @ self.frozen
+        if self.pairs.uniform and self.pairs.views is not None:
+            return h @ self._uniform
         if self.pairs.uniform:
             p = self.pairs.probability
             return p * (h - (h @ p)[:, None])
         step = max(1, MOST_PAIRS // h.shape[1] ** 2)
         parts = [self._pull(h[k : k + step]) for k in range(0, len(h), step)]
         return np.concatenate(parts) if parts else np.empty_like(h)
+
+    @cached_property
+    def _uniform(self) -> FloatArray:
+        """L of the uniform importance."""
+        return laplacian(self.pairs.importance(np.zeros((len(self.atoms), len(self.atoms)))))
 
     def _pull(self, h: FloatArray) -> FloatArray:
         M = self.pairs.importance(half_squares(h))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from meanfield.errors import InputError
@@ -10,7 +12,7 @@ from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
-from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
+from meanfield.families.alpha_contrastive.limit.pairs import check_views, make_pairs, of_views
 from meanfield.families.alpha_contrastive.problem import Problem
 
 AnyField = DiscreteField | MixtureField | KernelMixtureField
@@ -38,6 +40,9 @@ def discrete_field(problem: Problem, data: DiscreteLaw) -> DiscreteField:
         If the importance has no smooth limit, or there are too many atoms for it.
     """
     pairs = make_pairs(problem.importance, data.weights)
+    if data.sample_of is not None:
+        check_views(problem.importance)
+        pairs = replace(pairs, diagonal=True, views=of_views(data.sample_of, data.weights))
     if not pairs.uniform and len(data.weights) > MOST_PAIRED:
         raise InputError(
             f"data have {len(data.weights)} atoms, and importance.kind = '{problem.importance.kind}' looks at all "
@@ -63,11 +68,12 @@ def mixture_field(problem: Problem, data: GaussianMixture) -> MixtureField | Ker
     """
     pairs = make_pairs(problem.importance, data.weights)
     functions = Filter(problem.model.activation_functions)
+    if data.augmentation:
+        check_views(problem.importance)
     if pairs.uniform and functions.straight is not None:
-        return MixtureField(data.weights, data.centres, data.covariances, *functions.straight)
-    field = KernelMixtureField(
-        data.weights, data.centres, data.covariances, pairs, functions, _width_in_output(problem, functions, data)
-    )
+        return MixtureField(data.weights, data.centres, data.covariances, *functions.straight, data.augmentation)
+    width = _width_in_output(problem, functions, data)
+    field = KernelMixtureField(data.weights, data.centres, data.covariances, pairs, functions, width, data.augmentation)
     if field.size > MOST_NODES:
         raise InputError(
             f"importance.temperature = {problem.importance.temperature:g} needs {field.size} nodes of quadrature for "

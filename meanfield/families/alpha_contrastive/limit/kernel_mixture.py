@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from meanfield.families.alpha_contrastive.limit.activation import Filter
-from meanfield.families.alpha_contrastive.limit.pairs import Pairs, half_squares
-from meanfield.typing import FloatArray
+from meanfield.families.alpha_contrastive.limit.pairs import Pairs, half_squares, of_views
+from meanfield.typing import FloatArray, IntArray
 
 REACH = 8.5
 """Standard deviations on each side of a mean beyond which there are no samples."""
@@ -53,13 +53,13 @@ class Nodes:
     slope: FloatArray
     curvature: FloatArray
     x: FloatArray
-    component: FloatArray
+    component: IntArray
     rest: FloatArray
     kinks: list[tuple[int, float]]
 
     def second(self, by: FloatArray) -> FloatArray:
         """Sum over nodes of E[x x^T] at the node, times numbers, shape (coordinates, coordinates)."""
-        rest = np.bincount(self.component.astype(int), by, len(self.rest))
+        rest = np.bincount(self.component, by, len(self.rest))
         return self.x.T @ (by[:, None] * self.x) + np.tensordot(rest, self.rest, 1)
 
     def covariance(self, M: FloatArray) -> FloatArray:
@@ -82,6 +82,8 @@ class KernelMixtureField:
     filter : Filter
     width : float
         Length in u on which the importance varies.
+    augments : bool
+        Whether views share the component alone.
     """
 
     weight: FloatArray
@@ -90,6 +92,7 @@ class KernelMixtureField:
     pairs: Pairs
     filter: Filter
     width: float
+    augments: bool = False
 
     @property
     def amplification(self) -> float:
@@ -161,7 +164,8 @@ class KernelMixtureField:
 
     def _pairs(self, nodes: Nodes) -> tuple[Pairs, FloatArray, FloatArray]:
         """Importance of pairs of nodes, distances, and M."""
-        pairs = replace(self.pairs, probability=nodes.weight, diagonal=True)
+        views = of_views(nodes.component, nodes.weight) if self.augments else None
+        pairs = replace(self.pairs, probability=nodes.weight, diagonal=True, views=views)
         D = half_squares(nodes.output)
         return pairs, D, pairs.importance(D, with_itself=True)
 
@@ -180,7 +184,10 @@ class KernelMixtureField:
     def _push(self, nodes: Nodes) -> FloatArray:
         """Derivative of the objective by the output at each node."""
         if self.pairs.uniform:
-            return nodes.weight * (nodes.output - nodes.weight @ nodes.output)
+            part, h = nodes.weight * nodes.output, nodes.output
+            if self.augments:
+                h = (np.bincount(nodes.component, part) / np.bincount(nodes.component, nodes.weight))[nodes.component]
+            return np.asarray(nodes.weight * (h - part.sum()))
         return self._pull(nodes)[0]
 
     def energy(self, w: FloatArray) -> FloatArray:
@@ -245,7 +252,7 @@ class KernelMixtureField:
         own = np.sum(share * apart, axis=1)
         g = nodes.slope[:, None] * nodes.x
         mean = own[:, None] * g - (share * apart) @ g
-        rest = np.bincount(nodes.component.astype(int), nodes.weight * (own * nodes.slope) ** 2, len(nodes.rest))
+        rest = np.bincount(nodes.component, nodes.weight * (own * nodes.slope) ** 2, len(nodes.rest))
         products = mean.T @ (nodes.weight[:, None] * mean) + np.tensordot(rest, nodes.rest, 1)
         total = nodes.covariance(both + both.T) - products
         return np.asarray(-0.5 / pairs.normalised * total)

@@ -25,6 +25,8 @@ class MixtureField:
     covariance : ndarray, shape (components, coordinates, coordinates)
     linear, rectified : float
         The numbers a and b of the activation.
+    augments : bool
+        Whether views share the component alone, so that means given it are all that counts.
     """
 
     weight: FloatArray
@@ -32,6 +34,7 @@ class MixtureField:
     covariance: FloatArray
     linear: float
     rectified: float
+    augments: bool = False
 
     def _parts(self, w: FloatArray) -> tuple[FloatArray, ...]:
         """s, t, v, Phi(t) and phi(t) of filters, shapes (filters, components) and (..., coordinates)."""
@@ -41,12 +44,15 @@ class MixtureField:
         return s, t, v / s[..., None], ndtr(t), np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
 
     def _moments(self, w: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """E h, E[h' x] and E[h' h x] of filters."""
+        """E h, E[h' x] and E[h' h x] of filters, with the mean of h given the component in the last for views."""
         a, b = self.linear, self.rectified
         s, t, v, Phi, phi = self._parts(w)
         z = t * s
         h = a * z + b * (z * Phi + s * phi)
         x = (a + b * Phi)[..., None] * self.mean + (b * phi)[..., None] * v
+        if self.augments:
+            mean, gated = h @ self.weight, np.einsum("c,fci->fi", self.weight, x)
+            return mean, gated, np.einsum("c,fc,fci->fi", self.weight, h, x)
         # E[(h')^2 z x] with (h')^2 = a^2 + (2ab + b^2) 1(z > 0)
         square = 2.0 * a * b + b * b
         on_mean = a * a * z + square * (z * Phi + s * phi)
@@ -81,6 +87,10 @@ class MixtureField:
         """A(w) = Cov[h'(w.x) x], shape (coordinates, coordinates)."""
         a, b = self.linear, self.rectified
         _, t, v, Phi, phi = (part[0] for part in self._parts(w[None]))
+        if self.augments:
+            x = (a + b * Phi)[:, None] * self.mean + b * phi[:, None] * v
+            away = x - self.weight @ x
+            return np.asarray((self.weight * away.T) @ away)
         mean, square = self.mean, 2.0 * a * b + b * b
         second = mean[:, :, None] * mean[:, None, :] + self.covariance
         mixed = mean[:, :, None] * v[:, None, :]
@@ -98,14 +108,16 @@ class MixtureField:
         """Jacobians of the field of a filter on a subspace of its tangent space; see `DiscreteField.jacobians`.
 
         Both are the same, as the uniform importance does not move. Crossing the kink adds Cov of h with the density of
-        inputs on the hyperplane w.x = 0, b E[delta(w.x) x x^T].
+        inputs on the hyperplane w.x = 0, b E[delta(w.x) x x^T], or of its mean given the component for views.
         """
-        s, t, v, _, phi = (part[0] for part in self._parts(w[None]))
+        s, t, v, Phi, phi = (part[0] for part in self._parts(w[None]))
         apart = self.mean - t[:, None] * v
         rest = self.covariance - v[:, :, None] * v[:, None, :]
-        on_plane = np.einsum("c,cij->ij", self.weight * phi / s, apart[:, :, None] * apart[:, None, :] + rest)
-        h, _, _ = self._moments(w[None])
-        H = self.matrix(w) - self.rectified * float(h[0]) * on_plane
+        h = -self._moments(w[None])[0]  # on the hyperplane h is 0
+        if self.augments:
+            h = h + s * (self.linear * t + self.rectified * (t * Phi + phi))
+        on_plane = np.einsum("c,cij->ij", h * self.weight * phi / s, apart[:, :, None] * apart[:, None, :] + rest)
+        H = self.matrix(w) + self.rectified * on_plane
         radial = float(w @ self.field(w[None])[0])
         J = basis.T @ H @ basis - radial * np.eye(basis.shape[1])
         return J, J

@@ -18,9 +18,12 @@ from scipy.special import expit
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.importance import Importance
 from meanfield.numerics.compiled.scalar_functions import evaluate
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 Function = Callable[[FloatArray], FloatArray]
+
+NORMALISED = ("infonce", "soft_triplet", "tuplet")
+"""Importances that are divided by a sum over the other samples of a batch."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,16 @@ class Pairs:
         Temperature tau of an importance e^{-D/tau} that is divided by its mean over the other atom; 0 if it is not.
     diagonal : bool
         Whether that mean is over pairs of an atom with itself, too.
+    views : ndarray, shape (atoms, atoms), optional
+        Probabilities that two views of a sample are at two atoms, whose distance the objective lowers; None where both
+        are the same.
     """
 
     probability: FloatArray
     kernel: Kernel | None = None
     normalised: float = 0.0
     diagonal: bool = False
+    views: FloatArray | None = None
 
     @property
     def uniform(self) -> bool:
@@ -67,12 +74,13 @@ class Pairs:
 
     def objective(self, D: FloatArray) -> FloatArray:
         """G, shape (...), of distances, shape (..., atoms, atoms)."""
+        within = 0.0 if self.views is None else 0.5 * np.einsum("...ij,ij->...", D, self.views)
         if self.normalised:
             _, mean, offset = self._shares(D)
             tau, p = self.normalised, self.probability
-            return -0.5 * tau * ((np.log(mean) - offset / tau) @ p)
+            return np.asarray(-0.5 * tau * ((np.log(mean) - offset / tau) @ p) - within)
         integral = D if self.kernel is None else self.kernel.integral(D)
-        return np.asarray(0.5 * np.einsum("...ij,ij->...", integral, self.weight))
+        return np.asarray(0.5 * np.einsum("...ij,ij->...", integral, self.weight) - within)
 
     def _shares(self, D: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Terms of the mean of e^{-D/tau} over the second atom, their sum, and the distance that is taken out of D."""
@@ -91,20 +99,22 @@ class Pairs:
         return terms / mean[..., None]
 
     def importance(self, D: FloatArray, with_itself: bool = False) -> FloatArray:
-        """M, the symmetric importance of pairs with their probabilities, shape (..., atoms, atoms).
+        """M, the symmetric importance of pairs with their probabilities less `views`, shape (..., atoms, atoms).
 
         `with_itself` keeps pairs of an atom with itself, which are of two samples where an atom stands for many.
         """
         M = self.ordered(D)
         if self.normalised:
             M = 0.5 * (M + np.swapaxes(M, -1, -2))
+        if self.views is not None:
+            M = M - self.views
         return M if with_itself else _without_diagonal(M)
 
     def ordered(self, D: FloatArray) -> FloatArray:
-        """Importance of ordered pairs with their probabilities; the second of a pair is the one that is averaged."""
+        """Importance of ordered pairs of samples with their probabilities; the second of a pair is the one averaged."""
         if self.normalised:
             return np.asarray(self.probability[:, None] * self.shares(D))
-        return np.asarray(self.weight * (1.0 if self.kernel is None else self.kernel.value(D)))
+        return np.asarray(self.weight * (np.ones_like(D) if self.kernel is None else self.kernel.value(D)))
 
     def response(self, D: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
         """Change of 1/2 sum_ij M_ij u_ij when D changes by v_ij, shape (...).
@@ -140,6 +150,42 @@ def laplacian(M: FloatArray) -> FloatArray:
     return L
 
 
+def of_views(sample: IntArray, probability: FloatArray) -> FloatArray:
+    """Probabilities that two views of a sample are at two atoms, shape (atoms, atoms).
+
+    Parameters
+    ----------
+    sample : ndarray of int, shape (atoms,)
+        Sample that each atom is a view of.
+    probability : ndarray, shape (atoms,)
+    """
+    own = np.bincount(sample, probability)[sample]
+    return np.where(sample[:, None] == sample, np.outer(probability, probability / own), 0.0)
+
+
+def check_views(importance: Importance) -> None:
+    """Refuse importances with which samples that have different views have no objective of pairs.
+
+    Raises
+    ------
+    InputError
+    """
+    if importance.kind == "quadratic":
+        return
+    if importance.kind in NORMALISED and importance.argument == "views":
+        return
+    key = (
+        f"importance.argument = '{importance.argument}' with importance.kind = '{importance.kind}'"
+        if importance.kind in NORMALISED
+        else f"importance.kind = '{importance.kind}'"
+    )
+    raise InputError(
+        f"{key} is no importance of pairs of views whose sum is the same for all samples, so that data with augmented "
+        "views have no such limit of one layer; take importance.kind = 'infonce' with importance.argument = 'views', "
+        "or 'quadratic', or solve by particles"
+    )
+
+
 def half_squares(h: FloatArray) -> FloatArray:
     """Half the squared difference of every two atoms, shape (..., atoms, atoms)."""
     return 0.5 * (h[..., :, None] - h[..., None, :]) ** 2
@@ -157,7 +203,7 @@ def make_pairs(importance: Importance, probability: FloatArray) -> Pairs:
     include = importance.diagonal == "include"
     if kind == "quadratic":
         return Pairs(probability)
-    if kind in ("infonce", "soft_triplet", "tuplet"):
+    if kind in NORMALISED:
         return Pairs(probability, normalised=1.0 if kind == "tuplet" else tau, diagonal=include)
     if kind == "gaussian":
         return Pairs(probability, _gaussian(tau))

@@ -77,12 +77,17 @@ class TokenSampler:
 
 
 class PointSampler:
-    """Atoms of a discrete law, without augmentation."""
-
-    augments = False
+    """Atoms of a discrete law; two views of a sample are independent atoms of it, or the same."""
 
     def __init__(self, data: DiscreteLaw) -> None:
-        self._atoms, self._weights = data.atoms, data.weights
+        self._atoms, self._weights, sample = data.atoms, data.weights, data.sample_of
+        self.augments = sample is not None
+        if sample is not None:
+            order = np.argsort(sample, kind="stable")
+            self._atoms, self._weights, self._sample = self._atoms[order], self._weights[order], sample[order]
+            # Atoms of a sample come one after the other, in a range of the distribution function.
+            self._rise = np.cumsum(self._weights)
+            self._ends = np.concatenate([[0.0], self._rise[np.append(np.diff(self._sample) > 0, True)]])
 
     def layer(self, h: Filter) -> FirstLayer:
         """See `Sampler.layer`."""
@@ -91,16 +96,20 @@ class PointSampler:
     def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
         """See `Sampler.draw`."""
         chosen = rng.choice(len(self._atoms), size=N, p=self._weights)
-        return Batch(self._atoms[None, chosen, None, :], None)
+        if not self.augments:
+            return Batch(self._atoms[None, chosen, None, :], None)
+        low, high = self._ends[self._sample[chosen]], self._ends[self._sample[chosen] + 1]
+        place = low + (high - low) * rng.random((1 + with_source, N))
+        others = np.minimum(np.searchsorted(self._rise, place, side="right"), len(self._atoms) - 1)
+        found = self._atoms[np.concatenate([chosen[None], others])][:, :, None]
+        return Batch(found[:2], found[2:] if with_source else None)
 
 
 class MixtureSampler:
-    """Samples of a mixture of Gaussians, without augmentation."""
-
-    augments = False
+    """Samples of a mixture of Gaussians; two views share the component alone, or are the same."""
 
     def __init__(self, data: GaussianMixture) -> None:
-        self._means, self._weights = data.centres, data.weights
+        self._means, self._weights, self.augments = data.centres, data.weights, data.augmentation
         self._roots = np.linalg.cholesky(data.covariances)
 
     def layer(self, h: Filter) -> FirstLayer:
@@ -110,9 +119,10 @@ class MixtureSampler:
     def draw(self, rng: Generator, N: int, with_source: bool) -> Batch:
         """See `Sampler.draw`."""
         chosen = rng.choice(len(self._means), size=N, p=self._weights)
-        noise = rng.standard_normal((N, self._means.shape[1]))
-        x = self._means[chosen] + np.einsum("iab,ib->ia", self._roots[chosen], noise)
-        return Batch(x[None, :, None, :], None)
+        copies = 1 + self.augments * (1 + with_source)
+        noise = rng.standard_normal((copies, N, self._means.shape[1]))
+        x = (self._means[chosen] + np.einsum("iab,cib->cia", self._roots[chosen], noise))[:, :, None]
+        return Batch(x[:2], x[2:] if copies == 3 else None)
 
 
 class ConditionalSampler:

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture
 from meanfield.families.alpha_contrastive.limit.activation import Rounded
-from meanfield.families.alpha_contrastive.limit.fields import discrete_field
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.problems.problem_keys import with_value
@@ -52,6 +52,23 @@ class Drift(Protocol):
 def share_of_pairs(problem: Problem) -> float:
     """Share of the pairs of a batch that are not of a sample with itself; 1 for large batches."""
     return 1.0 - 1.0 / problem.training.batch_size if problem.population.finite_batch else 1.0
+
+
+class MixtureDrift:
+    """Drift of the filters of one layer on a mixture of Gaussians under the uniform importance, each by itself."""
+
+    is_rounded = False
+
+    def __init__(self, problem: Problem) -> None:
+        assert isinstance(problem.data, GaussianMixture)
+        self._field, self._share = mixture_field(problem, problem.data), share_of_pairs(problem)
+
+    def __call__(self, weights: Weights) -> EnergyAndSlope:
+        """See `Drift.__call__`."""
+        w = weights.filters[0]
+        energy = self._share * float(self._field.energy(w).mean())
+        slope = self._share * self._field.field(w)
+        return EnergyAndSlope(energy, 2.0 * energy, Weights(slope[None], np.zeros_like(weights.top)))
 
 
 class PointDrift:

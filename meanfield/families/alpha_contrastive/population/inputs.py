@@ -81,18 +81,23 @@ class PlacesLaw:
 
 
 def places_of(data: DataLaw) -> PlacesLaw:
-    """Law of the places of a problem; points and mixtures are one place, each point or component a condition."""
+    """Law of the places of a problem; points and mixtures are one place, each sample or component a condition."""
     if isinstance(data, Tokens):
         rows, tokens = data.rows, np.arange(data.vocabulary)
         chance = np.where(rows[..., None] == WILDCARD, 1.0 / data.vocabulary, rows[..., None] == tokens)
         alike = np.full(len(rows), 1.0 / len(rows))
         chance = np.ascontiguousarray(np.swapaxes(chance, 0, 1))
         return PlacesLaw(chance, alike, TokenInputs(data.lengths), data.augmentation)
+    if isinstance(data, DiscreteLaw) and data.sample_of is not None:
+        own = np.arange(data.sample_of.max() + 1)[:, None] == data.sample_of
+        probability = own @ data.weights
+        chance = own * data.weights / probability[:, None]
+        return PlacesLaw(chance[None], probability, VectorInputs(data.atoms[None]), True)
     if isinstance(data, DiscreteLaw):
         return PlacesLaw(np.eye(len(data.weights))[None], data.weights, VectorInputs(data.atoms[None]), False)
     if isinstance(data, GaussianMixture):
         mixture = GaussianInputs(data.centres[None], data.covariances[None])
-        return PlacesLaw(np.eye(len(data.weights))[None], data.weights, mixture, False)
+        return PlacesLaw(np.eye(len(data.weights))[None], data.weights, mixture, data.augmentation)
     assert isinstance(data, Conditional)
     if data.points is None:
         one = np.repeat(np.eye(len(data.weights))[None], data.places, axis=0)

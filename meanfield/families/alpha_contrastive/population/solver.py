@@ -9,11 +9,11 @@ import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
-from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
+from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
-from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, PointDrift
+from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, MixtureDrift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
 from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
 from meanfield.families.alpha_contrastive.population.inputs import TokenInputs, places_of
@@ -25,6 +25,7 @@ from meanfield.families.alpha_contrastive.scores import effective_rank, matches
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import BoolArray, FloatArray
 
@@ -107,7 +108,7 @@ def drift_of(problem: Problem) -> Drift:
     if problem.population.fast_top:
         return FastTop(problem)
     if problem.model.layers == 1:
-        return PointDrift(problem)
+        return MixtureDrift(problem) if isinstance(problem.data, GaussianMixture) else PointDrift(problem)
     return StringDrift(problem) if because_of_strings(problem) else PlaceDrift(problem)
 
 
@@ -204,8 +205,24 @@ def check_population(problem: Problem) -> None:
     if problem.model.layers == 2:
         _check_two_layers(problem)
         return
-    if not isinstance(data, DiscreteLaw):
-        raise InputError(f"data.law = '{data.law}' has no exact flow; take 'points' or 'tokens', or solve by particles")
+    augments = isinstance(data, GaussianMixture) and data.augmentation
+    if isinstance(data, DiscreteLaw):
+        augments = data.sample_of is not None
+    if augments and finite and importance.diagonal == "include":
+        raise InputError(
+            "population.finite_batch = true has no exact drift of one layer with importance.diagonal = 'include' where "
+            "views differ; take 'exclude', or solve by particles"
+        )
+    if isinstance(data, GaussianMixture):
+        if importance.kind != "quadratic":
+            raise InputError(
+                f"importance.kind = '{importance.kind}' depends on all filters and all samples of data.law = "
+                "'gaussian_mixture', which are no finite number; take 'quadratic' or data.law = 'points', or solve by "
+                "particles"
+            )
+        mixture_field(problem, data)
+        return
+    assert isinstance(data, DiscreteLaw)
     functions = Filter(problem.model.activation_functions)
     if functions.kinks and functions.straight is None and data.dimension > MOST_CARRIED:
         raise InputError(
@@ -213,7 +230,7 @@ def check_population(problem: Problem) -> None:
             f"followed in at most {MOST_CARRIED} coordinates, but data have {data.dimension}; take another, or solve "
             "by particles"
         )
-    if make_pairs(importance, data.weights).normalised and finite:
+    if discrete_field(with_value(problem, "importance.diagonal", "include"), data).pairs.normalised and finite:
         raise InputError(
             f"population.finite_batch = true has no exact drift for importance.kind = '{importance.kind}', which is "
             "divided by a sum over the batch; take 'quadratic' or 'gaussian', or solve by particles"
