@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from scipy.linalg import null_space
 from scipy.ndimage import minimum_filter
 from scipy.optimize import brentq, least_squares, minimize_scalar
 
@@ -109,13 +110,20 @@ class Face:
         for x in candidates:
             if np.linalg.norm(x) < 1.0 - 1e-9:
                 continue
-            best = least_squares(self._at_direction, x, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
-            if np.abs(self(_inside(best))).max() <= 1e-9:  # |b|^2 is flat there
-                self._add(found, _inside(best))
+            best = self._least_direction(x)
+            if np.abs(self(best)).max() <= 1e-9:  # |b|^2 is flat there
+                self._add(found, best)
         return found
 
-    def _at_direction(self, x: FloatArray) -> FloatArray:
-        return self(_inside(x))
+    def _least_direction(self, x: FloatArray) -> FloatArray:
+        """The point of the sphere near a given one where |b| is least."""
+        across = null_space(x[None])  # a step along x may end in the centre, which has no direction
+
+        def field(y: FloatArray) -> FloatArray:
+            return self(_inside(x + across @ y))
+
+        y = least_squares(field, np.zeros(across.shape[1]), xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+        return _inside(x + across @ y)
 
     def _add(self, found: list[FloatArray], x: FloatArray | None) -> None:
         """Add a zero that is new, and of a continuum only the first."""
