@@ -57,7 +57,8 @@ def differ(first: xr.Dataset, others: Iterator[xr.Dataset], what: str, N: object
     """Share of pairs that differ."""
     found: list[Judgement] = []
     places = None
-    for other in others:
+    for number, other in enumerate(others):
+        rotations.SEED = number
         if places is None:  # where snapshots and times are is the same for all
             places = Result.of(meanfield.compare(first, other).isel(pair=0))
         two = [Result.of(first), Result.of(other)]

@@ -27,6 +27,10 @@ from meanfield.typing import FloatArray, IntArray
 ROTATIONS = 4999
 """Number of random rotations: p = 0.05 is then known to 0.003."""
 
+SEED = 0
+"""Seed of the rotations, one for all comparisons, so that a p value depends on the results alone. Studies of many
+comparisons give each its own, by which the error above averages out."""
+
 MOST_ROWS = 128
 """Largest number of rows that are rotated: more runs are added up in batches, which are runs of a larger N."""
 
@@ -169,8 +173,12 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
             largest[name], shown[name] = sizes[name].max(axis=1), sizes[name][0]
             errors[name] = measure(spread)
     # The p value of each quantity alone, for the pair and for each rotation; the smallest of them is the statistic.
-    smallest = np.min([_tail_shares(values) for values in largest.values()], axis=0)
-    p_value = float(np.mean(smallest <= smallest[0]))
+    shares = np.array([_tail_shares(values) for values in largest.values()])
+    smallest = shares.min(axis=0)
+    # It is a number of rotations, the same for one rotation in each quantity. Ties count as larger, and would lower the
+    # rate from 5 to 3 % for 6 quantities and 400 rotations: the mean breaks them, by less than one rotation.
+    ordered = smallest + shares.mean(axis=0) / len(directions)
+    p_value = float(np.mean(ordered <= ordered[0]))
     least = float(np.quantile(smallest, FALSE_ALARMS, method="inverted_cdf"))
     levels = {name: float(np.quantile(values, 1 - least, method="higher")) for name, values in largest.items()}
     return Outcome(p_value, levels, has_allowance, shown, errors)
@@ -178,7 +186,7 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
 
 def _random_directions(contrast: Contrast) -> FloatArray:
     """Unit vectors that are uniform among those without a component along the common mean."""
-    drawn = np.random.default_rng(0).normal(size=(ROTATIONS, len(contrast.direction)))
+    drawn = np.random.default_rng(SEED).normal(size=(ROTATIONS, len(contrast.direction)))
     drawn -= np.outer(drawn @ contrast.common, contrast.common)
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 

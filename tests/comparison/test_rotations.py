@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -64,18 +66,55 @@ def test_sets_of_other_variance_are_those_of_weighted_least_squares():
     assert outcome.deviations["q"][0] == pytest.approx(abs(solution[1]) / error, rel=1e-10)  # rounding
 
 
-@pytest.mark.parametrize("runs", [2, 8])
-def test_false_alarms(runs, monkeypatch):
-    """Any covariance, more numbers than runs, several measures: 600 true pairs; one seed in 4000 fails by chance."""
-    monkeypatch.setattr(rotations, "ROTATIONS", 99)  # the rate is exact for any number of rotations
+def many_quantities(rng, runs):
+    """Ten measures: of paths, of nearly the same ones in other units, of functions, and of independent numbers."""
+    paths = correlated(rng, runs, 24)
+    noisy = paths[:, :6] + 0.1 * rng.normal(size=(runs, 6))
+    alone = [replace(columns(rng.normal(size=(runs, 2))), measures={f"Q{i}": only}) for i in range(6)]
+    nearly = replace(columns(1e-3 * noisy), measures={"r": only})
+    return [columns(paths[:, :12]), nearly, functions(paths.reshape(runs, 2, 12)), *alone]
+
+
+def share_that_differs(runs, count, turns, monkeypatch, shift=0.0):
+    """Share of `count` comparisons, with rotations of their own, whose p is at most 5 %; one quantity is shifted."""
+    monkeypatch.setattr(rotations, "ROTATIONS", turns)
     rng = np.random.default_rng(runs)
-    contrast, count = one_sample(np.ones(runs)), 600
-    p = np.empty(count)
-    for i in range(count):
-        rows = correlated(rng, runs, 24)
-        p[i] = rotation_test(contrast, [columns(rows[:, :12]), functions(rows.reshape(runs, 2, 12))]).p_value
-    for level in (0.05, 0.5):
-        assert np.mean(p <= level) == pytest.approx(level, abs=four_errors(level, count))  # chance: 6e-5 each
+    found = 0
+    for seed in range(count):
+        monkeypatch.setattr(rotations, "SEED", seed)
+        quantities = many_quantities(rng, runs)
+        quantities[-1] = replace(quantities[-1], rows=quantities[-1].rows + shift)
+        found += rotation_test(one_sample(np.ones(runs)), quantities).p_value <= 0.05
+    return found / count
+
+
+def test_one_true_pair_in_twenty_differs(monkeypatch):
+    """Any covariance, more numbers than runs, ten measures; ties among these would leave no alarm."""
+    count = 100
+    # The rate is exact for any number of rotations.
+    share = np.mean([share_that_differs(runs, count, 99, monkeypatch) for runs in (2, 4, 8, 16)])
+    assert share == pytest.approx(0.05, abs=four_errors(0.05, 4 * count))  # chance: 6e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [4, 8, 16])
+@pytest.mark.parametrize("turns", [99, 399])
+def test_one_true_pair_in_twenty_of_many_thousand_differs(runs, turns, monkeypatch):
+    count = 8000  # the rate is 5 % to one standard error of 0.24 %
+    share = share_that_differs(runs, count, turns, monkeypatch)
+    assert share == pytest.approx(0.05, abs=four_errors(0.05, count))  # chance: 6e-5, of six cases 4e-4
+
+
+@pytest.mark.parametrize(("runs", "shift"), [(4, 8.0), (8, 2.5), (16, 1.5)])
+def test_a_shift_of_one_quantity_in_ten_is_found(runs, shift, monkeypatch):
+    """By theory: Student's law of one number with the mean `shift`, at 5 % over the 19 numbers that are independent."""
+    count, freedom = 30, runs - 1
+    allowed = stats.t.isf(0.025 / 19, freedom)
+    power = stats.nct.sf(allowed, freedom, shift * np.sqrt(runs))
+    share = share_that_differs(runs, count, 399, monkeypatch, shift)
+    assert share >= power - four_errors(
+        power, count
+    )  # two numbers are shifted, and others hang together: more is found
 
 
 def test_levels_are_exceeded_when_the_verdict_says_so():
