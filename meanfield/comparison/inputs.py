@@ -116,6 +116,15 @@ def _check_contents(name: str, result: Result) -> None:
         check(result)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
+    for held in (word for known in result.family.compared for word in (known, f"{known}_mean")):
+        if held not in result.dataset:
+            continue
+        largest = float(np.nan_to_num(np.abs(result.dataset[held].values), posinf=0.0).max(initial=0.0))
+        if largest > 1e75:  # its fourth power, in products of variances, is close to the largest number
+            raise InputError(
+                f"{name}: its '{held}' reaches {largest:.1g}, and 1e75 is the most that can be compared; compare it up "
+                "to a time.stop before it escapes"
+            )
     if result.has_runs:
         _check_independence(name, result)
 

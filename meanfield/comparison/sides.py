@@ -45,8 +45,7 @@ def moments(result: Result, name: str) -> Moments | None:
     if name not in dataset:
         return None
     values = dataset[name].astype(float)
-    floor = rounding(dataset[name]) * float(np.nan_to_num(np.abs(values.values)).max(initial=0.0))
-    floor *= floor  # infinite of runs that escape to 1e170, where a power would raise an error
+    floor = (rounding(dataset[name]) * float(np.nan_to_num(np.abs(values.values)).max(initial=0.0))) ** 2
     if "replica" not in values.dims:
         return Moments(values.values, np.full(values.shape, floor), np.inf)
     runs = values.count("replica").values

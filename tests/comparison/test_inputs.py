@@ -18,6 +18,10 @@ def with_value(dataset, value):
     [
         (lambda runs: with_value(runs, np.nan), r"'q' holds nan in replica 0 from t = 0\.5 on"),
         (lambda runs: with_value(runs, np.inf), "'q' holds inf"),
+        (
+            lambda runs: runs.assign(r=1e80 * runs["q"][..., 0]),
+            "'r' reaches 5e.79, .* before it escapes",
+        ),
         (lambda runs: runs.isel(time=[0]), "have no output time after the start in common .*1 from 0 to 0"),
         (
             lambda runs: runs.assign_coords(time=1.3 * runs["time"]),
