@@ -12,6 +12,7 @@ from meanfield.ensembles.simulation import blocks_of
 from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
+from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.limit import solver as channels_limit
 from meanfield.families.contrastive.explanation import predictions, several_channels
@@ -207,6 +208,16 @@ def test_averages_of_channels_are_prepared_once(monkeypatch):
     explained = meanfield.explain(meanfield.load_problem(PROBLEMS / "two_channels.toml"))
     assert {p.method for p in explained.predictions if p.applies} >= {"density", "order parameters", "dynamics"}
     assert len(made) == 1
+
+
+def test_averages_by_random_batches_are_timed_without_sobol_points(monkeypatch):
+    """To import what makes them took half a second, and eight randomisations of large batches more."""
+    monkeypatch.setattr(randomised, "_sobol_points", None)  # cannot be called
+    changes = {"decorrelation.penalty": "absolute", "model.batch_size": 4}
+    problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "two_channels.toml"), changes)
+    found = {p.method: p for p in meanfield.explain(problem).predictions}
+    assert found["order parameters"].seconds > 4.0
+    assert "random batches" in found["dynamics"].reason
 
 
 def filters_tried(kind, name, monkeypatch):

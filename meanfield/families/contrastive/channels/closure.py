@@ -19,7 +19,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.averages import exact_averages
 from meanfield.families.contrastive.channels.fourier import fourier_averages
 from meanfield.families.contrastive.channels.polynomials import batch_terms
-from meanfield.families.contrastive.channels.randomised import PenaltyAverages, randomisations_of
+from meanfield.families.contrastive.channels.randomised import Draw, PenaltyAverages, randomisations_of
 from meanfield.families.contrastive.channels.rules import (
     ACCURATE,
     LARGEST_CHANGE,
@@ -84,6 +84,9 @@ class ChannelClosure:
         Change of the averages by a finer quadrature over one sample, relative to their size.
     randomisations : list of ChannelClosure
         The same averages by independent random batches, whose mean this closure is; empty where there is no chance.
+    trial : ChannelClosure
+        Averages that cost as much as those of one randomisation, but come from ordinary random numbers; where there is
+        no chance these averages.
     at_random : bool
         Whether the averages take random batches, so that they are not smooth functions of the overlaps.
     linear : bool
@@ -110,6 +113,7 @@ class ChannelClosure:
         self.problem = problem
         self.kinks = problem.model.activation_functions.kinks
         self.randomisations: list[ChannelClosure] = []
+        self.trial = self
         self.at_random = False
         self.compared: ChannelClosure | None = None
         self.linear = False
@@ -187,6 +191,7 @@ class ChannelClosure:
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
         closure.randomisations = []
+        closure.trial = closure
         closure.compared = None
         closure._vector = vector
         return closure
@@ -209,12 +214,16 @@ class ChannelClosure:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
         batch, settings = self._batch, self.problem.decorrelation
         assert settings is not None
-        for batches in randomisations_of(batch.sample, batch.size):
-            extra = PenaltyAverages(batch, batches, settings.functions.address, settings.strength, free.rule)
+        draws, trial = randomisations_of(batch.sample, batch.size)
+
+        def with_penalty(draw: Draw) -> ChannelClosure:
+            extra = PenaltyAverages(batch, draw, settings.functions.address, settings.strength, free.rule)
             closure = self._with(_sum_of(free.vector, extra))
-            if not self.randomisations and free.compared is not None:
+            if draw is draws[0] and free.compared is not None:
                 closure.compared = self._with(_sum_of(free.compared, extra))
-            self.randomisations.append(closure)
+            return closure
+
+        self.trial, self.randomisations = with_penalty(trial), [with_penalty(draw) for draw in draws]
         each = [closure._vector for closure in self.randomisations]
         return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
 

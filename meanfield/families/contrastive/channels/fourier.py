@@ -20,6 +20,9 @@ from meanfield.families.contrastive.channels.one_sample import centre_outputs, f
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 
+NODES = 512
+"""Number of nodes whose numbers are held at once: they stay in the cache."""
+
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fourier_averages(batch, strength, rule, q, M):  # type: ignore[no-untyped-def]
@@ -71,29 +74,71 @@ def _mean_signs(weight, p, others):  # type: ignore[no-untyped-def]
     # The sum of the products over a batch stays within nine standard deviations, besides its largest term.
     spread = abs(mean) * m + 9.0 * math.sqrt(max(square - mean * mean, 0.0) * m) + 2.0 * farthest
     step = 2.0 * math.pi / max(min(spread, m * farthest * 1.01), 1e-300)
-    real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
-    turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
-    for i in range(3000):
-        power = complex(_weighted_sum(weight, real), _weighted_sum(weight, imaginary)) ** others
-        size = abs(power)
-        if size < 1e-11:
-            return signs
-        share = 4.0 / math.pi / (2 * i + 1)
-        a, b = share * power.real, share * power.imag
-        for n in range(p.size):
-            x, y = real[n], imaginary[n]
-            signs[n] += a * y + b * x
-            real[n] = x * turn_real[n] - y * turn_imaginary[n]
-            imaginary[n] = x * turn_imaginary[n] + y * turn_real[n]
+    chi, size = _powers(weight, p, step, others)
     if size > 1e-8:  # where more is left there is no number
         signs[:] = np.nan
+        return signs
+    for start in range(0, p.size, NODES):
+        block = p[start : start + NODES]
+        _add_series(chi, np.cos(0.5 * step * block), np.sin(0.5 * step * block), step * block, signs[start:])
     return signs
 
 
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _powers(weight, p, step, others):  # type: ignore[no-untyped-def]
+    """chi^(m-1) until it vanishes, at an even number of frequencies, and its size at the last one that was looked at.
+
+    Frequencies are taken some at a time for nodes whose numbers stay in the cache.
+    """
+    real, imaginary = np.cos(0.5 * step * p), np.sin(0.5 * step * p)
+    turn_real, turn_imaginary = np.cos(step * p), np.sin(step * p)
+    powers = np.empty(3000, dtype=np.complex128)
+    size = 1.0
+    for first in range(0, powers.size, 50):
+        chi = powers[first : first + 50]
+        chi[:] = 0.0
+        for start in range(0, p.size, NODES):
+            nodes = slice(start, start + NODES)
+            _add_chi(weight[nodes], real[nodes], imaginary[nodes], turn_real[nodes], turn_imaginary[nodes], chi)
+        for i in range(chi.size):
+            chi[i] = chi[i] ** others
+            size = abs(chi[i])
+            if size < 1e-11:
+                chi[i:] = 0.0
+                return powers[: first + i + i % 2], size
+    return powers, size
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _weighted_sum(weight, values):  # type: ignore[no-untyped-def]
-    """Sum of products; the order of its additions is the compiler's choice."""
-    total = 0.0
-    for n in range(weight.size):
-        total += weight[n] * values[n]
-    return total
+def _add_chi(weight, real, imaginary, turn_real, turn_imaginary, chi):  # type: ignore[no-untyped-def]
+    """Add weights times (real + i imaginary) of some nodes to chi, which turn from frequency to frequency.
+
+    Two frequencies at once take half the loads. The order of the additions is the compiler's choice.
+    """
+    for i in range(0, chi.size, 2):
+        cosine, sine, next_cosine, next_sine = 0.0, 0.0, 0.0, 0.0
+        for n in range(weight.size):
+            x, y, u, v = real[n], imaginary[n], turn_real[n], turn_imaginary[n]
+            cosine += weight[n] * x
+            sine += weight[n] * y
+            x, y = x * u - y * v, x * v + y * u
+            next_cosine += weight[n] * x
+            next_sine += weight[n] * y
+            real[n], imaginary[n] = x * u - y * v, x * v + y * u
+        chi[i] += complex(cosine, sine)
+        chi[i + 1] += complex(next_cosine, next_sine)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _add_series(powers, real, imaginary, turn, signs):  # type: ignore[no-untyped-def]
+    """Add the Fourier series to the signs of some nodes; two terms at once, as above."""
+    turn_real, turn_imaginary = np.cos(turn), np.sin(turn)
+    for i in range(0, powers.size, 2):
+        first = 4.0 / math.pi / (2 * i + 1) * powers[i]
+        second = 4.0 / math.pi / (2 * i + 3) * powers[i + 1]
+        for n in range(turn.size):
+            x, y, u, v = real[n], imaginary[n], turn_real[n], turn_imaginary[n]
+            total = first.real * y + first.imag * x
+            x, y = x * u - y * v, x * v + y * u
+            signs[n] += total + second.real * y + second.imag * x
+            real[n], imaginary[n] = x * u - y * v, x * v + y * u

@@ -8,8 +8,9 @@ Source: several_channels.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -62,8 +63,14 @@ class Batches(NamedTuple):
     normals: FloatArray
 
 
-def randomisations_of(law: OneSample, batch_size: int) -> Iterator[Batches]:
-    """Independent random numbers of as many batches as the memory allows.
+Draw = Callable[[], Batches]
+"""Function that draws batches."""
+
+
+def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw]:
+    """What draws independent random numbers of as many batches as the memory allows, and what draws a trial.
+
+    A trial takes ordinary random numbers: averages cost the same, while Sobol points take half a second to import.
 
     Raises
     ------
@@ -81,17 +88,28 @@ def randomisations_of(law: OneSample, batch_size: int) -> Iterator[Batches]:
             f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
         )
     # from the spread of some independent randomisations standard errors follow
-    return (_draw_batches(law, batch_size, batches, seed) for seed in range(8))
+    draws = [partial(_draw_batches, law, batch_size, batches, _sobol_points, seed) for seed in range(8)]
+    return draws, partial(_draw_batches, law, batch_size, batches, _random_points, 0)
 
 
-def _draw_batches(law: OneSample, batch_size: int, batches: int, seed: int) -> Batches:
-    """Scrambled Sobol points as random numbers of batches; a power of 2 of them."""
-    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
-
-    engine = qmc.Sobol(batch_size * (1 + law.directions), scramble=True, rng=np.random.default_rng(seed))
-    points = engine.random(batches).reshape(batches, batch_size, 1 + law.directions)
+def _draw_batches(
+    law: OneSample, batch_size: int, batches: int, points_of: Callable[[int, int, int], FloatArray], seed: int
+) -> Batches:
+    """Points of the unit cube as random numbers of batches."""
+    points = points_of(batches, batch_size * (1 + law.directions), seed).reshape(batches, batch_size, -1)
     component = np.searchsorted(np.cumsum(law.probability)[:-1], points[..., 0], side="right")
     return Batches(component, np.ascontiguousarray(ndtri(np.clip(points[..., 1:], LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))))
+
+
+def _sobol_points(count: int, dimensions: int, seed: int) -> FloatArray:
+    """Scrambled Sobol points, a power of 2 of them."""
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
+    return np.asarray(qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed)).random(count))
+
+
+def _random_points(count: int, dimensions: int, seed: int) -> FloatArray:
+    return np.random.default_rng(seed).random((count, dimensions))
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,8 @@ class PenaltyAverages:
 
     Parameters
     ----------
+    draw : callable
+        Draws the batches, when they are first needed.
     penalty_slope : int
         Address of psi'.
     strength : float
@@ -109,10 +129,15 @@ class PenaltyAverages:
     """
 
     batch_law: BatchLaw
-    batches: Batches
+    draw: Draw
     penalty_slope: int
     strength: float
     rule: Rule | PanelRule
+
+    @cached_property
+    def batches(self) -> Batches:
+        """Random numbers, which are drawn once."""
+        return self.draw()
 
     def __call__(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """P, D and Lambda / tau^2 in one vector."""

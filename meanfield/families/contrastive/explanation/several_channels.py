@@ -54,9 +54,8 @@ def _path_seconds(problem: Problem) -> float:
 
 def _average_seconds(problem: Problem) -> float:
     """Processor time of averages at the start, of one randomisation if there are any."""
-    closure = shared(ChannelClosure, problem)
-    each = (closure.randomisations or [closure])[0]
-    return seconds_of(partial(each, problem.initial_overlap, problem.initial_channel_overlap))
+    trial = shared(ChannelClosure, problem).trial
+    return seconds_of(partial(trial, problem.initial_overlap, problem.initial_channel_overlap))
 
 
 def dynamics(problem: Problem) -> Prediction:
