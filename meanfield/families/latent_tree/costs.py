@@ -14,7 +14,9 @@ from meanfield.explanation.prediction import Prediction, prediction_of, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.initial import find_operators
+from meanfield.families.latent_tree.many_nodes.arc_density import carried_arcs
 from meanfield.families.latent_tree.many_nodes.carried import Carried
+from meanfield.families.latent_tree.many_nodes.driven import has_inner_time, one_step
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of
 from meanfield.families.latent_tree.many_nodes.particle_density import RUNS, SHOWN, carried_sample, most_of
 from meanfield.families.latent_tree.many_nodes.solver import ON_CELLS, check_density, weights_of
@@ -40,6 +42,9 @@ from meanfield.typing import FloatArray
 
 COARSE, FINE = 12, 32
 """Sides of triangles along a meridian from which costs are taken, and to which runs usually go."""
+
+PIECES = 256
+"""Number of pieces of the circle with which two runs usually agree."""
 
 COPIES = 12
 """Usual number of arrays of the size of all tables at once."""
@@ -203,7 +208,9 @@ def density(problem: Problem) -> Prediction:
     check_density(problem)
     outputs, weights = problem.time.outputs, weights_of(problem)
     if problem.density.scheme != "particles" and weights in ON_CELLS:
-        return _on_circle(problem) if weights == 2 else _on_sphere(problem)
+        if weights == 3:
+            return _on_sphere(problem)
+        return _on_circle(problem) if has_inner_time(problem) else _on_arcs(problem)
     nodes = carried_sample(problem, 7, 0)  # 2^7 nodes say what one costs
     numbers = 2 ** (most_of(problem) - 3) * len(nodes.rows)  # usually an eighth of the largest sample
     seconds = RUNS * (numbers / len(nodes.w) / len(nodes.rows)) * _of_a_run(nodes, problem)
@@ -213,7 +220,11 @@ def density(problem: Problem) -> Prediction:
 
 
 def _of_a_run(nodes: Carried, problem: Problem) -> float:
-    """Processor seconds of a run, from one step in the middle."""
+    """Processor seconds of a run, from one step in the middle, or from the first that follows the slope of the loss."""
+    if not has_inner_time(problem):
+        # Steps are half as long as the longest, 16 of them or one for each output time; some are tried twice.
+        steps = 2.5 * max(16, problem.time.outputs - 1)
+        return steps * seconds_of(lambda: one_step(problem, nodes, problem.time.stop / steps))
     depth = 0.5 * problem.time.stop * nodes.o * abs(nodes.Delta(0.0))
     first = nodes.starting(nodes.w)
     # Each of some 30 steps of the time T takes as long as all up to the middle at once.
@@ -228,6 +239,15 @@ def _on_sphere(problem: Problem) -> Prediction:
     cells = problem.time.outputs * len(nodes.pull) * 2 * (FINE // TRIANGLES_PER_CELL) ** 2
     contents = f"densities of {len(nodes.pull):,} kinds of nodes on a sphere"
     return prediction_of("density", seconds, COPIES * numbers * len(nodes.paths.gates.normal), cells, contents)
+
+
+def _on_arcs(problem: Problem) -> Prediction:
+    ends, nodes = carried_arcs(problem, PIECES)
+    numbers = problem.time.outputs * len(nodes.pull) * problem.density.cells
+    contents = f"densities of {len(nodes.pull):,} kinds of nodes on {problem.density.cells:,} cells"
+    kept = COPIES * len(ends) * len(nodes.rows) * len(nodes.paths.gates.normal) + 3 * numbers
+    # Ends of pieces go along, twice as many as nodes, and a run with half of the pieces and steps is before it.
+    return prediction_of("density", 2.5 * _of_a_run(nodes, problem), kept, numbers, contents)
 
 
 def _on_circle(problem: Problem) -> Prediction:

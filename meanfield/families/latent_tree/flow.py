@@ -80,15 +80,17 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
 
 def observables(tables: Tables, like: Weights, states: FloatArray) -> dict[str, FloatArray]:
     """Loss, selectivities and correlations for weights in rows; NaN for rows that are not finite."""
-    loss = np.full(len(states), np.nan)
+    loss, gap = (np.full(len(states), np.nan) for _ in range(2))
+    averages = tables.problem.averages_nodes
     nodes = (len(like.shape.level_of), like.shape.nodes)
     selectivity, correlation = (np.full((len(states), *nodes), np.nan) for _ in range(2))
     for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
         passed = tables.forward(like.like(states[i]))
         loss[i] = tables.evaluate(passed).value
+        gap[i] = tables.gap(tables.outputs(passed)) if averages else np.nan
         moments = tables.moments(passed)
         selectivity[i], correlation[i] = moments.selectivity, moments.correlation
     found = {"loss": loss, "selectivity": selectivity, "correlation": correlation}
-    if tables.problem.averages_nodes:
-        found |= {"Delta": 2.0 * selectivity[:, 0, 0], "square": nodes_of(like, states).square}
+    if averages:
+        found |= {"Delta": gap, "square": nodes_of(like, states).square}
     return found

@@ -184,7 +184,9 @@ def row_shapes(problem: Problem, tables: Tables | None) -> dict[str, tuple[int, 
             shapes["loss"] = ()
         shapes["selectivity"] = (latents, nodes)
         if problem.averages_nodes:
-            shapes |= {"Delta": (), "square": (problem.shape.latents[1], len(SIGNS))}
+            shapes["square"] = (problem.shape.latents[1], len(SIGNS))
+            if tables.problem is problem or not problem.normalisation.active:
+                shapes["Delta"] = ()
         if replicas:
             shapes["correlation"] = (latents, nodes)
     return shapes

@@ -129,7 +129,7 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _start_fits_the_network(self) -> Problem:
-        start = self.network.initial
+        start: Any = self.network.initial
         if isinstance(start, ExplicitStart):
             start.check_shape(self.shape, self.network.bias)
             if not self.particles.common_start:
@@ -141,6 +141,12 @@ class Problem(base.Problem):
             raise ValueError(
                 "network.initial.law = 'sphere' is for trees with two levels of latents; set tree.depth to 2, or take "
                 "the law 'uniform'"
+            )
+        if isinstance(start, SphereStart) and start.outputs > self.shape.latents[1]:
+            raise ValueError(
+                f"network.initial.outputs = {start.outputs}: nodes of each of the {self.shape.latents[1]} latent(s) "
+                "below the root have outgoing weights to one output, and some outputs would have none; lower it to "
+                f"{self.shape.latents[1]}, or give the root more children"
             )
         return self
 
@@ -160,7 +166,8 @@ class Problem(base.Problem):
         """Shape of the tree and the network."""
         if self.data is not None:
             return Shape((self.data.field,), self.network.nodes_per_latent)
-        outputs = 1 if isinstance(self.network.initial, SphereStart) else None
+        start = self.network.initial
+        outputs = start.outputs if isinstance(start, SphereStart) else None
         values, inputs = self.tree.inputs.shape
         return Shape(self.tree.branching, self.network.nodes_per_latent, outputs, values, inputs)
 
@@ -207,8 +214,7 @@ class Problem(base.Problem):
     @property
     def averages_nodes(self) -> bool:
         """Whether outputs are averages over nodes, which have a law where there are many."""
-        sphere = isinstance(self.network.initial, SphereStart)
-        return sphere and self.tree.is_symmetric_binary and not self.network.output_normalisation
+        return isinstance(self.network.initial, SphereStart) and self.tree.is_symmetric_binary
 
     @property
     def steps_per_time(self) -> float:

@@ -91,7 +91,7 @@ DENSITY = {
     ),
     "Delta": Variable(
         ("time",),
-        "difference Delta of the mean outputs for the values 1 and 0 of the root",
+        "difference Delta of the mean outputs for the values 1 and 0 of the root; of several outputs its length",
         optional_dims=_RUNS,
         gaps="unfinished",
         compared=True,
@@ -235,10 +235,10 @@ KINDS = {
     "density": Kind(
         "density of infinitely many nodes for each latent",
         ("time", "loss", *OF_ALL, *CIRCLE, "latent", "latent_level"),
-        ("eta", "B"),
+        (*ESTIMATED, "eta", "B"),
         figure=f"{DISPLAY}:plot_density",
         numbers=f"{DISPLAY}:of_a_density",
-        accuracy=1e-8,  # largest error of densities: a hundred times the tolerance of a step of their flow
+        accuracy=1e-8,  # largest error of exact densities: a hundred times the tolerance of a step of their flow
     ),
     "sphere_density": Kind(
         "density of infinitely many nodes for each latent on the sphere of three weights",

@@ -48,8 +48,8 @@ class UniformStart(Part):
 class SphereStart(Part):
     """Nodes of a network with a limit of many nodes: weights (and bias) on the unit sphere, outgoing weights +1 or -1.
 
-    The output is the sum over latents of averages over their nodes, and a node moves at a rate that does not depend on
-    their number (latent_tree.md, section 3.4).
+    Outputs are sums over latents of averages over their nodes, and a node moves at a rate that does not depend on their
+    number (latent_tree.md, section 3.4).
     """
 
     law: Literal["sphere"]
@@ -59,6 +59,13 @@ class SphereStart(Part):
     fixed_lengths: bool = Field(
         default=False,
         description="whether weights stay on the sphere and outgoing weights as they are, or all are trained",
+    )
+    outputs: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="number of outputs; nodes of the first latent below the root have their outgoing weights to the "
+        "first output, those of the second to the second, and so on in turns",
     )
     seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
 

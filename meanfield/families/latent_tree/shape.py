@@ -70,6 +70,11 @@ class Shape:
         return self.nodes if level else self.leaf_inputs
 
     @property
+    def output_of(self) -> IntArray:
+        """Output for which nodes of each latent below the root count where these are dealt to outputs, in turns."""
+        return np.arange(self.latents[-2]) % self.width(self.depth)
+
+    @property
     def levels(self) -> range:
         """Levels that have a network, 1 to L."""
         return range(1, self.depth + 1)

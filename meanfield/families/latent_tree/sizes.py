@@ -29,7 +29,7 @@ def size_of(problem: Problem) -> float:
     """Number of entries of the tables of all latents."""
     shape = problem.shape
     levels = range(1, shape.depth + needs_the_root(problem))
-    logarithms = [math.log(shape.latents[level] * shape.nodes) for level in levels]
+    logarithms = [math.log(shape.latents[level] * shape.width(level)) for level in levels]
     total, count = 0.0, math.log(shape.values)
     for below, logarithm in zip(shape.children, logarithms, strict=False):
         count *= below

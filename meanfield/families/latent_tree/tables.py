@@ -48,7 +48,7 @@ class Pass(NamedTuple):
 class Moments(NamedTuple):
     """Moments of the nodes of each latent given its value, root first, shape (latents, nodes).
 
-    A root with a single output has its moments at every node.
+    A root with fewer outputs than a latent has nodes has their moments at the nodes in turns.
 
     Parameters
     ----------
@@ -144,25 +144,56 @@ class Tables:
             parts.append(A)
             if level == shape.depth and not self.whole:
                 break
-            u = A[:, 0]
-            for child in range(1, children):
-                u = (u[:, :, None, :] + A[:, child, None, :, :]).reshape(u.shape[0], -1, shape.width(level))
+            u = _sums(A)
             before.append(u)
             if level < shape.depth:
                 open_.append((u.real > 0.0).astype(float) if gates is None else gates[level - 1])
                 after.append(open_[-1] * u)
         return Pass(weights, parts, before, open_, after)
 
+    def outputs(self, found: Pass) -> FloatArray:
+        """Outputs of views, as sums of parts that are independent given the root, shape (parts, views, outputs)."""
+        return self.problem.normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
+
     def evaluate(self, found: Pass) -> Evaluation:
         """Loss, and its derivative by the outputs."""
-        outputs = self.problem.normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
-        return evaluate(self.problem.contrast, self.views, outputs)
+        return evaluate(self.problem.contrast, self.views, self.outputs(found))
+
+    def gap(self, outputs: FloatArray) -> float:
+        """Delta, the difference of the mean outputs for the values 1 and 0 of the root; of several its length."""
+        low, high = (self.views.P @ outputs).sum(axis=0)
+        return float(np.linalg.norm(high - low)) if len(low) > 1 else float(high[0] - low[0])
 
     def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
         """Derivative by the last layer of what has the derivative `slope` by the outputs; of the same shape."""
         if not self.whole:
             return slope
         return self.problem.normalisation.back(found.before[-1], slope)
+
+    def by_children(self, by_last: FloatArray) -> FloatArray:
+        """Derivatives by what each child adds to the last layer, shape (..., 1, children, configurations, outputs).
+
+        Parameters
+        ----------
+        by_last : ndarray, shape (..., parts, views, outputs)
+            Derivatives by the last layer.
+        """
+        children = self.problem.shape.children[-1]
+        return _marginal(by_last, children) if self.whole else by_last[..., None, :, :, :]
+
+    def of_children(self, parts: FloatArray) -> tuple[float, float, FloatArray]:
+        """Loss and Delta, and the derivative of the loss by what each child adds to the last layer.
+
+        Parameters
+        ----------
+        parts : ndarray, shape (children, configurations of a child, outputs)
+            What each child adds.
+        """
+        output = self.problem.normalisation
+        last = _sums(parts[None]) if self.whole else parts
+        y = output.value(last)
+        found = evaluate(self.problem.contrast, self.views, y)
+        return found.value, self.gap(y), self.by_children(output.back(last, found.slope))[0]
 
     def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
         """Derivatives by the weights of what has the derivative `by_last` by the last layer.
@@ -173,7 +204,7 @@ class Tables:
             Several at once where there are more dims, which then precede those of the weights.
         """
         shape, weights = found.weights.shape, found.weights
-        by_parts = _marginal(by_last, shape.children[-1]) if self.whole else by_last[..., None, :, :, :]
+        by_parts = self.by_children(by_last)
         W: list[Array] = []
         b: list[Array] = []
         for level in reversed(shape.levels):
@@ -242,7 +273,15 @@ def gap_of(mean: Array, p: FloatArray) -> tuple[Array, FloatArray]:
 
 def rows_of(levels: list[Array], nodes: int) -> Array:
     """Rows of all latents."""
-    return np.concatenate([np.broadcast_to(rows, (len(rows), nodes)) for rows in levels])
+    return np.concatenate([rows[:, np.arange(nodes) % rows.shape[1]] for rows in levels])
+
+
+def _sums(parts: Array) -> Array:
+    """Sums of what children add, for all of their configurations, shape (latents, configurations, nodes)."""
+    u = parts[:, 0]
+    for child in range(1, parts.shape[1]):
+        u = (u[:, :, None, :] + parts[:, child, None, :, :]).reshape(len(u), -1, u.shape[-1])
+    return u
 
 
 def _marginal(table: Array, children: int) -> Array:

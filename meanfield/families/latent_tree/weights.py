@@ -65,12 +65,12 @@ def uniform_weights(shape: Shape, bias: bool, rng: Generator) -> Weights:
 
 
 def sphere_weights(shape: Shape, bias: bool, positive: float, rng: Generator) -> Weights:
-    """Hidden weights and biases that are uniform on the unit sphere, and an output that averages nodes of each latent.
+    """Hidden weights and biases that are uniform on the unit sphere, and outputs that average nodes of latents.
 
     Parameters
     ----------
     shape : Shape
-        With two levels and one output.
+        With two levels. Latents below the root are dealt to the outputs in turns.
     positive : float
         Share of nodes with the outgoing weight 1/nodes; the others have -1/nodes.
     """
@@ -78,8 +78,10 @@ def sphere_weights(shape: Shape, bias: bool, positive: float, rng: Generator) ->
     drawn = rng.standard_normal((latents, nodes, shape.inputs[0] + bias))
     drawn /= np.linalg.norm(drawn, axis=-1, keepdims=True)
     signs = np.where(np.arange(nodes) < round(positive * nodes), 1.0, -1.0)
-    W = [drawn[..., : shape.inputs[0]], np.tile(signs / nodes, latents)[None, None]]
-    b = [drawn[..., -1], np.zeros((1, 1))] if bias else None
+    outputs = shape.width(2)
+    outgoing = (shape.output_of == np.arange(outputs)[:, None])[..., None] * (signs / nodes)
+    W = [drawn[..., : shape.inputs[0]], outgoing.reshape(1, outputs, -1)]
+    b = [drawn[..., -1], np.zeros((1, outputs))] if bias else None
     return Weights.nested(shape, W, b)
 
 
@@ -97,7 +99,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class ManyNodes(Motion):
-    """Two levels with the output sum_mu (1/n) sum_j v_j f_j of n nodes for each latent, and n times the rate for each.
+    """Two levels with outputs sum_mu (1/n) sum_j v_j f_j of n nodes for each latent, and n times the rate for each.
 
     The weights of the root are u = v/n: in time t they move as u' = -grad L/n, those below at n times the gradient.
 

@@ -108,7 +108,9 @@ def _start(start: Start) -> str:
         return "uniform within 1/sqrt(inputs)"
     if isinstance(start, SphereStart):
         held = "where they stay" if start.fixed_lengths else "from where all are trained"
-        return f"on the unit sphere, {held}, with averages over nodes, of which {start.positive:.4g} count positively"
+        dealt = f", latents dealt to {start.outputs} outputs in turns" if start.outputs > 1 else ""
+        share = f"of which {start.positive:.4g} count positively"
+        return f"on the unit sphere, {held}, with averages over nodes, {share}{dealt}"
     return "as given"
 
 

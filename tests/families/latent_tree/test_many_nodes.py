@@ -188,10 +188,6 @@ def test_batches_shake_all_nodes_together():
 def test_what_has_no_density_is_refused_with_another_method():
     for problem, words in (
         (drawn((2, 2)), "network.initial.law = 'uniform'"),
-        (
-            on_the_circle(loss={"kind": "infonce"}),
-            "loss.kind: a density is solved where nodes see each other through one number",
-        ),
         (on_the_circle(positive=0.5), "infinitely many nodes never move"),
     ):
         with pytest.raises(InputError) as error:

@@ -73,6 +73,21 @@ class Paths:
         side = np.where((w if inside is None else inside) @ self.gates.normal.T > 0.0, 1, -1).astype(np.int8)
         return Nodes(row, w, np.zeros(len(w)), side, self.gates.slope(row, side))
 
+    def taken_up(self, nodes: Nodes) -> Nodes:
+        """Nodes that come from other slopes between the same gates: they stay on theirs, or leave to a side."""
+        found = nodes.copy()
+        held = (found.side == 0).sum(axis=1)
+        some = np.flatnonzero(held == 0)
+        found.slope[some] = self.gates.slope(found.row[some], found.side[some])
+        some = np.flatnonzero(held == 1)
+        gate = (found.side[some] == 0).argmax(axis=1)
+        found.side[some, gate] = -1
+        self._decide(found, some, gate, self.gates.slope(found.row[some], found.side[some]))
+        some = np.flatnonzero(held > 1)
+        if len(some):
+            self._decide_each(found, some, np.concatenate([found.row[some, None], found.side[some]], axis=1))
+        return found
+
     def push(self, nodes: Nodes, duration: FloatArray) -> Nodes:
         """Nodes after some time, not negative, of each of them."""
         moved, left = nodes.copy(), duration.copy()
@@ -121,12 +136,29 @@ class Paths:
         some = np.flatnonzero(~alone)
         if not len(some):
             return
-        code = np.concatenate([moved.row[active[some], None].astype(np.int16), side[some] * (1 + meets[some])], axis=1)
+        code = np.concatenate([moved.row[active[some], None], side[some] * (1 + meets[some])], axis=1)
+        self._decide_each(moved, active[some], code)
+
+    def _decide_each(self, moved: Nodes, some: IntArray, code: IntArray) -> None:
+        """Sides and slopes of nodes by `Gates.onward`, from rows and sides, twice the side for gates that are met."""
         keys, which = np.unique(code.astype(np.int16), axis=0, return_inverse=True)
         found = [self._onward(key) for key in keys]
         which = which.ravel()
-        moved.side[active[some]] = np.array([side for side, _ in found])[which]
-        moved.slope[active[some]] = np.array([slope for _, slope in found])[which]
+        moved.side[some] = np.array([side for side, _ in found])[which]
+        moved.slope[some] = np.array([slope for _, slope in found])[which]
+
+    def _decide(self, moved: Nodes, some: IntArray, gate: IntArray, below: FloatArray) -> None:
+        """Sides and slopes of nodes on one gate each, from the slopes on its side -."""
+        normal, jump = self.gates.normal[gate], self.gates.jump[moved.row[some], gate]
+        first = np.sum(below * normal, axis=1)
+        second = first + jump
+        stays = (first >= 0.0) & (second <= 0.0)
+        up = (first >= 0.0) & ~stays  # where both sides lead away, `Gates.onward` takes the side -, too
+        step = np.where(stays, -first, np.where(up, jump, 0.0))
+        slope = below + step[:, None] * normal
+        slope[np.linalg.norm(slope, axis=1) <= NO_JUMP * self.gates.scale] = 0.0
+        moved.slope[some] = slope
+        moved.side[some, gate] = np.where(stays, 0, np.where(up, 1, -1))
 
     def _onward(self, key: Sides) -> tuple[Sides, FloatArray]:
         """`Gates.onward`, which depends on a few numbers alone and is asked often."""
@@ -218,9 +250,11 @@ class Carried(Latents):
     def _start(self) -> Nodes:
         return self.starting(self.w)
 
-    def starting(self, w: FloatArray) -> Nodes:
-        """Nodes of all rows with given directions at the start."""
-        return self.paths.start(np.repeat(self.rows, len(w)), np.tile(w, (len(self.rows), 1)))
+    def starting(self, w: FloatArray, inside: FloatArray | None = None) -> Nodes:
+        """Nodes of all rows with given directions at the start, on the side of gates where points inside are."""
+        rows = len(self.rows)
+        between = None if inside is None else np.tile(inside, (rows, 1))
+        return self.paths.start(np.repeat(self.rows, len(w)), np.tile(w, (rows, 1)), between)
 
     def moved(self, nodes: Nodes, duration: float) -> Nodes:
         """Nodes after some time |T|."""
@@ -241,9 +275,21 @@ class Carried(Latents):
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
         """See `Latents.averages`."""
         nodes = self.at(T)
-        square = np.exp(2.0 * nodes.growth) if self.grows else np.ones(len(nodes.w))
+        square = self.square(nodes)
         s = square * self._climbs[nodes.row] * nodes.climb
         return self.by_row(s, self.linear_weight), self.by_row(square, self.weight)
+
+    def square(self, nodes: Nodes) -> FloatArray:
+        """|w|^2 of nodes, which is |w v| too, shape (nodes,)."""
+        return np.asarray(np.exp(2.0 * nodes.growth)) if self.grows else np.ones(len(nodes.w))
+
+    def activity(self, nodes: Nodes) -> FloatArray:
+        """Averages of v max(w.x, 0) over the nodes of each latent, for each input, shape (latents, configurations)."""
+        each = self.square(nodes)[:, None] * np.maximum(nodes.w @ self.inputs.T, 0.0)
+        by_row = self.linear_weight @ each.reshape(len(self.rows), len(self.weight), -1)
+        found = np.zeros((len(self.polarity) * len(SIGNS), by_row.shape[-1]))
+        found[self.rows] = by_row
+        return np.asarray(SIGNS * self.shares @ found.reshape(-1, len(SIGNS), by_row.shape[-1]))
 
     def by_row(self, values: FloatArray, weight: FloatArray) -> FloatArray:
         """Averages of numbers of all nodes, shape (latents, signs); 0 for signs that no node has."""

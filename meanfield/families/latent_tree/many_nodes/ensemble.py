@@ -91,7 +91,7 @@ def on_circle(problem: Problem) -> Density:
 def _arrays(problem: Problem, nodes: Ensemble, at: FloatArray) -> dict[str, FloatArray]:
     """Variables of results from the time T at each output time."""
     circle, children = nodes.flows.circle, len(nodes.polarity)
-    edges, arc = _faces(nodes, problem.density.cells)
+    edges, arc = faces(circle, problem.density.cells)
     inside = arc[1:] == arc[:-1]  # between the last face of an arc and the first of the next there is the gate itself
     low, high = edges[:-1][inside], edges[1:][inside]
     sizes = (len(at), children, len(SIGNS))
@@ -119,10 +119,10 @@ def _arrays(problem: Problem, nodes: Ensemble, at: FloatArray) -> dict[str, Floa
     return coordinates | found
 
 
-def _faces(nodes: Ensemble, cells: int) -> tuple[FloatArray, IntArray]:
+def faces(circle: Circle, cells: int) -> tuple[FloatArray, IntArray]:
     """Faces of about so many cells, both ends of every arc among them, and their arcs."""
     edges, arcs = [], []
-    for number, (first, last) in enumerate(nodes.flows.circle.ends):
+    for number, (first, last) in enumerate(circle.ends):
         count = max(1, round(cells * (last - first) / TURN))
         edges.append(np.linspace(first, last, count + 1))
         arcs.append(np.full(count + 1, number))

@@ -20,7 +20,7 @@ class FiniteNodes(NamedTuple):
     w : ndarray, shape (networks, latents, nodes, weights)
         With the bias behind the weights.
     has_sign : ndarray of bool, shape (networks, latents, signs, nodes)
-        Whether a node's outgoing weight has a sign.
+        Whether a node's outgoing weight, that which it has at the start, has a sign.
     """
 
     w: FloatArray
@@ -42,12 +42,12 @@ class FiniteNodes(NamedTuple):
 
 
 def nodes_of(like: Weights, states: FloatArray) -> FiniteNodes:
-    """Nodes of networks of two levels and one output, from all weights of each in a row."""
+    """Nodes of networks of two levels that start on the sphere, from all weights of each in a row."""
     weights = like.like(states)
     w = weights.W[0].reshape(*weights.W[0].shape[:-2], -1)
     if weights.b:
         w = np.concatenate([w, weights.b[0][..., None]], axis=-1)
-    outgoing = weights.W[1][:, 0, 0]
+    outgoing = weights.W[1][:, 0, like.shape.output_of, np.arange(w.shape[-3])]
     return FiniteNodes(w, outgoing[..., None, :] * SIGNS[:, None] > 0.0)
 
 

@@ -63,6 +63,12 @@ class Gates:
         along = np.where(number >= 0, np.sum(self.inputs * normal[number], axis=1), 0.0)
         return normal, number, along
 
+    def with_factor(self, factor: FloatArray) -> Gates:
+        """The same gates between other slopes."""
+        found = Gates(self.inputs, factor)
+        found.__dict__["_merged"] = self._merged
+        return found
+
     @property
     def normal(self) -> FloatArray:
         """Unit normals, on the side to which + refers, shape (gates, weights)."""

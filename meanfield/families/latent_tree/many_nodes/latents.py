@@ -86,12 +86,17 @@ class Latents(ABC):
         return np.outer(self.polarity, SIGNS).ravel()
 
     @property
-    def first_Delta(self) -> float:
-        """Difference of the mean outputs at the start, from averages of the positive part of w.x over the sphere."""
+    def first_activity(self) -> FloatArray:
+        """Averages of v max(w.x, 0) at the start, over the sphere, for each input, shape (latents, configurations)."""
         d = self.inputs.shape[1]
         mean = gamma(0.5 * d) / (2.0 * np.sqrt(np.pi) * gamma(0.5 * (d + 1.0)))
-        s = self.difference @ np.linalg.norm(self.inputs, axis=1) * mean
-        return self.from_averages(np.repeat(s[:, None], len(SIGNS), axis=1))
+        each = float(SIGNS @ self.shares) * mean * np.linalg.norm(self.inputs, axis=1)
+        return np.tile(each, (len(self.polarity), 1))
+
+    @property
+    def first_Delta(self) -> float:
+        """Difference of the mean outputs at the start, of one output."""
+        return float(2.0 * self.polarity @ np.sum(self.difference * self.first_activity, axis=1))
 
     @abstractmethod
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:

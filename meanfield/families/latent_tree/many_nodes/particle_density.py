@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from meanfield.families.latent_tree.many_nodes.carried import Carried
-from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
+from meanfield.families.latent_tree.many_nodes.carried import Carried, Nodes
+from meanfield.families.latent_tree.many_nodes.carried_density import change_by
+from meanfield.families.latent_tree.many_nodes.driven import advance, has_inner_time
 from meanfield.families.latent_tree.many_nodes.latents import (
     SIGNS,
     Density,
@@ -21,7 +22,7 @@ from meanfield.families.latent_tree.many_nodes.latents import (
     projection_coordinates,
 )
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.numerics.refinement import missed
+from meanfield.numerics.refinement import largest_of_times, missed
 from meanfield.typing import FloatArray
 
 RUNS = 8
@@ -61,6 +62,7 @@ def by_particles(problem: Problem) -> Density:
     tolerance = problem.density.tolerance
     power = FEWEST
     most = most_of(problem)
+    driven = not has_inner_time(problem)
     while True:
         runs = [_run(problem, power, run) for run in range(RUNS)]
         statuses = [status for _, status in runs if status != "complete"]
@@ -74,24 +76,30 @@ def by_particles(problem: Problem) -> Density:
         power = min(power + int(np.clip(np.ceil(1.5 * np.log2(worst / tolerance)), 1, 3)), most)
     arrays = {name: np.mean([found[name] for found, _ in runs], axis=0) for name in runs[0][0] if name != "w_sample"}
     what = f"Delta with {2**power} nodes of each latent in each of {RUNS} runs"
-    warning = missed(what, worst, "density.tolerance", tolerance, "raise it, or lower time.stop")
     variance = np.var([found["projected"] for found, _ in runs], axis=0, ddof=1).mean(axis=(1, 2, 3, 4))
     errors = {"Delta_error": error, "projected_error": 3.5 * np.sqrt(variance / RUNS)}
+    if driven and not statuses:
+        errors["loss_error"] = 3.5 * np.std([found["loss"] for found, _ in runs], axis=0, ddof=1) / np.sqrt(RUNS)
+        # Steps that are twice as long change a run by three times what it is off by, since they are of second order.
+        long, _ = _run(problem, power, 0, 1.0)
+        for name in ("Delta", "loss"):
+            errors[f"{name}_error"] += largest_of_times(long[name] - runs[0][0][name])
+    worst = change_by(errors["Delta_error"], arrays["Delta"]).largest
+    warning = missed(what, worst, "density.tolerance", tolerance, "raise it, or lower time.stop")
     sample = runs[0][0]["w_sample"]
     arrays |= {"w_sample": sample} | errors | projection_coordinates(sample.shape[-1])
     return Density("node_particles", arrays, statuses[0] if statuses else "complete", warning)
 
 
-def _run(problem: Problem, power: int, run: int) -> tuple[dict[str, FloatArray], str]:
+def _run(problem: Problem, power: int, run: int, scale: float = 0.5) -> tuple[dict[str, FloatArray], str]:
     """Variables at the output times from one run, and the status."""
     nodes = carried_sample(problem, power, run)
     label = f"density, {2**power} particles, run {run + 1} of {RUNS}"
-    return follow(nodes, problem.time.outputs_at, label, partial(_shown, nodes))
+    return advance(problem, nodes, nodes.starting(nodes.w[:0]), scale, label, partial(_shown, nodes))
 
 
-def _shown(nodes: Carried, T: float) -> dict[str, FloatArray]:
+def _shown(nodes: Carried, places: Nodes, others: Nodes) -> dict[str, FloatArray]:
     """Weights of some nodes; NaN for signs that no node has."""
-    places = nodes.at(T)
     rows = len(nodes.polarity) * len(SIGNS)
     shares = [distribution_of(w, nodes.weight) for w in np.split(places.w, len(nodes.rows))]
     projected = np.zeros((rows, *shares[0].shape))

@@ -1,7 +1,8 @@
 """Density of infinitely many nodes per latent (latent_tree.md, section 3.4).
 
-Nodes see each other through the difference Delta of the mean outputs alone, and in the time T with dT = o Delta dt they
-do not see each other at all. So they are pushed along known paths, and T(t) is one differential equation.
+Nodes see each other through what they add to the outputs. With the loss `simple` of one output that is the difference
+Delta of the mean outputs alone, and in the time T with dT = o Delta dt nodes do not see each other at all. So they are
+pushed along known paths, and T(t) is one differential equation. Else they follow the slope of the loss in short steps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import latent_coordinates
+from meanfield.families.latent_tree.many_nodes.arc_density import on_arcs
+from meanfield.families.latent_tree.many_nodes.driven import has_inner_time, slope_of
 from meanfield.families.latent_tree.many_nodes.ensemble import ensemble_of, on_circle
 from meanfield.families.latent_tree.many_nodes.finite import node_coordinates
 from meanfield.families.latent_tree.many_nodes.latents import Density
@@ -20,14 +23,15 @@ from meanfield.families.latent_tree.many_nodes.sphere_density import on_sphere
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import SphereStart
 from meanfield.families.latent_tree.sizes import check_tables
+from meanfield.families.latent_tree.tables import Tables
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
 MOST_WEIGHTS = 8
 """Largest number of weights of a node whose paths are followed: 255 gates, of which one meets a hundred."""
 
-ON_CELLS = {2: on_circle, 3: on_sphere}
-"""Densities on cells, by the number of weights of a node."""
+ON_CELLS = {2: on_arcs, 3: on_sphere}
+"""Densities on cells, by the number of weights of a node; of two weights with an inner time there is an exact one."""
 
 
 def check_density(problem: Problem) -> None:
@@ -39,7 +43,7 @@ def check_density(problem: Problem) -> None:
         With what to change, or the method to use instead.
     """
     check_problem(problem, Problem)
-    start, network = problem.network.initial, problem.network
+    start = problem.network.initial
     instead = "or use the method 'particles'"
     if problem.data is not None:
         raise InputError(
@@ -51,17 +55,24 @@ def check_density(problem: Problem) -> None:
             "tree: a density is solved for binary latents whose edges have polarities, and leaves that are numbers; "
             f"leave out tree.values and tree.transitions, set tree.leaves to [0.0, 1.0], {instead}"
         )
-    if problem.loss.kind != "simple" or network.output_normalisation:
-        key = "loss.kind" if problem.loss.kind != "simple" else "network.output_normalisation"
-        raise InputError(
-            f"{key}: a density is solved where nodes see each other through one number, the gap of the mean outputs, "
-            "which takes the loss 'simple' of the outputs themselves; set loss.kind to 'simple' and "
-            "network.output_normalisation to false, or use the method 'population' or 'particles' for finitely many"
-        )
     if not isinstance(start, SphereStart):
         raise InputError(
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
             f"it to 'sphere', {instead}"
+        )
+    output = problem.normalisation
+    if start.outputs == 1 and output.active and output.epsilon == 0.0:
+        key = "loss.kind = 'nt_xent'" if problem.loss.kind == "nt_xent" else "network.output_normalisation = true"
+        less = "loss.kind to 'infonce'" if problem.loss.kind == "nt_xent" else "network.epsilon to more than 0"
+        raise InputError(
+            f"{key}: one output is normalised to its sign, which no node can change by a little, and nothing moves; "
+            f"set network.initial.outputs to 2 or more, or {less}"
+        )
+    if start.outputs > 1 and not start.fixed_lengths:
+        raise InputError(
+            f"network.initial.outputs = {start.outputs} with fixed_lengths = false: outgoing weights of nodes turn "
+            "from one output to others, and paths are followed where they stay; set network.initial.fixed_lengths to "
+            f"true, outputs to 1, {instead}"
         )
     check_tables(problem)
     weights, scheme = weights_of(problem), problem.density.scheme
@@ -75,7 +86,9 @@ def check_density(problem: Problem) -> None:
             f"density.scheme = 'finite_volumes': nodes have {_in_words(problem)}, and cells are for two or three "
             "numbers; set it to 'particles', or leave the key out"
         )
-    if abs(ensemble_of(problem).first_Delta) < 1e-12:  # rounding
+    first = ensemble_of(problem)
+    slope = slope_of(Tables(problem), first.first_activity, np.zeros(start.outputs))
+    if np.abs(slope.factor * np.linalg.norm(first.inputs, axis=1)).max() < 1e-12:  # rounding
         raise InputError(
             f"network.initial.positive = {start.positive:g}: the mean outputs for both values of the root are the "
             "same, and infinitely many nodes never move from there; take another share, or polarities that are not 0"
@@ -98,7 +111,7 @@ def solve_density(problem: Problem) -> Solved:
     Parameters
     ----------
     problem : Problem
-        With two levels of latents, the start `sphere`, and the loss `simple`.
+        With two levels of latents, and the start `sphere`.
 
     Returns
     -------
@@ -120,17 +133,19 @@ def solve_density(problem: Problem) -> Solved:
 
     Notes
     -----
-    Source: latent_tree.md, section 3.4. With two weights errors are below 1e-8, those of one differential equation:
-    densities are averages over cells of a distribution function that is known, and quadratures follow nodes along their
-    paths. With more, nodes that stand for all are followed as exactly, and errors are those of averages over the start.
+    Source: latent_tree.md, section 3.4. With two weights, one output and the loss `simple` of the output itself errors
+    are below 1e-8, those of one differential equation: densities are averages over cells of a distribution function
+    that is known, and quadratures follow nodes along their paths. With more weights, nodes that stand for all are
+    followed as exactly, and errors are those of averages over the start. Other losses, normalised outputs, and several
+    of them add the errors of steps.
     """
     check_density(problem)
     found = _solved(problem)
     Delta = found.arrays["Delta"]
     o = 4.0 * float(np.prod(problem.tree.root))
-    arrays: dict[str, Any] = found.arrays | {"time": problem.time.outputs_at, "loss": -0.25 * o * Delta**2}
+    arrays: dict[str, Any] = {"loss": -0.25 * o * Delta**2} | found.arrays | {"time": problem.time.outputs_at}
     arrays |= node_coordinates(problem)
-    if "Delta_error" in arrays:
+    if "Delta_error" in arrays and "loss_error" not in arrays:
         arrays["loss_error"] = 0.25 * o * arrays["Delta_error"] * (2.0 * np.abs(Delta) + arrays["Delta_error"])
     return Solved(found.kind, arrays | latent_coordinates(problem.shape), found.status, found.warning)
 
@@ -139,6 +154,8 @@ def _solved(problem: Problem) -> Density:
     """Density by the scheme of the settings; 'automatic' takes cells unless particles must be."""
     weights, scheme = weights_of(problem), problem.density.scheme
     if scheme != "particles" and weights in ON_CELLS:
+        if weights == 2 and has_inner_time(problem):
+            return on_circle(problem)
         return ON_CELLS[weights](problem)
     found = by_particles(problem)
     if scheme == "particles":

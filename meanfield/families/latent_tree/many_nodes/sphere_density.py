@@ -10,12 +10,14 @@ So a gate that pushes nodes away on both sides, as some do, tears no triangle ap
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
 
-from meanfield.families.latent_tree.many_nodes.carried import Carried
-from meanfield.families.latent_tree.many_nodes.carried_density import change_by, follow
+from meanfield.families.latent_tree.many_nodes.carried import Carried, Nodes
+from meanfield.families.latent_tree.many_nodes.carried_density import on_cells
+from meanfield.families.latent_tree.many_nodes.driven import advance
 from meanfield.families.latent_tree.many_nodes.latents import (
     AXES,
     PROJECTIONS,
@@ -26,7 +28,6 @@ from meanfield.families.latent_tree.many_nodes.latents import (
     projection_coordinates,
 )
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.numerics.refinement import doublings, missed, refine
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.typing import FloatArray, IntArray
 
@@ -53,28 +54,8 @@ def carried_triangles(problem: Problem, count: int) -> tuple[Triangles, Carried]
 
 
 def on_sphere(problem: Problem) -> Density:
-    """Density of a problem whose nodes have three weights.
-
-    Errors are the differences of the two finest runs, of which that of the finer one is half or less: jumps of the
-    paths, where nodes pass a corner of gates on one side or the other, leave an order between 1 and 2.
-    """
-    tolerance = problem.density.tolerance
-    found = refine(
-        doublings(FEWEST, MOST),
-        lambda count: _run(problem, count),
-        lambda coarse, fine: change_by(np.abs(fine[0]["Delta"] - coarse[0]["Delta"]), fine[0]["Delta"]),
-        tolerance,
-        lambda run: run[1] if run[1] == "interrupted" else "complete",  # weights become infinite on all levels alike
-    )
-    count, (fine, status) = found.level, found.result
-    what = f"Delta with {count} triangles along a meridian"
-    warning = missed(what, found.change.largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
-    errors = found.change.errors or {"Delta_error": np.full_like(fine["Delta"], np.nan)}
-    if found.before is not None:
-        moved = np.abs(fine["projected"] - found.before[0]["projected"]).max(axis=(1, 2, 3, 4))
-        errors |= {"projected_error": np.maximum.accumulate(moved)}
-    arrays = fine | _cells(count).coordinates() | projection_coordinates(3) | errors
-    return Density("sphere_density", arrays, "interrupted" if found.interrupted else status, warning)
+    """Density of a problem whose nodes have three weights."""
+    return on_cells(problem, "sphere_density", (FEWEST, MOST), partial(_run, problem), "triangles along a meridian")
 
 
 def _cells(count: int) -> SphereCells:
@@ -86,12 +67,7 @@ def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
     triangles, nodes = carried_triangles(problem, count)
     cells = _cells(count)
 
-    corners = nodes.starting(triangles.w)
-    seen = 0.0
-
-    def see(T: float) -> dict[str, FloatArray]:
-        nonlocal corners, seen
-        corners, seen = nodes.moved(corners, abs(T) - seen), abs(T)
+    def see(places: Nodes, corners: Nodes) -> dict[str, FloatArray]:
         rows = len(nodes.polarity) * len(SIGNS)
         rho, projected = np.zeros((rows, *cells.shape)), np.zeros((rows, AXES, len(PROJECTIONS)))
         for number, w in zip(nodes.rows, np.split(corners.w, len(nodes.rows)), strict=True):
@@ -103,7 +79,8 @@ def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
         return {name: values.reshape(-1, len(SIGNS), *values.shape[1:]) for name, values in found.items()}
 
     label = f"density, {count} triangles along a meridian"
-    return follow(nodes, problem.time.outputs_at, label, see)
+    found, status = advance(problem, nodes, nodes.starting(triangles.w), FEWEST / count, label, see)
+    return found | cells.coordinates() | projection_coordinates(3), status
 
 
 def _points(triangles: Triangles, w: FloatArray) -> tuple[FloatArray, FloatArray]:
