@@ -42,7 +42,7 @@ TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test notebooks test-slow test-dist test-lowest test-release bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
@@ -59,6 +59,11 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
+
+# What is trained by PyTorch, and what it is held against, with the one thread that replicas have.
+test-torch: export OMP_NUM_THREADS := 1
+test-torch: $(VENV)/installed-torch
+	$(BIN)/pytest -m torch
 
 # Linear algebra on one thread: what is timed says how many cores it uses.
 bench: export OMP_NUM_THREADS := 1
@@ -166,6 +171,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(call INSTALL,'.[test]')
+	touch $@
+
+$(VENV)/installed-torch: $(VENV)/installed-test
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[torch]'
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed

@@ -8,7 +8,7 @@ connections divided by |f| where outputs are normalised, and K also follow the n
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -98,9 +98,10 @@ class Connections:
     def __init__(self, weights: DenseWeights, x: FloatArray, normalisation: Normalisation) -> None:
         self.weights, self.found = weights, forward(weights, x)
         last = self.found.last
+        self._outputs = last.shape[1]
         unit = np.broadcast_to(np.eye(last.shape[1])[:, None, :], (last.shape[1], *last.shape))
-        self._right = signals(weights, self.found, normalisation.gain(last) * unit)
-        self._left = (
+        self._right: Any = signals(weights, self.found, normalisation.gain(last) * unit)
+        self._left: Any = (
             signals(weights, self.found, normalisation.back(last, unit)) if normalisation.active else self._right
         )
 
@@ -116,18 +117,22 @@ class Connections:
         rows = (vectors[:, kept] * np.sqrt(np.abs(values[kept]))).T
         right = self._mixed(self._right, layer, rows)
         left = right if self._left is self._right else self._mixed(self._left, layer, rows)
-        return Operator(left, right, np.repeat(np.sign(values[kept]), len(self._right[layer])))
+        return Operator(left, right, np.repeat(np.sign(values[kept]), self._outputs))
 
     def spread(self, layer: int, views: Views) -> tuple[float, float]:
         """Traces of VE, the variance of mean connections between samples, and EV, the mean of that of their views."""
-        J, f = self._right[layer], self.found.inputs[layer]
-        squares = (f * f).sum(axis=1) * (J * J).sum(axis=(0, 2))
+        squares = self._squares(layer)
         means = self._mixed(self._right, layer, views.whole).reshape(len(views.p), -1)
         mean_squares = float(views.p @ (means * means).sum(axis=1))
         mean = views.p @ means
         return mean_squares - float(mean @ mean), float(views.p @ views.whole @ squares) - mean_squares
 
-    def _mixed(self, side: list[FloatArray], layer: int, rows: FloatArray) -> FloatArray:
+    def _squares(self, layer: int) -> FloatArray:
+        """Squared norms of the connections of views, shape (views,)."""
+        J, f = self._right[layer], self.found.inputs[layer]
+        return np.asarray((f * f).sum(axis=1) * (J * J).sum(axis=(0, 2)))
+
+    def _mixed(self, side: Any, layer: int, rows: FloatArray) -> FloatArray:
         """Sums over views of connections with the weights in each row, shape (rows outputs, weights)."""
         J, f = side[layer], self.found.inputs[layer]
         outputs, views, nodes = J.shape

@@ -109,7 +109,7 @@ def test_the_reference_batch_has_the_reference_values():
     assert np.allclose([found["loss"], *found["gradient_norm"]], expected, rtol=0, atol=DIGITS)  # half the last one
 
 
-@pytest.mark.slow
+@pytest.mark.torch
 def test_gradients_and_residues_are_those_of_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

@@ -75,9 +75,12 @@ class Loss(Part):
     @property
     def views(self) -> int:
         """Number of views that a step takes for each anchor, the samples themselves for exact weights included."""
-        if self.kind == "nt_xent":
-            return 2
-        return 2 + self.negatives + (1 + self.negatives) * (self.kind == "exact")
+        return self.augmented + (1 + self.negatives) * (self.kind == "exact")
+
+    @property
+    def augmented(self) -> int:
+        """The same without the samples themselves: anchors, positives and negatives."""
+        return 2 if self.kind == "nt_xent" else 2 + self.negatives
 
 
 class Training(Part):

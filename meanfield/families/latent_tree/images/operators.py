@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
+import psutil
+from numpy.random import Generator
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.problem import ImageProblem
-from meanfield.families.latent_tree.images.simulation import ImageSampler
+from meanfield.families.latent_tree.images.replicas import ImageSampler
 from meanfield.networks.connections import Connections, pair_matrix
 from meanfield.networks.contrast import Contrast
-from meanfield.networks.dense import DenseWeights, forward, gradient
+from meanfield.networks.convolutional import ConvolutionalWeights, check_torch
+from meanfield.networks.convolutional_jacobians import ConvolutionalConnections, ConvolutionalJacobians
+from meanfield.networks.dense import DenseWeights
+from meanfield.networks.jacobians import (
+    DenseJacobians,
+    Estimate,
+    Jacobians,
+    LayerProducts,
+    error_of_trace,
+    estimate,
+    spreads,
+)
 from meanfield.networks.normalisation import Normalisation
 from meanfield.networks.population import Evaluation, Views, batch_weights, distances, evaluate, evaluate_batches
 from meanfield.problems.base import check_problem
@@ -27,6 +41,9 @@ MOST_PAIRS = 1e8
 
 PAIRED = ("triplet", "infonce", "exact", "nt_xent")
 """Losses that depend on all pairs of views."""
+
+BASIS = 40
+"""Columns of as many numbers as a layer has weights that products with random steps take, copies included."""
 
 MOST_COLUMNS = 4000
 """Largest number of columns of an operator: some seconds for its eigenvalues."""
@@ -90,15 +107,47 @@ def check_layer_operators(problem: ImageProblem) -> None:
             f"operator.images = {settings.images} with operator.views = {settings.views}: the loss '{kind}' takes "
             f"{float(views) ** 2:.3g} pairs of views, and at most {MOST_PAIRS:.3g} fit; lower one of the two"
         )
-    rows = views if kind == "beta" and problem.loss.beta != 0.0 else settings.images
-    widths = problem.widths
-    columns = rows * widths[-1]
-    weights = max(below * above for below, above in itertools.pairwise(widths))
-    if columns > MOST_COLUMNS or float(columns) * weights > MOST_NUMBERS:
+    if problem.network.convolution is not None:
+        check_torch()
+    _check_memory(problem)
+
+
+def fits(problem: ImageProblem) -> bool:
+    """Whether operators are computed as they are, and not by products with random steps."""
+    settings = problem.operator
+    beta = problem.loss.kind == "beta" and problem.loss.beta != 0.0
+    rows = settings.images * (settings.views if beta else 1)
+    columns = rows * problem.network.widths[-1]
+    return columns <= MOST_COLUMNS and float(columns) * _largest(problem) <= MOST_NUMBERS
+
+
+def _largest(problem: ImageProblem) -> int:
+    """Number of weights of the largest layer."""
+    convolutional = problem.convolutional
+    if convolutional is None:
+        return max(below * above for below, above in itertools.pairwise(problem.widths))
+    return max(math.prod(layer.shape) for layer in convolutional.layers)
+
+
+def _check_memory(problem: ImageProblem) -> None:
+    """Refuse operators whose products do not fit into the memory that is free.
+
+    Raises
+    ------
+    InputError
+        With what to lower.
+    """
+    convolutional, views = problem.convolutional, problem.operator.images * problem.operator.views
+    each = sum(problem.widths) if convolutional is None else convolutional.activations
+    together = convolutional is None or convolutional.batch_norm  # a batch is normalised as a whole
+    # Activations, their derivatives, and what lies between a convolution and the next one.
+    needed = 8.0 * (4.0 * each * (views if together else 1) + BASIS * _largest(problem))
+    free = psutil.virtual_memory().available
+    if needed > 0.8 * free:  # other programs need some memory, too
         raise InputError(
-            f"operator.images = {settings.images}: operators have {columns:,} columns of up to {weights:,} weights, "
-            f"and at most {MOST_COLUMNS:,} columns and {MOST_NUMBERS:.3g} numbers fit; lower operator.images, or "
-            "network.widths"
+            f"operator.images = {problem.operator.images}, operator.views = {problem.operator.views}: operators of "
+            f"this network take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; lower one of the two, or "
+            "the layers of the network"
         )
 
 
@@ -116,59 +165,98 @@ def find_layer_operators(problem: ImageProblem) -> Solved:
     xarray.Dataset
         `loss`, and by layer `gradient_norm`, of the gradient through all branches; `layer_operator_norm` and
         `layer_operator_top` of the operator OP of the loss with weights of pairs of images, for which -grad L = 2 OP
-        vec W without biases up to `residue`, the rest relative to the gradient; `between_trace` and `within_trace`.
-        `nt_xent` is the mean over batches of two views of all these images, and has normalised outputs.
+        vec W but for two parts, relative to the gradient: `residue`, which weights of pairs of images leave, and
+        `bypass`, of outputs that paths around the weights of the layer carry; `between_trace` and `within_trace`.
+        `nt_xent` is the mean over batches of two views of all these images, and has normalised outputs. Where operators
+        do not fit, norms, tops and traces are estimates by products with random steps, as the attribute `warning` says,
+        with their errors in variables with the suffix `_error`.
 
     Raises
     ------
     InputError
-        If operators do not fit.
+        If pairs of views or products do not fit, or there are convolutions without PyTorch.
 
     Notes
     -----
-    Weights of pairs are those of latent_tree.md, section 1.3; only `triplet`, `infonce` and `nt_xent` leave a residue.
+    Weights of pairs are those of latent_tree.md, section 1.3; only `triplet`, `infonce` and `nt_xent` leave a residue,
+    and batches that are normalised, whose means and variances connections leave as they are. Biases, shifts and means
+    of batches, and inputs that are added to the output of a block, go around weights.
     """
     check_problem(problem, ImageProblem)
     check_layer_operators(problem)
-    network = problem.network
+    exact, weights = fits(problem), problem.initial_weights
+    # Another stream than that of the population.
+    rng = None if exact else np.random.default_rng([problem.operator.seed, 1])
     arrays = layer_operators(
-        problem.loss.contrast, network.normalisation, problem.initial_weights, draw_population(problem)
+        problem.loss.contrast, problem.network.normalisation, weights, draw_population(problem), rng
     )
-    layers = np.arange(1, 1 + len(network.widths))
-    return Solved("layer_operator", arrays | {"level": layers})
+    warning = "" if exact else "norms, tops and traces are estimates by products with random steps"
+    return Solved("layer_operator", arrays | {"level": np.arange(1, 1 + len(weights.W))}, warning=warning)
 
 
 def layer_operators(
-    contrast: Contrast, normalisation: Normalisation, weights: DenseWeights, population: Population
+    contrast: Contrast,
+    normalisation: Normalisation,
+    weights: DenseWeights | ConvolutionalWeights,
+    population: Population,
+    rng: Generator | None = None,
 ) -> dict[str, FloatArray]:
-    """Variables of `find_layer_operators` for any weights."""
+    """Variables of `find_layer_operators` for any weights, with estimates where a generator is given."""
     if contrast.kind == "nt_xent":
         normalisation = Normalisation(True)  # it compares directions
-    made = Connections(weights, population.x, normalisation)
-    last = made.activity.last
-    outputs = normalisation.value(last)
-    themselves = normalisation.value(forward(weights, population.unaugmented).last)
+    if isinstance(weights, DenseWeights):
+        jacobians: Jacobians = DenseJacobians(weights, population.x)
+    else:
+        jacobians = ConvolutionalJacobians(weights, population.x)
+    outputs = normalisation.value(jacobians.last)
+    themselves = normalisation.value(jacobians.last_of(population.unaugmented))
     if contrast.kind == "nt_xent":
-        evaluation = evaluate_batches(outputs.reshape(len(themselves), -1, last.shape[1]), contrast.temperature)
+        evaluation = evaluate_batches(outputs.reshape(len(themselves), -1, outputs.shape[1]), contrast.temperature)
     else:
         evaluation = evaluate(contrast, population.views, outputs[None], themselves)
     M = pair_matrix(main_part(contrast, population.views, evaluation, themselves), population.views)
-    full, rest = (
-        gradient(weights, made.activity, normalisation.back(last, slope)).W
-        for slope in (evaluation.slope[0], evaluation.slope[0] + 2.0 * M @ outputs)
-    )
-    norms, rests = (np.array([np.linalg.norm(W) for W in part]) for part in (full, rest))
-    operators = [made.operator(layer, M) for layer in counted(range(len(weights.W)), "operators", "layer")]
-    between, within = zip(*(made.spread(layer, population.views) for layer in range(len(weights.W))), strict=True)
-    return {
+    slope, every = evaluation.slope[0], range(len(weights.W))
+    full = jacobians.gradient(normalisation.back(jacobians.last, slope))
+    rest = jacobians.rests(normalisation, slope, -2.0 * M @ outputs)
+    products = [LayerProducts(jacobians, layer, M, normalisation) for layer in every]
+    around = [2.0 * each.bypass(outputs) for each in products]
+    norms, rests, bypasses = (np.array([np.linalg.norm(W) for W in part]) for part in (full, rest, around))
+    moving = np.where(norms > 0.0, norms, np.nan)
+    found = {
         "loss": np.array(evaluation.value),
         "gradient_norm": norms,
+        "residue": rests / moving,
+        "bypass": bypasses / moving,
+    }
+    if rng is not None:
+        return found | _estimated(jacobians, products, population.views, rng)
+    if isinstance(weights, DenseWeights):
+        made = Connections(weights, population.x, normalisation)
+    else:
+        made = ConvolutionalConnections(jacobians, normalisation)
+    operators = [made.operator(layer, M) for layer in counted(every, "operators", "layer")]
+    between, within = zip(*(made.spread(layer, population.views) for layer in every), strict=True)
+    return found | {
         "layer_operator_norm": np.array([operator.norm for operator in operators]),
         "layer_operator_top": np.array([operator.top for operator in operators]),
-        "residue": np.divide(rests, norms, out=np.full(len(norms), np.nan), where=norms > 0.0),
         "between_trace": np.maximum(between, 0.0),
         "within_trace": np.maximum(within, 0.0),
     }
+
+
+def _estimated(
+    jacobians: Jacobians, products: list[LayerProducts], views: Views, rng: Generator
+) -> dict[str, FloatArray]:
+    """Estimates of what no matrix is kept for, with the suffix `_error` their errors."""
+    estimates = [estimate(each, rng) for each in counted(products, "operators by products", "layer")]
+    found = {
+        f"layer_operator_{name}": np.array([getattr(each, name) for each in estimates]) for name in Estimate._fields
+    }
+    normalisation = products[0].normalisation
+    for name, sizes in zip(("between", "within"), spreads(jacobians, views, normalisation, rng), strict=True):
+        found[f"{name}_trace"] = sizes.mean(axis=0)
+        found[f"{name}_trace_error"] = error_of_trace(sizes)
+    return found
 
 
 def main_part(contrast: Contrast, views: Views, evaluation: Evaluation, unaugmented: FloatArray) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Problems of contrastive learning on images: data, dense network, loss, training, time."""
+"""Problems of contrastive learning on images: data, network, loss, training, time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
 from meanfield.families.latent_tree.settings import NormalisesOutputs, OneStartSettings, UniformStart
 from meanfield.ingredients.images.part import ArrayData
 from meanfield.ingredients.part import Part
+from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights
 from meanfield.networks.dense import DenseWeights, uniform_start
 from meanfield.problems.base import Problem
 
@@ -19,11 +20,35 @@ Width = Annotated[int, Field(ge=1, le=100_000)]  # nodes of a layer
 Widths = Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=16)]
 
 
-class DenseNetwork(NormalisesOutputs):
-    """Dense network of ReLU nodes; its inputs are the pixels of an image, row by row, channels last."""
+class Convolution(Part):
+    """Convolutions below the dense layers: a first one, and stages of blocks of two, whose pixels are averaged.
 
-    widths: Widths = Field(description="nodes of each layer, for instance [128, 32]; the last one is not rectified")
-    bias: bool = Field(default=False, description="whether nodes have biases")
+    They are those of ResNet-18 with a first convolution of 3 x 3 pixels if all keys but `channels` have their defaults.
+    """
+
+    channels: Widths = Field(description="channels of each stage, [64, 128, 256, 512] of ResNet-18")
+    blocks: int = Field(default=2, ge=1, le=100, description="blocks of two convolutions in each stage")
+    kernel: Literal[1, 3, 5, 7] = Field(default=3, description="pixels of the side of a kernel")
+    stride: int = Field(
+        default=2, ge=1, le=8, description="pixels of a step of the first convolution of each stage but the first"
+    )
+    residual: bool = Field(default=True, description="whether the input of a block is added to its output")
+    batch_norm: bool = Field(
+        default=True, description="whether channels are normalised over a batch, then scaled and shifted"
+    )
+
+
+class ImageNetwork(NormalisesOutputs):
+    """Dense network of ReLU nodes on pixels, row by row and channels last, or on what convolutions make of them."""
+
+    widths: Widths = Field(
+        description="nodes of each layer, for instance [128, 32]; the last one is not rectified. Above convolutions "
+        "they are the projector, for instance [512, 128]"
+    )
+    convolution: Convolution | None = Field(
+        default=None, description="convolutions below, trained by PyTorch; by default there are none"
+    )
+    bias: bool = Field(default=False, description="whether nodes have biases, and channels that are not normalised")
     initial: UniformStart = UniformStart(law="uniform")
 
 
@@ -68,13 +93,13 @@ class TrainingSettings(OneStartSettings, LossSettings):
 
 
 class ImageProblem(Problem):
-    """Contrastive learning of a dense network on images (latent_tree.md, section 1.2)."""
+    """Contrastive learning of a network on images (latent_tree.md, section 1.2)."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"operator", "particles", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
     data: ArrayData
-    network: DenseNetwork
+    network: ImageNetwork
     loss: Loss = Loss()
     training: ImageTraining = ImageTraining()
     operator: OperatorSettings = OperatorSettings()
@@ -99,13 +124,32 @@ class ImageProblem(Problem):
         return (self.data.read.inputs, *self.network.widths)
 
     @property
-    def initial_weights(self) -> DenseWeights:
+    def convolutional(self) -> ConvolutionalNetwork | None:
+        """Shape of a network with convolutions."""
+        if self.network.convolution is None:
+            return None
+        _, height, width, channels = self.data.read.pixels.shape
+        return self._with_convolutions(height, width, channels)
+
+    def _with_convolutions(self, *image: int) -> ConvolutionalNetwork:
+        assert self.network.convolution is not None
+        height, width, channels = image
+        return ConvolutionalNetwork(
+            image=(height, width, channels),
+            widths=self.network.widths,
+            bias=self.network.bias,
+            **self.network.convolution.model_dump(),
+        )
+
+    @property
+    def initial_weights(self) -> DenseWeights | ConvolutionalWeights:
         """Weights at the start."""
         return self.drawn_weights(np.random.default_rng(self.network.initial.seed))
 
-    def drawn_weights(self, rng: Generator) -> DenseWeights:
+    def drawn_weights(self, rng: Generator) -> DenseWeights | ConvolutionalWeights:
         """Weights at the start of a run, drawn by a generator."""
-        return uniform_start(self.widths, self.network.bias, rng)
+        convolutional = self.convolutional
+        return uniform_start(self.widths, self.network.bias, rng) if convolutional is None else convolutional.start(rng)
 
     @property
     def steps_per_time(self) -> float:
@@ -115,7 +159,9 @@ class ImageProblem(Problem):
     @property
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
-        return {"level": len(self.network.widths)}
+        if self.network.convolution is None:
+            return {"level": len(self.network.widths)}
+        return {"level": len(self._with_convolutions(1, 1, 1).layers)}  # whatever the images are, which may be away
 
     @property
     def labels(self) -> dict[str, float]:

@@ -18,12 +18,22 @@ OPERATORS = {
         "part of a layer's gradient beside its covariance operator, relative to the gradient",
         range=POSITIVE,
     ),
+    "bypass": Variable(
+        ("level",),
+        "part of a layer's gradient by outputs that paths around its weights carry, relative to the gradient",
+        range=POSITIVE,
+    ),
     "between_trace": Variable(
         ("level",), "trace of VE, the variance between images of mean connections of a layer", range=POSITIVE
     ),
     "within_trace": Variable(
         ("level",), "trace of EV, the mean over images of the variance of connections of their views", range=POSITIVE
     ),
+}
+
+ERRORS = {
+    f"{name}_error": Variable(("level",), f"error of {name}, where it is an estimate", range=POSITIVE)
+    for name in ("layer_operator_norm", "layer_operator_top", "between_trace", "within_trace")
 }
 
 TRAINING = {
@@ -63,15 +73,15 @@ STATISTICS = {
     ),
 }
 
-VARIABLES = OPERATORS | TRAINING | STATISTICS
+VARIABLES = OPERATORS | ERRORS | TRAINING | STATISTICS
 
 DISPLAY = "meanfield.families.latent_tree.images.display"
 
 KINDS = {
     "layer_operator": Kind(
         "covariance operators of the layers of a network on images",
-        ("loss", "gradient_norm", *OPERATORS, "level"),
-        ("eta", "B"),
+        ("loss", "gradient_norm", *(name for name in OPERATORS if name != "bypass"), "level"),
+        ("bypass", *ERRORS, "eta", "B"),  # older results lack the first
         leading="",
         made_by="latent_tree.find_layer_operators",
         figure=f"{DISPLAY}:plot_layers",

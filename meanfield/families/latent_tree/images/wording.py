@@ -5,7 +5,7 @@ from __future__ import annotations
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
-from meanfield.families.latent_tree.images.problem import ImageProblem
+from meanfield.families.latent_tree.images.problem import Convolution, ImageProblem
 from meanfield.families.latent_tree.wording import loss_in_words
 from meanfield.ingredients.images.part import Augmentation
 
@@ -67,7 +67,18 @@ def _network(problem: ImageProblem) -> str:
     widths = " - ".join(str(width) for width in network.widths)
     outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
     bias = "with biases" if network.bias else "without biases"
-    return f"dense ReLU layers of {widths} nodes, {bias}; outputs are {outputs}"
+    below = "" if network.convolution is None else f"{_convolutions(network.convolution)}, their averages over pixels, "
+    return f"{below}dense ReLU layers of {widths} nodes, {bias}; outputs are {outputs}"
+
+
+def _convolutions(given: Convolution) -> str:
+    channels = " - ".join(str(channel) for channel in given.channels)
+    kinds = ["residual"] * given.residual + ["normalised over batches"] * given.batch_norm
+    kind = f"{' and '.join(kinds)}, " if kinds else ""
+    return (
+        f"ReLU convolutions of {given.kernel} x {given.kernel} pixels to {channels} channels, {given.blocks} block(s) "
+        f"of two each, {kind}steps of {given.stride}"
+    )
 
 
 def _training(problem: ImageProblem) -> str:

@@ -45,7 +45,6 @@ UNUSABLE = [
     ),
     ({"operator": "images = 17"}, "operator.images = 17: there are 16 images to train on; lower it"),
     ({"operator": "images = 6\nviews = 2000", "loss": "kind = 'infonce'"}, "takes 1.44e+08 pairs of views, and at"),
-    ({"network": "widths = [900]", "operator": "images = 6"}, "operators have 5,400 columns of up to 14,400 weights"),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield
 from meanfield.families.latent_tree.images.operators import Population, draw_population
-from meanfield.families.latent_tree.images.simulation import ImageReplicas, ImageSampler, probe_accuracy
+from meanfield.families.latent_tree.images.replicas import ImageReplicas, ImageSampler, probe_accuracy
 from meanfield.families.latent_tree.samples import batch_slope, draw_batch
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.dense import forward, gradient, uniform_start
@@ -46,7 +46,7 @@ def test_adam_takes_steps_of_the_learning_rate_along_a_constant_gradient():
         assert np.allclose(step, slope / (np.abs(slope) + 1e-8), rtol=1e-12)  # rounding
 
 
-@pytest.mark.slow
+@pytest.mark.torch
 def test_adam_is_that_of_torch():
     torch = pytest.importorskip("torch")
     stepper = ImageReplicas(problem(training="optimiser = 'adam'\nlearning_rate = 0.01"), range(1))
@@ -175,7 +175,7 @@ def torch_loss(torch, contrast, y):
     return -torch.softmax(torch.stack([-near / tau, -far / tau]), 0)[0]
 
 
-@pytest.mark.slow
+@pytest.mark.torch
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize(("kind", "parameters"), KINDS)

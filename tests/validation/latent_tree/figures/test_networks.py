@@ -69,6 +69,7 @@ def test_batches_have_the_law_of_the_tree():
     assert np.abs(own - np.diag(np.diag(own))).max() > 0.1
 
 
+@pytest.mark.torch
 def test_weights_are_those_that_torch_draws():
     torch = pytest.importorskip("torch")
     torch.manual_seed(4 + seeds.AFTER)
@@ -105,6 +106,7 @@ def test_scores_in_single_precision():
     assert single_precision.correlations(z, constant).max() > 0.5  # of rounding, as nothing varies
 
 
+@pytest.mark.torch
 def test_chance_of_high_scores_is_that_of_sums_by_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

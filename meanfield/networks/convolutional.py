@@ -1,0 +1,321 @@
+"""Convolutional ReLU networks, residual ones among them, whose forward pass and derivatives are PyTorch's.
+
+A first convolution is followed by stages of blocks of two convolutions each; the first block of a stage takes steps of
+`stride` pixels, the first stage excepted. The last stage is averaged over its pixels, and dense layers follow. With
+channels of 64, 128, 256 and 512 and two blocks of kernels of 3 x 3 pixels it is the ResNet-18 of CIFAR-10 (He et al.
+2016, with a first convolution of 3 x 3 pixels and no pooling after it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from meanfield.errors import InputError
+from meanfield.typing import FloatArray
+
+Tensor = Any
+"""A tensor of PyTorch, which has no types where it is not installed."""
+
+ROUNDING = 1e-5
+"""Number that PyTorch adds to variances before batches are divided by their roots."""
+
+
+def check_torch() -> None:
+    """Refuse what needs PyTorch where it is not installed.
+
+    Raises
+    ------
+    InputError
+        With the command that installs it.
+    """
+    if find_spec("torch") is None:
+        raise InputError(
+            "network.convolution: convolutions are trained by PyTorch; pip install 'meanfield-dynamics[torch]', or "
+            "remove the table for a dense network"
+        )
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Context in which PyTorch takes one thread for the caller: sums depend on how many share them."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Layer(NamedTuple):
+    """Linear map of a layer: shape (nodes, inputs) of a dense one, (channels, channels below, kernel, kernel) else."""
+
+    shape: tuple[int, ...]
+    stride: int = 1
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs of a node."""
+        return math.prod(self.shape[1:])
+
+
+class Block(NamedTuple):
+    """Places of two convolutions among the layers, and of that which takes the input of a block to its output."""
+
+    first: int
+    second: int
+    shortcut: int | None
+
+
+@dataclass(frozen=True)
+class ConvolutionalNetwork:
+    """Shape of a network.
+
+    Parameters
+    ----------
+    image : tuple of int
+        Height, width and channels.
+    channels : tuple of int
+        Of each stage.
+    blocks : int
+        Of each stage.
+    kernel : int
+        Pixels of the side of a kernel; odd, and what is beyond the edge is 0.
+    residual : bool
+        Whether the input of a block is added to its output, before that is rectified.
+    batch_norm : bool
+        Whether channels are divided by their deviation in a batch, less their mean, times a scale and plus a shift.
+    widths : tuple of int
+        Nodes of the dense layers; the last one is not rectified.
+    bias : bool
+        Whether layers have biases; convolutions with `batch_norm` have none, as their shifts are biases.
+    """
+
+    image: tuple[int, int, int]
+    channels: tuple[int, ...]
+    blocks: int
+    kernel: int
+    stride: int
+    residual: bool
+    batch_norm: bool
+    widths: tuple[int, ...]
+    bias: bool
+
+    @cached_property
+    def _plan(self) -> tuple[list[Layer], list[Block]]:
+        side = (self.kernel, self.kernel)
+        below = self.channels[0]
+        layers, blocks = [Layer((below, self.image[2], *side))], []
+        for stage, above in enumerate(self.channels):
+            for block in range(self.blocks):
+                stride = self.stride if stage > 0 and block == 0 else 1
+                first = len(layers)
+                layers += [Layer((above, below, *side), stride), Layer((above, above, *side))]
+                moves = self.residual and (stride > 1 or below != above)
+                layers += [Layer((above, below, 1, 1), stride)] * moves
+                blocks.append(Block(first, first + 1, first + 2 if moves else None))
+                below = above
+        layers += [Layer((nodes, inputs)) for inputs, nodes in pairwise((below, *self.widths))]
+        return layers, blocks
+
+    @property
+    def layers(self) -> list[Layer]:
+        """All layers, from the image up; that which moves the input of a block follows its convolutions."""
+        return self._plan[0]
+
+    @property
+    def convolutions(self) -> list[Layer]:
+        """Layers below the dense ones."""
+        return self.layers[: len(self.layers) - len(self.widths)]
+
+    @property
+    def shapes(self) -> list[list[tuple[int, ...]]]:
+        """Shapes of weights, biases, scales and shifts by layer."""
+        convolved: list[tuple[int, ...]] = [layer.shape[:1] for layer in self.convolutions]
+        dense: list[tuple[int, ...]] = [(nodes,) for nodes in self.widths]
+        biases = ([] if self.batch_norm else convolved) + dense if self.bias else []
+        scales = convolved if self.batch_norm else []
+        return [[layer.shape for layer in self.layers], biases, scales, scales]
+
+    @property
+    def numbers(self) -> int:
+        """Number of all numbers that are trained."""
+        return sum(math.prod(shape) for shapes in self.shapes for shape in shapes)
+
+    @property
+    def activations(self) -> int:
+        """Number of values of an image and of all channels and nodes above it."""
+        height, width, channels = self.image
+        found = height * width * channels + sum(self.widths)
+        blocks = {place for block in self._plan[1] for place in block[:1]}
+        for place, layer in enumerate(self.convolutions):
+            if place in blocks:
+                height, width = -(-height // layer.stride), -(-width // layer.stride)
+            found += height * width * layer.shape[0]
+        return found
+
+    def start(self, rng: Generator) -> ConvolutionalWeights:
+        """Weights and biases that are uniform within 1/sqrt(number of inputs), scales of 1 and shifts of 0."""
+        shapes, biases, scales, shifts = self.shapes
+        bounds = [layer.inputs**-0.5 for layer in self.layers]
+        W = [rng.uniform(-bound, bound, shape) for bound, shape in zip(bounds, shapes, strict=True)]
+        of_biases = bounds[len(bounds) - len(biases) :]
+        b = [rng.uniform(-bound, bound, shape) for bound, shape in zip(of_biases, biases, strict=True)]
+        return ConvolutionalWeights(self, W, b, [np.ones(s) for s in scales], [np.zeros(s) for s in shifts])
+
+    @property
+    def first_statistics(self) -> FloatArray:
+        """Means 0 and variances 1 of all channels, by layer, before any batch was seen; empty without `batch_norm`."""
+        each = [np.repeat([0.0, 1.0], layer.shape[0]) for layer in self.convolutions if self.batch_norm]
+        return np.concatenate([np.zeros(0), *each])
+
+
+@dataclass(frozen=True)
+class ConvolutionalWeights:
+    """Numbers that are trained, as arrays or tensors, by layer.
+
+    Parameters
+    ----------
+    W, b, scale, shift : list of ndarray
+        Those that a network does not have are empty.
+    """
+
+    network: ConvolutionalNetwork
+    W: list[Any]
+    b: list[Any]
+    scale: list[Any]
+    shift: list[Any]
+
+    @property
+    def parts(self) -> list[Any]:
+        """All arrays in one list."""
+        return [*self.W, *self.b, *self.scale, *self.shift]
+
+    def of(self, parts: Sequence[Any]) -> ConvolutionalWeights:
+        """Weights of the same shape from all arrays in one list."""
+        ends = np.cumsum([0, *map(len, self.network.shapes)])
+        return ConvolutionalWeights(self.network, *(list(parts[i:j]) for i, j in pairwise(ends)))
+
+    @property
+    def vector(self) -> FloatArray:
+        """All numbers in one row."""
+        return np.concatenate([part.ravel() for part in self.parts])
+
+    def like(self, vector: NDArray[Any]) -> ConvolutionalWeights:
+        """Weights of the same shape from all their numbers in one row."""
+        ends = np.cumsum([0, *(part.size for part in self.parts)])
+        pieces = zip(pairwise(ends), self.parts, strict=True)
+        return self.of([vector[i:j].reshape(part.shape) for (i, j), part in pieces])
+
+    def tensors(self, kind: str) -> ConvolutionalWeights:
+        """The same numbers as tensors of a type, `float32` or `float64`."""
+        import torch
+
+        return self.of([torch.tensor(part, dtype=getattr(torch, kind)) for part in self.parts])
+
+
+class Statistics(NamedTuple):
+    """Mean and variance of the channels of a layer over pixels and images, and over how many."""
+
+    mean: Tensor
+    variance: Tensor
+    size: int
+
+
+def moved(running: FloatArray, seen: list[Statistics], share: float = 0.1) -> FloatArray:
+    """Statistics of batches so far, moved towards those of a new one by PyTorch's share and with its variance.
+
+    Parameters
+    ----------
+    running : ndarray
+        In the order of `ConvolutionalNetwork.first_statistics`.
+    """
+    each = [
+        np.concatenate([one.mean.numpy(), one.variance.numpy() * (one.size / (one.size - 1))]).astype(float)
+        for one in seen
+    ]
+    return (1.0 - share) * running + share * np.concatenate(each) if each else running
+
+
+def statistics_of(weights: ConvolutionalWeights, running: FloatArray) -> list[Statistics]:
+    """Statistics by layer, as tensors of the type of the weights."""
+    import torch
+
+    found, first = [], 0
+    for scale in weights.scale:
+        mean, variance = running[first : first + 2 * len(scale)].reshape(2, -1)
+        mean, variance = (torch.tensor(side, dtype=scale.dtype) for side in (mean, variance))
+        found.append(Statistics(mean, variance, 0))
+        first += 2 * len(scale)
+    return found
+
+
+class Passed(NamedTuple):
+    """Features below the dense layers, last layer, and the statistics of batches that were met on the way."""
+
+    features: Tensor
+    last: Tensor
+    seen: list[Statistics]
+
+
+def images_of(network: ConvolutionalNetwork, x: FloatArray, like: Tensor) -> Tensor:
+    """Images, shape (images, channels, height, width), from rows of pixels with channels last."""
+    import torch
+
+    return torch.tensor(x.reshape(-1, *network.image), dtype=like.dtype).permute(0, 3, 1, 2)
+
+
+def forward(weights: ConvolutionalWeights, x: Tensor, known: list[Statistics] | None = None) -> Passed:
+    """Values of features and of the last layer.
+
+    Parameters
+    ----------
+    weights : ConvolutionalWeights
+        Tensors.
+    x : tensor, shape (images, channels, height, width)
+    known : list of Statistics, optional
+        Those by which channels are normalised; by default those of the images themselves.
+    """
+    import torch
+    from torch.nn import functional
+
+    network, seen = weights.network, []
+    biases: list[Any] = [None] * (len(network.layers) - len(weights.b)) + weights.b
+
+    def convolved(u: Tensor, place: int) -> Tensor:
+        layer = network.layers[place]
+        u = functional.conv2d(u, weights.W[place], biases[place], layer.stride, layer.shape[2] // 2)
+        if not network.batch_norm:
+            return u
+        scale, shift = weights.scale[place], weights.shift[place]
+        if known is not None:
+            mean, variance, _ = known[place]
+            return functional.batch_norm(u, mean, variance, scale, shift, False, 0.0, ROUNDING)
+        with torch.no_grad():
+            variance, mean = torch.var_mean(u, (0, 2, 3), correction=0)
+        seen.append(Statistics(mean, variance, u.numel() // u.shape[1]))
+        return functional.batch_norm(u, None, None, scale, shift, True, 0.0, ROUNDING)
+
+    u = functional.relu(convolved(x, 0))
+    for first, second, shortcut in network._plan[1]:
+        above = convolved(functional.relu(convolved(u, first)), second)
+        if network.residual:
+            above = above + (u if shortcut is None else convolved(u, shortcut))
+        u = functional.relu(above)
+    features = u.mean((2, 3))
+    u, dense = features, len(network.convolutions)
+    for place in range(dense, len(network.layers)):
+        u = functional.linear(functional.relu(u) if place > dense else u, weights.W[place], biases[place])
+    return Passed(features, u, seen)
