@@ -83,7 +83,7 @@ def test_operators_that_do_not_fit_are_estimates(monkeypatch):
 
 
 def test_operators_that_fit_into_no_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(operators.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 1e5}))
+    monkeypatch.setattr(operators.psutil, "virtual_memory", lambda: type("Memory", (), {"available": 1e4}))
     with pytest.raises(InputError, match=r"operator.images = 6, operator.views = 2: operators of this network take"):
         meanfield.solve(problem(), "operator")
 
