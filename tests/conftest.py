@@ -18,12 +18,14 @@ DISPOSITIONS = {
 ALLOCATIONS = (20_000, 20, 50)
 """Thresholds of the garbage collector: full collections, which look at all that was ever imported, become rare."""
 
+gc.disable()  # until all is imported, of which almost nothing is garbage
+
 
 def pytest_collection_finish():
     """Spare the garbage collector the modules and tests that stay: it takes a tenth of the processor time else."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*ALLOCATIONS)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,6 +35,12 @@ def usual_signals():
     yield
     for number, disposition in before.items():
         signal.signal(number, disposition)
+
+
+@pytest.fixture
+def plain_figures(monkeypatch):
+    """Figures without layouts, each of which takes as long as a file; tests of plotting look at them."""
+    monkeypatch.setattr("meanfield.plotting.style._lay_out", lambda figure: figure.set_layout_engine("none"))
 
 
 @pytest.fixture(autouse=True)

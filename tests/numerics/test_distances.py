@@ -1,5 +1,4 @@
 import numpy as np
-import ot
 import pytest
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
@@ -16,6 +15,8 @@ def law(edges, F, at):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_wasserstein_against_quantile_sample(seed):
+    import ot  # imports half of scikit-learn, which no other test needs
+
     rng = np.random.default_rng(seed)
     sample, weights = rng.normal(0.3, 1.2, 400), rng.uniform(0.1, 2.0, 400)
     levels = (np.arange(200_000) + 0.5) / 200_000

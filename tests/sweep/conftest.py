@@ -5,7 +5,6 @@ import multiprocessing
 from concurrent.futures import Future
 
 import pytest
-from distributed import Scheduler, Worker
 
 from meanfield.sweep import run
 
@@ -55,6 +54,7 @@ def serve(make, *arguments):
 
 def make_scheduler(addresses):
     """Says where it is."""
+    from distributed import Scheduler
 
     class Speaking(Scheduler):
         async def start(self):
@@ -66,12 +66,16 @@ def make_scheduler(addresses):
 
 
 def make_worker(address, folder):
+    from distributed import Worker
+
     return Worker(address, nthreads=1, host="127.0.0.1", local_directory=str(folder), dashboard=False)
 
 
 @pytest.fixture
 def cluster(tmp_path):
     """Address and process of a scheduler, and two worker processes: forked, because then they need not import."""
+    import distributed  # noqa: F401, not at the top: few tests have a cluster
+
     context = multiprocessing.get_context("fork")
     addresses = context.Queue()
     processes = [context.Process(target=serve, args=(make_scheduler, addresses))]

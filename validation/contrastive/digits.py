@@ -28,7 +28,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from sklearn.datasets import load_digits
 
 import meanfield
 from meanfield.cli import DONE, FAILED, run
@@ -50,6 +49,8 @@ Array = np.ndarray
 
 def principal_components() -> tuple[Array, Array, Array]:
     """Centred images (images, 64), their principal directions (64, 61) and the variances along them (61,)."""
+    from sklearn.datasets import load_digits  # takes a second, which tests of the rest need not wait for
+
     images = load_digits().data
     images = images - images.mean(axis=0)
     variances, directions = np.linalg.eigh(images.T @ images / len(images))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from sklearn.datasets import load_digits
 
 from meanfield.process.progress import progress_bar
 from validation.alpha_contrastive.figures import FOLDER
@@ -46,6 +45,8 @@ def roughness(kept: Array) -> float:
 
 def simulate() -> xr.Dataset:
     """Filters after training, by case and seed."""
+    from sklearn.datasets import load_digits  # takes a second, which tests of the rest need not wait for
+
     images = load_digits().images / 16.0
     rng, default = np.random.default_rng(0), Setting()
     plain = quarters(images - images.mean())[:, None]
