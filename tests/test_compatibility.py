@@ -17,6 +17,8 @@ from meanfield.results import schema
 from meanfield.results.result import Result
 from meanfield.testing.methods import MOST_REPEATED
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6}
 """Versions with which kinds came that were not there from the second one on."""
 

@@ -21,6 +21,8 @@ from tests import ROOT
 from tests.example_problems import SMALL
 from tests.sweep.conftest import Inside
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SOLVERS = ("solve_density", "solve_order_parameters", "simulate_sgd")
 
 
@@ -89,7 +91,7 @@ def test_workers_and_backend_options(folder, runs, inside):
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path, inside):
-    text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 10000")
+    text = SMALL.replace('method = "plain"', 'method = "projected"').replace("dimension = 64", "dimension = 8000")
     (tmp_path / "long.toml").write_text(text)
     out = tmp_path / "out.nc"
     command = [sys.executable, str(ROOT / "solvers/simulate_sgd.py"), str(tmp_path / "long.toml"), "-o", str(out)]

@@ -113,6 +113,13 @@ def test_ctrl_c_while_a_command_imports_ends_with_one_line(stuck, name, number):
     assert interrupted(number, stuck, "-c", COMMAND, name, *arguments_of(name)) == ENDED
 
 
-@pytest.mark.parametrize(("name", "script"), SCRIPTS.items(), ids=SCRIPTS)
+# Scripts are lines of one form (tests/commands/test_dispatch.py runs each of them): two of them stand for all.
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        pytest.param(name, script, id=name, marks=[pytest.mark.slow] * (name not in ("density", "compare")))
+        for name, script in SCRIPTS.items()
+    ],
+)
 def test_ctrl_c_while_a_script_imports_ends_with_one_line(stuck, name, script):
     assert interrupted(signal.SIGINT, stuck, str(script), *arguments_of(name)) == ENDED

@@ -80,9 +80,9 @@ def largest(comparison, name):
     return float(np.nanmax(np.abs(comparison[f"{name}_difference"])))
 
 
-# A density of pairs that holds runs of 60 filters takes 20 s; of the remedies for two layers "finite batch" is followed
-# by default.
-SLOW = ("batch size", "diagonal")
+# A density of pairs that holds runs of 60 filters takes 20 s. Of two layers tests/families/alpha_contrastive/
+# test_population.py has runs at the flow of finite batches, and away from that of large ones.
+SLOW = ("batch size", "finite batch", "diagonal")
 
 
 @pytest.mark.parametrize(

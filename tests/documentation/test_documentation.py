@@ -34,11 +34,12 @@ LONG = (
     "docs/how-to/several_channels.md",
     "docs/how-to/stationary_states.md",
     "docs/how-to/sweep.md",
+    "docs/tutorial.md",
 )
 """Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances, whole families.
 
 The contract of families and `tests/families/test_online_ica.py` run what those on families do, tests of laws, images,
-functions of users, checkpoints and sweeps what others do.
+functions of users, checkpoints and sweeps what others do, and `tests/test_scripts.py` the scripts of the tutorial.
 """
 WITH_CODE = [
     pytest.param(name, marks=pytest.mark.slow) if name in LONG else name

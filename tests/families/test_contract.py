@@ -14,7 +14,11 @@ from meanfield.results import figure_files
 
 DRAWN = ("density", "particles", "order_parameters", "stationary", "dynamics")
 
-SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN}
+SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
+    "contrastive-check_sweep[dynamics]",
+    "hidden_manifold-check_sweep[fixed_points]",
+    "alpha_contrastive-check_sweep[density]",
+}
 """Checks of half a second or more. Other tests draw these results, in tests/plotting/test_results.py and
 tests/test_scripts.py; what the check itself does is tried on other methods and families."""
 
@@ -36,7 +40,7 @@ def test_slow_checks_exist():
 
 
 @pytest.fixture(autouse=True)
-def usual_resolution(monkeypatch):
+def usual_resolution(monkeypatch, plain_figures):
     """Files of figures have the resolution in which they are laid out, so that no text is measured twice."""
     monkeypatch.setattr(figure_files, "RESOLUTION", 100)
 

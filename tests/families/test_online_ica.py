@@ -14,6 +14,8 @@ from meanfield.problems.problem_keys import with_value
 from tests import ROOT
 from tests.documentation.pages import blocks
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 PAGE = ROOT / "docs" / "how-to" / "own_family.md"
 FILES = {block.caption: block.text for block in blocks(PAGE.read_text(encoding="utf-8")) if block.caption}
 

@@ -700,7 +700,7 @@ PROBLEMS = tables(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(data=PROBLEMS)
 def test_round_trip(data):
     problem = Problem.model_validate(data)

@@ -39,7 +39,14 @@ def test_the_trap_springs(folder):
         assert TRAP in in_child(work, 60)
 
 
-@pytest.mark.parametrize("text", [ADDRESS, SHELL, SAMPLES], ids=["address", "shell", "samples"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(ADDRESS, id="address"),
+        pytest.param(SHELL, id="shell", marks=pytest.mark.slow),  # an address, too
+        pytest.param(SAMPLES, id="samples"),
+    ],
+)
 def test_nothing_of_a_result_is_executed(text, folder):
     paths = []
     for run in RUNS:

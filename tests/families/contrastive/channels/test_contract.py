@@ -14,6 +14,8 @@ from meanfield.testing import methods
 from meanfield.testing.methods import Example
 from tests import ROOT
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 SMALL = {"time.stop": 1.0, "time.outputs": 3, "particles.replicas": 3, "particles.dimension": 200}
 
 

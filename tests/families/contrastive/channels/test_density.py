@@ -13,6 +13,8 @@ from meanfield.problems.problem_keys import with_values
 from meanfield.process.progress import interrupted_after
 from tests.families.contrastive.channels.plane_oracle import PlaneOracle
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 PROBLEM = meanfield.parse_problem("""
 [model]
 activation = "quadratic"

@@ -26,6 +26,8 @@ from meanfield.testing.methods import Example
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 ALIKE = ("second_moment = 1.0, fourth_moment = 5.0", "second_moment = 1.1, fourth_moment = 6.05"), ("= 3", "= 10")
 GAUSSIAN = 'hidden = { law = "gaussian", second_moment = 1.5 }'
 ONE_FEATURE = (

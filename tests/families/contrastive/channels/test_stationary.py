@@ -26,6 +26,8 @@ from meanfield.testing.methods import Example
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 ONE_FEATURE = """
 [model]
 activation = "quadratic"

@@ -12,6 +12,8 @@ from meanfield.results.checks import check
 from meanfield.results.result import Result
 from tests.families.contrastive.channels.problems import standard
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 
 @pytest.fixture(scope="module")
 def run():

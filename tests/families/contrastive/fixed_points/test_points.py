@@ -170,12 +170,12 @@ def check_problem(seed, d1, side):
     check_types(points)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5])  # further seeds are in the slow test below
+@pytest.mark.parametrize("seed", [0, 1, 4])  # further seeds are in the slow test below
 def test_nothing_is_missed_with_one_feature(seed):
     check_problem(seed, 1, 41)
 
 
-@pytest.mark.parametrize("seed", [1, 4, 7])  # the same
+@pytest.mark.parametrize("seed", [1, 4])  # the same
 def test_nothing_is_missed_with_two_features(seed):
     check_problem(seed, 2, 7)
 

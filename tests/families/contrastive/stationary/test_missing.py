@@ -11,7 +11,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.stationary import all_states, index_of, missing_states
 from meanfield.problems.file import format_problem
-from tests.example_problems import feature, features, gaussian, make_problem
+from tests.example_problems import feature, features, make_problem
 
 CONDENSES = make_problem(
     'model = { activation = "hard_tanh", centering = "batch", learning_rate = 0.6752, batch_size = 50 }',
@@ -91,4 +91,3 @@ def test_densities_that_rest_between_wells_are_no_states():
     assert "densities and SGD rest frozen" in found.attrs["warning"]
     shallow = find_stationary_states(make_problem(lines[0], 'prior = { name = "double_well", strength = 0.001 }'))
     assert "frozen" not in shallow.attrs.get("warning", "")
-    assert "warning" not in find_stationary_states(make_problem(features(feature(0.5, gaussian(1.4))))).attrs

@@ -214,13 +214,18 @@ def test_where_no_density_is_stationary_there_is_none():
     )
 
 
-@pytest.mark.parametrize(
-    ("law", "warned"),
-    [
-        ("laplace", True),
-        pytest.param("uniform", False, marks=pytest.mark.slow),  # lists without a warning are in test_missing.py
-    ],
-)
+RARE = "states may be missing near q = 0: where few weights"
+
+
+@pytest.mark.parametrize(("law", "warned"), [("laplace", True), ("uniform", False)])
+def test_an_empty_list_says_that_rare_coordinates_could_change_it(law, warned):
+    found = find_stationary_states(make_problem(prior("l1", 100.0), features(feature(0.2, coordinate=law))))
+    assert found.sizes["state"] == 0
+    assert (RARE in found.attrs.get("warning", "")) == warned
+
+
+@pytest.mark.slow  # a state near the answer changes none of the lines that say so
+@pytest.mark.parametrize(("law", "warned"), [("laplace", True), ("uniform", False)])
 def test_an_answer_that_rare_coordinates_could_change_says_so(law, warned):
     """With Laplace's law there is a state near q = 0.006, which weights with rare u carry."""
     lines = features(feature(0.2, '{ law = "laplace", second_moment = 1.5091 }', coordinate=law))
@@ -228,7 +233,7 @@ def test_an_answer_that_rare_coordinates_could_change_says_so(law, warned):
     noise = "augmentation = { variance = [0.4911, 0.0445], correlation = -0.2742 }"
     found = find_stationary_states(make_problem(lines, model, noise, prior("cauchy", 1.836)))
     assert found.sizes["state"] == 0
-    assert ("states may be missing near q = 0: where few weights" in found.attrs.get("warning", "")) == warned
+    assert (RARE in found.attrs.get("warning", "")) == warned
 
 
 def test_branches_without_a_state_say_where_it_comes_closest_and_why_some_may_be_missing(monkeypatch):
