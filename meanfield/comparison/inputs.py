@@ -253,7 +253,7 @@ def different_starts(first: Result, second: Result) -> str:
     if all(start is None for start in starts) or any(start is not None and not len(start) for start in starts):
         return ""
     if all(start is not None for start in starts):
-        return "" if np.array_equal(*starts) else f"They start with other weights: {_same_seed(first)}."
+        return "" if np.array_equal(*starts) else f"They start with other weights: {_same_start(first)}."
     shares, draws = (first, second) if starts[1] is None else (second, first)
     if shares.is_prediction and draws.is_prediction:
         return (
@@ -262,7 +262,7 @@ def different_starts(first: Result, second: Result) -> str:
         )
     if shares.is_prediction:
         common = Result.of(draws.dataset, with_value(draws.problem, "particles.common_start", True))
-        also = "" if np.array_equal(start_of(common), start_of(shares)) else f", and {_same_seed(first)}"
+        also = "" if np.array_equal(start_of(common), start_of(shares)) else f", and {_same_start(first)}"
         return (
             "The prediction starts with one draw of the weights, and each run with its own: set particles.common_start "
             f"= true{also}."
@@ -273,5 +273,6 @@ def different_starts(first: Result, second: Result) -> str:
     )
 
 
-def _same_seed(result: Result) -> str:
-    return f"give both the same {result.problem.seed_key or 'start'}"
+def _same_start(result: Result) -> str:
+    problem = result.problem
+    return f"give both the same {problem.start_key or problem.seed_key or 'start'}"

@@ -182,6 +182,9 @@ class Problem(Whole):
     seed_key: ClassVar[str | None] = None
     """Key of the seed of all random streams, which sweeps set at each point; None where nothing is random."""
 
+    start_key: ClassVar[str | None] = None
+    """Key that decides a start which is drawn once for all runs; None where `seed_key` does."""
+
     title: str = Field(default="", description="a line about the problem")
 
     @model_validator(mode="after")

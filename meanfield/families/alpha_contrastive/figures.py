@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
+from meanfield.families.alpha_contrastive.modulated_basins import chance_of_pattern
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import (
     COLOURS,
@@ -134,7 +135,9 @@ def plot_modulated_basins(dataset: xr.Dataset) -> Figure:
 
 def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
     eps, error = dataset["advantage"], dataset["basin_share_error"]
-    axes.plot(eps, dataset["chance"], label="equation 155", **curve_style(0))
+    along = np.linspace(float(eps[0]), float(eps[-1]), 201)
+    chance = chance_of_pattern(along, Result.of(dataset).problem.shape[2])
+    axes.plot(along, chance, label="equation 155", **curve_style(0))
     axes.errorbar(eps, dataset["basin_share"], yerr=error, label="filters that come to it", **marker_style(1))
     axes.set(xlabel=r"advantage $\epsilon$ of the pattern", ylabel="share of random filters")
     return axes

@@ -9,6 +9,7 @@ from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStar
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE, Importance
 from meanfield.families.alpha_contrastive.laws import (
     Conditional,
+    DiscreteLaw,
     GaussianMixture,
     Images,
     LatentCategorical,
@@ -124,10 +125,11 @@ def toward_limit(problem: Problem) -> str:
     more = ""
     if problem.model.layers == 1 and not problem.density.noise:
         more = ", beside a density also a larger filters.count"
-        if importance.diagonal == "exclude" and importance.kind in NORMALISED and isinstance(problem.data, Points):
+        alone = isinstance(problem.data, DiscreteLaw) and problem.data.sample_of is None
+        if importance.diagonal == "exclude" and importance.kind in NORMALISED and alone:
             more += (
-                " and importance.diagonal = 'include' (a density takes each point for one sample, which makes no pair "
-                "with itself, and batches hold points more than once)"
+                " and importance.diagonal = 'include' (a density takes each atom for one sample, which makes no pair "
+                "with itself, and batches hold atoms more than once)"
             )
     if problem.population.finite_batch:
         return f"a smaller training.learning_rate{more}"

@@ -128,8 +128,8 @@ KINDS = DENSITY_KINDS | {
     ),
     "continuation": Kind(
         "branches of stationary states",
-        (*OF_A_STATE, "parameter", "branch", "turning"),
-        ("tau", "potential"),
+        (*OF_A_STATE, "M", "parameter", "branch", "turning"),
+        ("tau", "potential", "arrangement", "copies"),
         leading="point",
         made_by="contrastive.continue_stationary_states",
         check=CHECKS,

@@ -105,6 +105,7 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"operator", "population", "particles", "density", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    start_key: ClassVar[str | None] = "network.initial"
 
     # None where the inputs are others: what asks for a tree does so where there is one.
     tree: Tree = Field(default=cast("Any", None), description="tree of latents that generates the inputs")

@@ -9,6 +9,7 @@ from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.modulated_basins import chance_of_pattern
 from meanfield.families.alpha_contrastive.particles.simulation import simulation_of
 from meanfield.families.alpha_contrastive.population.solver import check_population, drift_of
+from meanfield.plotting import plot_result
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import data as base
 from tests.families.alpha_contrastive.problems import problem_from
@@ -173,6 +174,13 @@ def test_chance_of_a_pattern_is_too_large_where_others_compete():
     away = (found["chance"] - found["basin_share"]) / found["basin_share_error"]
     assert abs(float(away[0])) < 4.0
     assert float(away[1]) > 6.0
+
+
+def test_the_chance_is_drawn_along_the_range_of_advantages():
+    found = meanfield.alpha_contrastive.modulated_basins(fast(critical_points={"starts": 10}), [-0.5, 1.0])
+    line = plot_result(found).axes[0].lines[0]
+    at = np.array([-0.5, -0.0125, 0.4])  # steps of 201 points
+    np.testing.assert_allclose(np.interp(at, *line.get_data()), chance_of_pattern(at, D), atol=1e-4)  # of their squares
 
 
 def test_advantages_increase():

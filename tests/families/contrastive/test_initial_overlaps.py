@@ -92,7 +92,7 @@ def test_a_method_that_knows_one_channel_says_so():
     with pytest.raises(
         InputError, match=r"model.channels = 2: .* a single channel; use the order parameters or particles, or set"
     ):
-        meanfield.contrastive.continue_stationary_states(standard(), "prior.strength", 0.0, 1.0)
+        meanfield.contrastive.phase_portrait(standard())
 
 
 @pytest.mark.parametrize("name", PENALTIES)

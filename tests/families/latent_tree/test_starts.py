@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.comparison.inputs import different_starts
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values
+from meanfield.results.result import Result
 from meanfield.testing.methods import Example, check_resumption
 from tests.families.latent_tree.problems import case_b
 
@@ -32,6 +34,16 @@ def test_each_run_draws_its_own_start_by_the_same_law(own):
     assert np.array_equal(few["weights"], own["weights"][:2])
     other = meanfield.solve(of_example(common_start=False, seed=1), "particles")
     assert not np.isin(other["weights"][:, 0, :8], nodes).any()
+
+
+def test_advice_on_starts_names_the_key_that_draws_them(own):
+    """Weights at the start are those of network.initial, whatever particles.seed is."""
+    flow = Result.of(meanfield.solve(of_example(seed=7), "population"))
+    runs = Result.of(meanfield.solve(of_example(common_start=True, seed=1), "particles"))
+    assert different_starts(flow, runs) == ""
+    other = with_values(of_example(common_start=True), {"network.initial.seed": 3})
+    said = different_starts(flow, Result.of(meanfield.solve(other, "particles")))
+    assert said == "They start with other weights: give both the same network.initial."
 
 
 def test_runs_with_starts_of_their_own_go_on_where_they_stopped(tmp_path):

@@ -18,7 +18,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.states.analysis import state_variables, without_states
 from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField
 from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
-from meanfield.families.contrastive.channels.states.search import ChannelStates
+from meanfield.families.contrastive.channels.states.search import ChannelState, ChannelStates
 from meanfield.families.contrastive.channels.states.symmetry import Coincidence, Symmetries, coincidences
 from meanfield.families.contrastive.fixed_points.faces import jacobian_at
 from meanfield.families.contrastive.fixed_points.points import (
@@ -192,11 +192,19 @@ class ChannelBranches(CachedEquations[Coincidence]):
         The range of the number, increasing.
     number : int
         Number of the grouping in `coincidences`.
+    describe : callable
+        Variables of a state of a field.
     """
 
-    def __init__(self, fields: Callable[[float], SmoothField], limits: tuple[float, float], number: int) -> None:
+    def __init__(
+        self,
+        fields: Callable[[float], SmoothField],
+        limits: tuple[float, float],
+        number: int,
+        describe: Callable[[SmoothField, ChannelState], dict[str, Any]],
+    ) -> None:
         super().__init__(limits)
-        self._fields, self._number = fields, number
+        self._fields, self._number, self._describe = fields, number, describe
         # A position within the range that is not special misses symmetries that hold at single values.
         self._symmetries = Symmetries(fields(limits[0] + 0.37 * (limits[1] - limits[0])))
 
@@ -214,10 +222,14 @@ class ChannelBranches(CachedEquations[Coincidence]):
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
         """All states that are isolated in the subspace, one of each set of images under symmetries."""
-        found = ChannelStates(self._fields(p))
-        found.search(self.at(p))
-        isolated = [state.orbit for state in found.states() if state.copies < np.inf]
-        return [self.at(p).restricted(found.x[number]) for number in isolated]
+        found, space = ChannelStates(self._fields(p)), self.at(p)
+        found.search(space)
+        if space.alone:  # all states count where indices tell whether one is missing
+            for other in coincidences(found.field):
+                found.search(other)
+            found.search_at_random(np.random.default_rng(0))
+        isolated = (space.restricted(found.x[state.orbit]) for state in found.states() if state.copies < np.inf)
+        return [x for x in isolated if space.room(x) > 1.0 - COINCIDING]
 
     def images(self, x: FloatArray) -> list[FloatArray]:
         """Images of a state under symmetries that lie in the subspace."""
@@ -234,10 +246,15 @@ class ChannelBranches(CachedEquations[Coincidence]):
         if not space.room(x) > 1.0 - COINCIDING:
             return None
         found.add(space.embedded(x))
-        return state_variables(found.field, found.states()[0])
+        return self._describe(found.field, found.states()[0])
 
 
-def branches_of_channels(problem: Problem, key: str, limits: tuple[float, float]) -> list[ChannelBranches]:
+def branches_of_channels(
+    problem: Problem,
+    key: str,
+    limits: tuple[float, float],
+    describe: Callable[[SmoothField, ChannelState], dict[str, Any]] = state_variables,
+) -> list[ChannelBranches]:
     """Equations of all groupings of channels, which share the velocities."""
     size = max(SmoothField(with_value(problem, key, end)).size for end in limits)
 
@@ -246,4 +263,4 @@ def branches_of_channels(problem: Problem, key: str, limits: tuple[float, float]
         return SmoothField(with_value(problem, key, p), size)
 
     groupings = len(list(coincidences(fields(limits[0]))))
-    return [ChannelBranches(fields, limits, number) for number in range(groupings)]
+    return [ChannelBranches(fields, limits, number, describe) for number in range(groupings)]

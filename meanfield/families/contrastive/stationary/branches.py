@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem, check_one_channel
-from meanfield.families.contrastive.stationary.states import potential_of
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.stationary.states import check_stationary, potential_of
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, what_is_missing, why_none
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
-    check_features,
     index_of,
     missing_states,
     without_states,
 )
-from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
@@ -38,7 +37,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     Parameters
     ----------
     problem : Problem
-        With one to three features.
+        As `find_stationary_states` takes it.
     key : str
         What is varied, such as `prior.strength` or `features[0].hidden.second_moment`.
     start, stop : float
@@ -62,11 +61,13 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     Notes
     -----
     Branches start from all states at both ends, and from states in between that no such branch leads to. A branch that
-    ends inside the range does so where its density can no longer be normalised. Source: theory.md, section 6.
+    ends inside the range does so where its density can no longer be normalised. With several channels `M`,
+    `arrangement` and `copies` take the place of `g`, one branch stands for all images by symmetries, and channels that
+    coincide have branches of their own. Source: theory.md, section 6; several_channels.md, section 6.
     """
-    check_problem(problem, Problem)
-    check_one_channel(problem, "branches of stationary states")
-    check_features(len(problem.features))
+    check_stationary(problem)
+    if problem.model.channels > 1:
+        return _of_channels(problem, key, start, stop, points)
     made: list[_ContrastiveBranches] = []
 
     def equations(limits: tuple[float, float]) -> list[_ContrastiveBranches]:
@@ -90,6 +91,33 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     said = list(filter(None, [made[0].effort.warning, *at_ends]))
     if said:
         result.attrs[WARNING] = "; ".join(said)
+    return result
+
+
+def _of_channels(problem: Problem, key: str, start: float, stop: float, points: int) -> xr.Dataset:
+    """Branches of several channels, one for all images by symmetries; see `continue_stationary_states`."""
+    # imported where they are used
+    from meanfield.families.contrastive.channels.stationary.branches import branches_of_states, without_branches
+    from meanfield.families.contrastive.channels.stationary.equations import ROOT
+    from meanfield.families.contrastive.channels.stationary.plane import NOT_LOOKED_FOR
+
+    linear = problem.prior.functions.linear
+    result = continue_states(
+        problem,
+        key,
+        start,
+        stop,
+        points,
+        kind="continuation",
+        states="stationary states",
+        parts=(*OF_THE_LIMIT, "decorrelation"),
+        equations=lambda limits: branches_of_states(problem, key, limits),
+        without=without_branches(problem),
+        none_found=lambda: f"failed: no stationary state was found; {NOT_LOOKED_FOR}",
+        tolerance=CHANNEL_TOLERANCE if linear else ROOT,
+    )
+    if not linear and result.sizes["point"]:
+        result.attrs[WARNING] = NOT_LOOKED_FOR
     return result
 
 

@@ -97,6 +97,7 @@ class ImageProblem(Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"operator", "particles", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    start_key: ClassVar[str | None] = "network.initial"
 
     data: ArrayData
     network: ImageNetwork

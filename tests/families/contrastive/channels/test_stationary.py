@@ -24,7 +24,6 @@ from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.testing import methods
 from meanfield.testing.methods import Example
 from tests import ROOT
-from tests.families.contrastive.channels.problems import standard
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
@@ -238,6 +237,48 @@ def test_everything_is_done_with_stationary_states(problem, states, under_l1, tm
     methods.check_figure(example, "stationary", tmp_path)
 
 
-def test_what_has_no_stationary_states_is_refused():
-    with pytest.raises(InputError, match=r"model.channels = 2: branches of stationary states are known for a single"):
-        meanfield.contrastive.continue_stationary_states(standard(), "prior.strength", 0.0, 1.0)
+def at_one_end(branches, end, names):
+    """Sorted rows of the points at an end of the range, of what does not depend on the image that was found."""
+    return rows_of(branches.isel(point=branches["parameter"].values == end).rename(point="state"), names)
+
+
+def rows_of(states, names):
+    each = (states.isel(state=k) for k in range(states.sizes["state"]))
+    return np.unique(np.round([signless(state, names) for state in each], 4), axis=0)
+
+
+def signless(state, names):
+    q, M = np.sort(np.abs(state["q"].values), axis=None), abs(float(state["M"][0, 1]))
+    return [*q, M, *(float(state[name]) for name in names)]
+
+
+def test_branches_pass_through_the_states_at_their_ends(problem, states):
+    """Under a linear prior, where all is known of a state but of channels that part from those that coincide."""
+    names = ("growth_rate", "relaxation_rate")
+    found = meanfield.contrastive.continue_stationary_states(problem, "decorrelation.strength", 0.05, 0.06, points=2)
+    np.testing.assert_allclose(
+        at_one_end(found, 0.05, names), rows_of(states, names), atol=2e-4
+    )  # last digit that is kept
+    assert {"M", "arrangement", "copies", "stability"} <= set(found)
+    assert np.abs(found["residual"]).max() < 1e-6  # in units of the velocity
+
+
+@pytest.mark.slow
+def test_branches_under_other_priors_do_so_too(under_l1):
+    names = ("relaxation_rate",)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plane, "RANDOM_STARTS", 2)
+        patch.setattr(search, "QUIET_STARTS", 10)
+        found = meanfield.contrastive.continue_stationary_states(with_prior(0.3), "prior.strength", 0.3, 0.32, points=2)
+    assert found.attrs["warning"] == plane.NOT_LOOKED_FOR
+    np.testing.assert_allclose(
+        at_one_end(found, 0.3, names), rows_of(under_l1, names), atol=2e-4
+    )  # last digit that is kept
+    for _, branch in found.groupby("branch"):
+        assert np.abs(np.diff(branch["q"].values, axis=0)).max(initial=0.0) < 0.2  # of steps of half the range
+
+
+def test_more_channels_have_branches_under_linear_priors_alone():
+    text = ONE_FEATURE.replace("channels = 2", "channels = 3").replace("[0.8, 0.7]", "[0.8, 0.7, 0.2]")
+    with pytest.raises(InputError, match=r"prior.name = 'l1' with model.channels = 3: .* set model.channels to 2"):
+        meanfield.contrastive.continue_stationary_states(with_prior(0.3, text), "prior.strength", 0.1, 0.2)

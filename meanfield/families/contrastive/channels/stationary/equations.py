@@ -8,6 +8,7 @@ Source: several_channels.md, section 5.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -156,19 +157,34 @@ class PlaneEquations:
 
     def root(self, y: FloatArray) -> FloatArray | None:
         """Root near y; of channels that nearly coincide at this M_12, where equal channels stay equal."""
-        if y[2 * self.features] < 1.0 - 2.0 * APART:
+        if not self.coincide(y):
             return newton(self, y, tolerance=ROOT)
-        merged = np.repeat(np.eye(self.features + 1), 2, axis=0)
-        whole = np.insert(merged, -2, 0.0, axis=0)
-        fixed = np.zeros(len(y))
-        fixed[-3] = 1.0 - APART
+        found = newton(self.merged, self.restricted(y), tolerance=ROOT)
+        return None if found is None else self.embedded(found)
 
-        def equations(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-            values, slope = self(fixed + whole @ z)
-            return 0.5 * whole.T @ values, 0.5 * whole.T @ slope @ whole
+    def coincide(self, y: FloatArray) -> bool:
+        """Whether unknowns are those of channels that coincide."""
+        return bool(y[2 * self.features] >= 1.0 - 2.0 * APART)
 
-        found = newton(equations, 0.5 * whole.T @ y, tolerance=ROOT)
-        return None if found is None else np.asarray(fixed + whole @ found)
+    @cached_property
+    def _pair(self) -> FloatArray:
+        """Matrix from the unknowns of one channel to those of two equal ones, but for M_12."""
+        return np.insert(np.repeat(np.eye(self.features + 1), 2, axis=0), -2, 0.0, axis=0)
+
+    def embedded(self, z: FloatArray) -> FloatArray:
+        """Unknowns of two channels that coincide, from those of one: q and its multiplier, shape (d1 + 1,)."""
+        y = self._pair @ z
+        y[-3] = 1.0 - APART
+        return np.asarray(y)
+
+    def restricted(self, y: FloatArray) -> FloatArray:
+        """Means of the unknowns of both channels, shape (d1 + 1,)."""
+        return np.asarray(0.5 * self._pair.T @ y)
+
+    def merged(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Equations of channels that coincide, and their Jacobian."""
+        values, slope = self(self.embedded(z))
+        return 0.5 * self._pair.T @ values, 0.5 * self._pair.T @ slope @ self._pair
 
     def values_alone(self, y: FloatArray) -> FloatArray:
         """F."""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.density.solver import gaussian_arrays
-from meanfield.families.contrastive.channels.states.analysis import channel_states
+from meanfield.families.contrastive.channels.states.analysis import channel_states, state_variables
 from meanfield.families.contrastive.channels.states.field import SmoothField
+from meanfield.families.contrastive.channels.states.search import ChannelState
 from meanfield.families.contrastive.channels.stationary.motion import SINGULAR, Motion
 from meanfield.families.contrastive.channels.trajectory import velocity
 from meanfield.families.contrastive.problem import Problem
@@ -36,13 +37,20 @@ def gaussian_states(problem: Problem) -> Solved:
     """
     points, field = channel_states(problem), SmoothField(problem)
     found = points.arrays
-    rows = [_of_a_state(problem, field, q, M) for q, M in zip(found["q"], found["M"], strict=True)]
+    rows = [_of_a_state(field, q, M) for q, M in zip(found["q"], found["M"], strict=True)]
     arrays = {name: found[name] for name in OF_THE_OVERLAPS}
     arrays |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return replace(points, kind="stationary", arrays=arrays | gaussian_arrays(problem, found["q"], found["M"]))
 
 
-def _of_a_state(problem: Problem, field: SmoothField, q: FloatArray, M: FloatArray) -> dict[str, Any]:
+def gaussian_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:
+    """The variables of a stationary state that is a state of the overlaps."""
+    found = state_variables(field, state) | {"copies": state.copies}
+    return {name: found[name] for name in OF_THE_OVERLAPS if name in found} | _of_a_state(field, state.q, state.M)
+
+
+def _of_a_state(field: SmoothField, q: FloatArray, M: FloatArray) -> dict[str, Any]:
+    problem = field.closure.problem
     tau, d2 = problem.model.learning_rate, problem.model.channels
     force = float(problem.prior.force(np.ones(1))[0])  # of unit weights; phi is linear, so that it is its slope, too
     averages, x = field.closure(q, M), field.packed(q, M)

@@ -121,24 +121,24 @@ def plane_states(problem: Problem) -> Solved:
     equations = PlaneEquations(closure, Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE), cells)
     symmetries = Symmetries(field)
     found, narrow = [], 0
-    roots = _roots(search, field, symmetries)
+    roots = roots_of(search, field, symmetries)
     with progress_bar(len(roots), "stationary states", "state") as bar:
         for y in roots:
-            state = _refined(equations, field, y)
+            state = refined(equations, field, y, equations)
             narrow += state is None
             found += [] if state is None else [state]
             bar.update()
     found.sort(key=lambda state: _rates(state).growth_rate)
-    rows = [_variables(equations, symmetries, state) for state in found]
+    rows = [state_variables(equations, symmetries, state) for state in found]
     said = [NOT_LOOKED_FOR]
     if narrow:
         said.append(f"{narrow} state(s) have tails beyond {MOST_WIDTH:g} standard deviations and are not in the list")
     status = "complete" if rows else f"failed: no stationary state was found; {NOT_LOOKED_FOR}"
-    arrays = stacked(rows, _without_states(len(problem.features))) | _densities(equations, found)
+    arrays = stacked(rows, without_states(len(problem.features))) | _densities(equations, found)
     return Solved("stationary", arrays, status, "; ".join(said) if rows else "")
 
 
-def _roots(equations: PlaneEquations, field: GaussianField, symmetries: Symmetries) -> list[FloatArray]:
+def roots_of(equations: PlaneEquations, field: GaussianField, symmetries: Symmetries) -> list[FloatArray]:
     """Unknowns of all states on the coarsest cells, one of each set of images."""
     linear = SmoothField(with_value(equations.problem, "prior", {"name": "none"}))
     rng = np.random.default_rng(0)
@@ -163,8 +163,16 @@ def _roots(equations: PlaneEquations, field: GaussianField, symmetries: Symmetri
     return known
 
 
-def _refined(equations: PlaneEquations, field: GaussianField, y: FloatArray) -> FoundState | None:
-    """A state on all levels, with as many cells as its tails need; None where they reach too far."""
+def refined(
+    equations: PlaneEquations, field: GaussianField, y: FloatArray, of_rates: PlaneEquations
+) -> FoundState | None:
+    """A state on all levels, with as many cells as its tails need; None where they reach too far.
+
+    Parameters
+    ----------
+    of_rates : PlaneEquations
+        Equations that growth rates are found with, which may have fewer nodes.
+    """
     width = USUAL_WIDTH
     expected = float(np.linalg.eigvals(field.jacobian(y[: field.unknowns])).real.max())
     while width <= MOST_WIDTH:
@@ -179,7 +187,11 @@ def _refined(equations: PlaneEquations, field: GaussianField, y: FloatArray) -> 
             y = root
             levels.append(state)
             if len(rates) < 2:
-                rates.append(spectrum(finer, state, expected))
+                rough = of_rates.on(finer.cells)
+                at = state if of_rates is equations else rough.state(root if (r := rough.root(root)) is None else r)
+                if at is None:
+                    break
+                rates.append(spectrum(rough, at, expected))
         if len(levels) == len(LEVELS):
             return FoundState(levels, rates)
         width *= 1.25
@@ -206,7 +218,7 @@ def _rates(state: FoundState) -> _Rates:
     return _Rates(sorted_rates(best[:-1]), float(best[-1].real), float(np.abs(best - values[-1])[[0, -1]].max()))
 
 
-def _variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundState) -> dict[str, Any]:
+def state_variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundState) -> dict[str, Any]:
     """The variables of a state, but for its densities."""
     problem, rates = equations.problem, _rates(state)
     coarse, fine = (extrapolation_weights(levels, (2,)) for levels in (LEVELS[:2], LEVELS[1:]))
@@ -239,14 +251,14 @@ def _variables(equations: PlaneEquations, symmetries: Symmetries, state: FoundSt
     }
 
 
-def _without_states(d1: int) -> dict[str, Any]:
+def without_states(d1: int, d2: int = 2) -> dict[str, Any]:
     """Variables of a result without states: arrays whose leading dimension is 0."""
-    pairs = {name: np.empty((0, 2, 2)) for name in ("M", "Lambda")}
-    singles = {name: np.empty((0, 2)) for name in ("r", "multiplier", "multiplier_residual")}
-    modes = {name: np.empty((0, 2 * d1 + 3)) for name in ("eigenvalue_real", "eigenvalue_imag")}
+    pairs = {name: np.empty((0, d2, d2)) for name in ("M", "Lambda")}
+    singles = {name: np.empty((0, d2)) for name in ("r", "multiplier", "multiplier_residual")}
+    modes = {name: np.empty((0, d1 * d2 + 3)) for name in ("eigenvalue_real", "eigenvalue_imag")}
     numbers = ("residual", "quadrature_error", "growth_rate", "relaxation_rate", "stability", "copies")
     words = {"arrangement": np.empty(0, dtype=str)}
-    return {"q": np.empty((0, d1, 2))} | pairs | singles | modes | {name: np.empty(0) for name in numbers} | words
+    return {"q": np.empty((0, d1, d2))} | pairs | singles | modes | {name: np.empty(0) for name in numbers} | words
 
 
 def _densities(equations: PlaneEquations, found: list[FoundState]) -> dict[str, Any]:
