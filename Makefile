@@ -30,6 +30,7 @@ IMPORTANCE_NUMBERS := $(patsubst $(IMPORTANCE)/%.py,$(RUNS)/alpha_contrastive/fi
 IMPORTANCE_RUNS := $(foreach seed,1 2 3,$(foreach group,infonce quadratic zeta_10 zeta decay,$(RUNS)/alpha_contrastive/runs/$(group)_$(seed).nc))
 
 DIGITS := $(RUNS)/latent_tree/digits.nc
+CONVOLUTIONS := $(RUNS)/latent_tree/convolutions.nc
 
 # Tables and two figures on latent trees show the same networks, which take longest.
 TREE := validation/latent_tree/figures
@@ -96,7 +97,7 @@ faults: $(VENV)/installed
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS) $(CONVOLUTIONS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
@@ -112,6 +113,9 @@ $(RUNS)/several_channels/%.nc: $(CHANNELS)/%.py $(LIBRARY) $(CHANNELS_SHARED)
 
 $(DIGITS): $(addprefix validation/latent_tree/digits,.py _theory.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-test
 	$(BIN)/python -m validation.latent_tree.digits
+
+$(CONVOLUTIONS): $(addprefix validation/latent_tree/convolutions,.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-torch
+	$(BIN)/python -m validation.latent_tree.convolutions
 
 $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)
 	$(BIN)/python -m validation.hidden_manifold.figures.$*

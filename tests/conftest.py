@@ -4,6 +4,7 @@ of a test that no other one finds."""
 import gc
 import signal
 import sys
+from collections.abc import Iterable
 
 import pytest
 
@@ -55,6 +56,12 @@ def forgotten_modules(request):
     yield
     folder = str(request.node.funcargs["tmp_path"])
     new = {name: sys.modules[name] for name in set(sys.modules) - before}
-    places = {name: [getattr(module, "__file__", ""), *getattr(module, "__path__", ())] for name, module in new.items()}
+    places = {name: [getattr(module, "__file__", ""), *_paths(module)] for name, module in new.items()}
     for name in [name for name in new if any(str(place).startswith(folder) for place in places[name])]:
         del sys.modules[name]
+
+
+def _paths(module):
+    """Folders of a package; PyTorch has namespaces in which everything is there, and nothing a list."""
+    found = getattr(module, "__path__", ())
+    return found if isinstance(found, Iterable) else ()

@@ -47,7 +47,8 @@ class Contrast:
     negatives : int
         H, of `infonce` and `exact`; of `nt_xent` the number of other samples in a batch.
     beta : float
-        Weight of distances between views of one sample, which `beta` adds.
+        Weight of distances between views of one sample, which `beta` adds; to `nt_xent` it adds beta r_+/tau, and
+        divides the sum by 1 + beta, as the public code does.
     """
 
     kind: Kind
@@ -151,12 +152,14 @@ def _soft_plus(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     return value, np.exp(slope, out=slope)
 
 
-def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
+def nt_xent(views: FloatArray, temperature: float, beta: float = 0.0) -> tuple[float, FloatArray]:
     """Normalised temperature-scaled cross entropy of a batch: cosine similarities, all other views are negatives.
 
     Parameters
     ----------
     views : ndarray, shape (samples, 2, outputs)
+    beta : float
+        See `Contrast`.
 
     Returns
     -------
@@ -169,6 +172,11 @@ def nt_xent(views: FloatArray, temperature: float) -> tuple[float, FloatArray]:
     length = np.sqrt((flat * flat).sum(axis=1, keepdims=True))
     unit = np.divide(flat, length, out=np.zeros_like(flat), where=length > 0.0)
     value, by_similarity = cross_entropy(unit, temperature)
+    if beta != 0.0:
+        view, other = np.arange(len(unit)), np.arange(len(unit)) ^ 1
+        value += beta * float(np.mean(1.0 - (unit * unit[other]).sum(axis=1))) / temperature
+        by_similarity[view, other] -= beta / (temperature * len(unit))
+        value, by_similarity = value / (1.0 + beta), by_similarity / (1.0 + beta)
     by_unit = (by_similarity + by_similarity.T) @ unit
     inward = (by_unit * unit).sum(axis=1, keepdims=True) * unit
     slope = np.divide(by_unit - inward, length, out=np.zeros_like(flat), where=length > 0.0)

@@ -96,3 +96,16 @@ def test_triplets_and_infonce_do_not_overflow():
         assert np.isfinite(found.value).all()
         assert found.value[1] == 0.0
         assert found.negative[1, 0] == 0.0
+
+
+def test_slopes_of_cosines_with_beta_are_difference_quotients():
+    """Beta r+/tau is added to the loss of a batch, r+ = 1 - cos, and the sum divided by 1 + beta."""
+    rng, tau, beta = np.random.default_rng(0), 0.4, -0.3
+    views = rng.normal(size=(4, 2, 3))
+    value, slope = nt_xent(views, tau, beta)
+    unit = views / np.linalg.norm(views, axis=-1, keepdims=True)
+    near = np.mean(1.0 - (unit[:, 0] * unit[:, 1]).sum(axis=-1))
+    assert value == pytest.approx((nt_xent(views, tau)[0] + beta * near / tau) / (1.0 + beta), rel=1e-12)  # rounding
+    step = rng.normal(size=views.shape)
+    ends = [nt_xent(views + t * step, tau, beta)[0] for t in (1e-5, -1e-5)]
+    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx((slope * step).sum(), rel=1e-7)  # squares of the step

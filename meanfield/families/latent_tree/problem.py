@@ -55,14 +55,20 @@ class Loss(Part):
     margin: float = Field(default=0.0, ge=-1e6, le=1e6, description="r0 of the soft triplet loss")
     negatives: int = Field(default=1, ge=1, le=1000, description="H, negatives for each anchor of infonce and exact")
     beta: float = Field(
-        default=0.0, ge=-1e3, le=1e3, description="weight of distances between views of one sample, of the kind beta"
+        default=0.0,
+        ge=-1e3,
+        le=1e3,
+        description="weight of distances between views of one sample, of the kind beta, and above -1 where nt_xent is "
+        "trained on images",
     )
 
     @model_validator(mode="after")
     def _keys_belong_to_the_kind(self) -> Loss:
-        for key, kinds in (("margin", ("triplet",)), ("beta", ("beta",))):
+        for key, kinds in (("margin", ("triplet",)), ("beta", ("beta", "nt_xent"))):
             if getattr(self, key) != 0.0 and self.kind not in kinds:
                 raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
+        if self.kind == "nt_xent" and self.beta <= -1.0:
+            raise FieldError("beta", f"= {self.beta:g}: kind = 'nt_xent' is divided by 1 + beta; take more than -1")
         if self.negatives > 1 and self.kind not in ("infonce", "exact"):
             raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
         return self
@@ -160,6 +166,11 @@ class Problem(base.Problem):
             raise ValueError(
                 f"training.batch_size = {self.training.batch_size}: loss.kind = 'nt_xent' takes negatives from the "
                 "batch; raise it to 2 or more"
+            )
+        if self.loss.kind == "nt_xent" and self.loss.beta != 0.0:
+            raise ValueError(
+                f"loss.beta = {self.loss.beta:g}: on trees it belongs to loss.kind = 'beta', and with 'nt_xent' to "
+                "training on images; remove it, or take the kind 'beta'"
             )
         rate = f"training.learning_rate = {self.training.learning_rate:g}"
         self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")

@@ -174,7 +174,7 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
     """
     B = outputs.shape[1]
     if contrast.kind == "nt_xent":
-        value, slope = nt_xent(np.swapaxes(outputs, 0, 1), contrast.temperature)
+        value, slope = nt_xent(np.swapaxes(outputs, 0, 1), contrast.temperature, contrast.beta)
         return value, np.swapaxes(slope, 0, 1)
     H = contrast.negatives
     gaps = outputs[0] - outputs[1 : 2 + H]  # to the positive, and to the negatives

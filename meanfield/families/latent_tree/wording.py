@@ -117,7 +117,7 @@ def _start(start: Start) -> str:
 def loss_in_words(loss: Loss) -> str:
     """Sentence about a loss."""
     parts = [LOSSES[loss.kind]]
-    if loss.kind == "beta":
+    if loss.kind == "beta" or loss.beta != 0.0:
         parts.append(f"beta = {loss.beta:g}")
     elif loss.kind != "simple":
         parts.append(f"temperature {loss.temperature:g}")

@@ -67,6 +67,7 @@ WRONG = [
     ("network", f"nodes_per_latent = 2\n{GIVEN}, biases = [[[1.0]]] }}", "biases belongs to network.bias = true"),
     ("loss", "kind = 'nce'", "loss.kind = 'nce': should be 'simple', 'triplet', 'infonce'"),
     ("loss", "beta = 0.1", "loss.beta: belongs to kind = 'beta'"),
+    ("loss", "kind = 'nt_xent'\nbeta = 0.1", "loss.beta = 0.1: on trees it belongs to loss.kind = 'beta'"),
     ("loss", "margin = 0.1", "loss.margin: belongs to kind = 'triplet'"),
     ("loss", "negatives = 2", "kind = 'simple' has one negative"),
     ("loss", "temperature = 0.0", "loss.temperature = 0.0: should be greater"),

@@ -101,6 +101,11 @@ def check_layer_operators(problem: ImageProblem) -> None:
             f"operator.views = {settings.views}: loss.kind = 'nt_xent' takes batches of two views of every image; "
             "raise it to 2 or more"
         )
+    if kind == "nt_xent" and problem.loss.beta != 0.0:
+        raise InputError(
+            f"loss.beta = {problem.loss.beta:g}: with loss.kind = 'nt_xent' it is trained, and has no operator; remove "
+            "it, or take the kind 'beta'"
+        )
     views = settings.images * settings.views
     if kind in PAIRED and float(views) ** 2 > MOST_PAIRS:
         raise InputError(

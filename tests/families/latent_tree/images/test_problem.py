@@ -27,6 +27,7 @@ WRONG = [
     ("network", "nodes_per_latent = 3", "network: unknown key 'nodes_per_latent'"),
     ("training", "optimiser = 'adm'", "training.optimiser = 'adm': should be 'sgd' or 'adam'"),
     ("training", "learning_rate = 1e-19", "takes 1e+19 steps of SGD"),
+    ("loss", "kind = 'nt_xent'\nbeta = -1.0", "loss.beta = -1: kind = 'nt_xent' is divided by 1 + beta"),
     ("operator", "images = 1", "operator.images = 1: should be greater than or equal to 2"),
     ("tree", "depth = 2", "unknown key 'tree'"),
 ]
@@ -43,6 +44,7 @@ UNUSABLE = [
         {"loss": "kind = 'nt_xent'", "operator": "images = 6\nviews = 1"},
         "operator.views = 1: loss.kind = 'nt_xent' takes batches of two views",
     ),
+    ({"loss": "kind = 'nt_xent'\nbeta = 0.2"}, "loss.beta = 0.2: with loss.kind = 'nt_xent' it is trained"),
     ({"operator": "images = 17"}, "operator.images = 17: there are 16 images to train on; lower it"),
     ({"operator": "images = 6\nviews = 2000", "loss": "kind = 'infonce'"}, "takes 1.44e+08 pairs of views, and at"),
 ]

@@ -149,6 +149,7 @@ KINDS = [
     ("infonce", {"negatives": 2}),
     ("exact", {"negatives": 2}),
     ("nt_xent", {}),
+    ("nt_xent", {"beta": -0.5}),
     ("batch_ratio", {}),
 ]
 
@@ -159,7 +160,10 @@ def torch_loss(torch, contrast, y):
     if contrast.kind == "nt_xent":
         z = torch.nn.functional.normalize(y.transpose(0, 1).reshape(-1, y.shape[-1]), dim=1)
         s = (z @ z.T / tau).masked_fill(torch.eye(len(z), dtype=torch.bool), -torch.inf)
-        return torch.nn.functional.cross_entropy(s, torch.arange(len(z)) ^ 1)
+        near = 0.5 * ((z - z[torch.arange(len(z)) ^ 1]) ** 2).sum(-1).mean()  # 1 - cos
+        return (torch.nn.functional.cross_entropy(s, torch.arange(len(z)) ^ 1) + contrast.beta * near / tau) / (
+            1.0 + contrast.beta
+        )
     r = 0.5 * ((y[0] - y[1 : 2 + contrast.negatives]) ** 2).sum(-1)
     if contrast.kind in ("simple", "beta"):
         return ((1 + contrast.beta) * r[0] - r[1]).mean()
