@@ -3,14 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-import meanfield
+from tests import PACKAGE
+from tests.test_architecture import MODULES, tree_of
 
-ROOT = Path(meanfield.__file__).parent
 DECORATORS = {"lru_cache", "cache", "remembered"}
 EMPTY = (ast.Dict, ast.List, ast.Call)
-PAGE = ROOT.parent / "docs" / "developing.md"
+PAGE = PACKAGE.parent / "docs" / "developing.md"
 
 
 def caches() -> Iterator[str]:
@@ -18,10 +17,9 @@ def caches() -> Iterator[str]:
 
     Those of `process` are of Python, numba and the machine.
     """
-    for path in sorted(ROOT.rglob("*.py")):
+    for module, path in MODULES.items():
         if path.parent.name != "process" and "own_numba" not in path.parts:
-            text = path.read_text(encoding="utf-8")
-            tree = ast.parse(text)
+            text, tree = path.read_text(encoding="utf-8"), tree_of(module)
             found = [*_containers(tree)]
             if any(
                 name in text for name in DECORATORS

@@ -49,7 +49,7 @@ WITH_CODE = [
 
 
 @pytest.mark.parametrize("name", WITH_CODE)
-def test_every_block_of_a_page_runs(name, tmp_path, monkeypatch):
+def test_every_block_of_a_page_runs(name, tmp_path, monkeypatch, plain_figures):
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

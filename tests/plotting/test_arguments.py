@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from meanfield import InputError, plotting
 from meanfield.plotting import plane, weights
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 TAKE_A_RESULT = [
     name
     for name in plotting.__all__

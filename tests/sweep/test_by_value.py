@@ -65,6 +65,9 @@ def sweep(tmp_path, monkeypatch):
     return parse_sweep((tmp_path / "sweep.toml").read_text(), tmp_path)
 
 
+# Workers of a cluster get them by the same bytes, and fingerprints of other processes are in
+# tests/ingredients/test_fingerprints.py.
+@pytest.mark.slow
 def test_processes_get_them(sweep, inside, tmp_path):
     """As in a notebook: a script that no worker can import, because it stands in no file."""
     command = [sys.executable, "-c", SCRIPT]

@@ -32,14 +32,16 @@ def in_order(folder, order):
     return in_a_process(folder, str(ROOT / "tests/process/own_numba/others.py"), str(folder), order)
 
 
+# Two seconds for each process, which compiles functions of all sorts. Calls of ours and of others are in
+# test_functions.py, the code of others on disk that holds ours in tests/numerics/compiled/test_separate_calls.py, and
+# what numba is after ours were compiled in test_nothing_replaced.py.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "orders",
     [
-        pytest.param(["mt", "tmt"], id="with first"),
-        # These differ from the first by who writes what processes read, which is the same code, and by repetition.
-        pytest.param(["mt", "t"], id="with first, then without", marks=pytest.mark.slow),
-        pytest.param(["t", "mt", "t"], id="without first", marks=pytest.mark.slow),
-        pytest.param(["mtmt", "t", "tmt"], id="with first, again", marks=pytest.mark.slow),
+        pytest.param(["mt", "t", "tmt"], id="with first"),
+        pytest.param(["t", "mt", "t"], id="without first"),
+        pytest.param(["mtmt", "t", "tmt"], id="with first, again"),
     ],
 )
 def test_code_on_disk_serves_processes_with_and_without_this_package(tmp_path, orders):

@@ -78,6 +78,7 @@ def test_everything_is_done_with_the_density_on_cells(tmp_path):
     methods.check_tables(example, "density", tmp_path)
 
 
+@pytest.mark.slow  # cells go through the same checks, and particles through those of their numbers in test_particles.py
 def test_everything_is_done_with_particles_of_the_limit(tmp_path):
     few = {"density": {"scheme": "particles", "tolerance": 1e-2}, "particles.snapshots": (1.0,)}
     example = TwoChannels("density", "particles", **few)
