@@ -173,20 +173,21 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
 
 def find_stationary_states(problem: Problem) -> xr.Dataset:
-    """All stationary states of the density, and which are stable: the method `stationary` of the family.
+    """Stationary states of the density or the network, and which are stable: the method `stationary` of the family.
 
     Parameters
     ----------
     problem : Problem
         Of the family `contrastive`, with one to three features and any number of channels under a linear prior or up
-        to two under another, or of one of your own with such a method; the start does not matter. Filters at rest are
-        `meanfield.alpha_contrastive.find_critical_points`.
+        to two under another, of the family `latent_tree`, or of one of your own with such a method; the start does not
+        matter. Filters at rest are `meanfield.alpha_contrastive.find_critical_points`.
 
     Returns
     -------
     xarray.Dataset
-        Along `state`: order parameters, density, growth rate and `stability`. The attribute `warning` says where some
-        may be missing, and why.
+        Along `state`: order parameters, density, growth rate and `stability`; of `latent_tree` weights, loss, growth
+        rates and the share of random networks that come to it. The attribute `warning` says where some may be missing,
+        and why.
 
     Raises
     ------

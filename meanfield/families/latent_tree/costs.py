@@ -123,6 +123,16 @@ def population(problem: Problem) -> Prediction:
     return prediction_of("population", seconds, kept, 2 * numbers, contents)
 
 
+def stationary(problem: Problem) -> Prediction:
+    """Cost of networks at rest, of which each takes a flow and some Jacobians."""
+    weights = problem.weight_count
+    gradient = shared(_gradient, problem)
+    # A flow takes some 3000 gradients until it rests, and least squares and Newton's method some 25 Jacobians.
+    seconds = problem.stationary.starts * (3000 + 25 * 2 * weights) * gradient
+    numbers = 10 * (2 * weights + 2 * len(problem.shape.level_of) * problem.shape.nodes)
+    return prediction_of("stationary", seconds, COPIES * size_of(problem) + weights**2, numbers, "networks at rest")
+
+
 class _Trial(Pieces):
     """Flow that is followed for 0.3 processor seconds, with what each of its steps took."""
 

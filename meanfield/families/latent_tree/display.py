@@ -10,8 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.plotting.plane import draw_on_sphere
-from meanfield.plotting.style import Panel, curve_style, draw_panels, time_styles
+from meanfield.plotting.style import Panel, curve_style, draw_panels, marker_style, time_styles
 from meanfield.plotting.trajectories import say_shown
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
@@ -20,6 +21,9 @@ TIME = "time $t$ of the flow"
 
 MOST_LATENTS = 7
 """Largest number of latents in a panel of curves: the root and two levels below it in a binary tree."""
+
+MOST_STATES = 20
+"""Largest number of networks at rest that are listed."""
 
 MOST_CHILDREN = 2
 """Largest number of latents whose densities are drawn."""
@@ -170,6 +174,58 @@ def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
     axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
     axes.set_ylim(bottom=0.0)
     return axes
+
+
+def plot_states(dataset: xr.Dataset) -> Figure:
+    """Losses of networks at rest against the share of random networks that come to each, and their growth rates."""
+    panels: list[Panel] = [_plot_shares_of_states, _plot_rates]
+    return draw_panels(dataset, panels)
+
+
+def _plot_shares_of_states(dataset: xr.Dataset, axes: Axes) -> Axes:
+    _mark_states(axes, dataset["share"].values, dataset["loss"].values, dataset["stability"].values)
+    axes.set(xlabel="share of random networks that come to it", ylabel="population loss $L$")
+    return axes
+
+
+def _plot_rates(dataset: xr.Dataset, axes: Axes) -> Axes:
+    rates = dataset["rates"].values
+    _mark_states(axes, rates[:, 0], dataset["loss"].values, dataset["stability"].values)
+    axes.axvline(0.0, color="0.6", lw=0.8)
+    axes.set(xlabel="largest growth rate of deviations", ylabel="population loss $L$")
+    return axes
+
+
+def _mark_states(axes: Axes, x: FloatArray, y: FloatArray, stability: FloatArray) -> None:
+    for number, (code, word) in enumerate(VERDICTS.items()):
+        chosen = stability == code
+        if chosen.any():
+            axes.plot(x[chosen], y[chosen], **(marker_style(number) | {"label": word}))
+
+
+def of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Numbers of networks at rest by stability, the lowest loss, and the share of random networks that come to it."""
+    yield "networks at rest", f"{dataset.sizes['state']}"
+    for code, word in VERDICTS.items():
+        count = int((dataset["stability"] == code).sum())
+        if count:
+            yield f"of these {word}", f"{count}"
+    if dataset.sizes["state"]:
+        yield "lowest loss", plain(float(dataset["loss"][0]))
+        yield "share of random networks that come to it", plain(float(dataset["share"][0]))
+        yield "share of random networks that come to any", plain(float(dataset["share"].sum()))
+
+
+def notes_on_states(dataset: xr.Dataset) -> Iterator[str]:
+    """A line for each of the first networks at rest."""
+    for number in range(min(dataset.sizes["state"], MOST_STATES)):
+        state = dataset.isel(state=number)
+        yield (
+            f"state {number + 1}: L = {float(state['loss']):.6g}, {VERDICTS[int(state['stability'])]}, "
+            f"{int(state['growing'])} growing and {int(state['flat'])} flat directions of which {int(state['orbit'])} "
+            f"are symmetries, {int(state['dead'])} node(s) never active, {int(state['kinks'])} at kinks, share "
+            f"{float(state['share']):.3g}"
+        )
 
 
 def of_a_density(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,14 @@ FAMILY = Family(
             check=f"{HERE}.sizes:check_tables",
             cost=f"{HERE}.costs:population",
         ),
+        "stationary": Method(
+            "networks at rest",
+            f"{HERE}.rest.solver:find_stationary",
+            ("network_states",),
+            check=f"{HERE}.rest.solver:check_stationary",
+            cost=f"{HERE}.costs:stationary",
+            purpose="networks at rest, their stability, and the share of random networks that come to each",
+        ),
         "density": Method(
             "density",
             f"{HERE}.many_nodes.solver:solve_density",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import IMAGINARY_STEP
 from meanfield.families.latent_tree.tables import Gates, Tables
-from meanfield.families.latent_tree.weights import Weights
+from meanfield.families.latent_tree.weights import Motion, Weights
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
@@ -51,12 +51,16 @@ class Pieces:
         Output times.
     tolerance : float
         Error of a step relative to the weights.
+    motion : Motion, optional
+        How weights move down a gradient, in place of the motion of the problem.
     """
 
-    def __init__(self, tables: Tables, start: Weights, times: FloatArray, tolerance: float) -> None:
+    def __init__(
+        self, tables: Tables, start: Weights, times: FloatArray, tolerance: float, motion: Motion | None = None
+    ) -> None:
         self.tables = tables
         self.like = start
-        self._motion = tables.problem.motion
+        self._motion = tables.problem.motion if motion is None else motion
         self.time = float(times[0])
         self.changes = 0
         self.slides = 0
@@ -71,15 +75,21 @@ class Pieces:
         self._sliding: list[Surface] = []
         self._slopes = np.zeros(0)
 
-    def follow(self) -> None:
-        """Follow the flow until a node changes, or to the end.
+    @property
+    def pattern(self) -> tuple[FloatArray, Gates, list[Surface]]:
+        """Weights, slopes of activations, and the surfaces on which nodes slide, at the time that was reached."""
+        return self._y, self._gates, self._sliding
+
+    def follow(self, until: float = np.inf) -> None:
+        """Follow the flow until a node changes, or to the last output time, or that which is not later than another.
 
         Raises
         ------
         BlowUpError
             If weights become infinite, too many nodes slide, or nodes change without end.
         """
-        ahead = self._times[self._times > self.time]
+        behind = int(np.sum(self._times <= self.time))
+        ahead = self._times[behind:][self._times[behind:] <= until]
         self._start = [np.minimum(value, 0.0) for value in self._inside(self._y)]
         stops = [self._margin, self._growth] + ([self._held] if self._sliding else [])
         found = solve_ode(
@@ -90,7 +100,7 @@ class Pieces:
             integrator="DOP853",
             stops=stops,
         )
-        self.states[len(self._times) - len(ahead) :] = found.values[1:]
+        self.states[behind : behind + len(ahead)] = found.values[1:]
         self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
         self.time, self._y = found.end_time, found.end
         if self._short > MOST_SHORT_PIECES:

@@ -21,6 +21,7 @@ from meanfield.families.latent_tree.settings import (
     RingObjects,
     SphereStart,
     Start,
+    StationarySettings,
     UniformStart,
 )
 from meanfield.families.latent_tree.shape import Shape
@@ -109,7 +110,9 @@ class TrainingTime(Time):
 class Problem(base.Problem):
     """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
 
-    settings: ClassVar[frozenset[str]] = frozenset({"operator", "population", "particles", "density", "training"})
+    settings: ClassVar[frozenset[str]] = frozenset(
+        {"operator", "population", "particles", "density", "stationary", "training"}
+    )
     seed_key: ClassVar[str | None] = "particles.seed"
     start_key: ClassVar[str | None] = "network.initial"
 
@@ -123,6 +126,7 @@ class Problem(base.Problem):
     operator: OperatorSettings = OperatorSettings()
     population: PopulationSettings = PopulationSettings()
     density: DensitySettings = DensitySettings()
+    stationary: StationarySettings = StationarySettings()
     particles: ParticleSettings = ParticleSettings()
 
     @model_validator(mode="after")

@@ -139,6 +139,28 @@ DENSITY = {
     "projected_error": Variable(("time",), "estimated error of the shares by projection", range=POSITIVE),
 }
 
+RESTING = {
+    "state": Variable(("state",), "number of a network at rest, by loss", range=POSITIVE, increasing=True),
+    "rates": Variable(
+        ("state", "rate"),
+        "growth rates of small deviations from a network at rest along its kinks, inactive nodes staying so, the "
+        "largest first: minus the eigenvalues of the Hessian",
+    ),
+    "stability": Variable(
+        ("state",), "1 if no deviation grows but by symmetries, 0 if others neither grow nor decay, -1 if some grow"
+    ),
+    "growing": Variable(("state",), "number of directions in which deviations grow", range=POSITIVE),
+    "flat": Variable(("state",), "number of directions in which deviations neither grow nor decay", range=POSITIVE),
+    "orbit": Variable(
+        ("state",),
+        "dimension of what rotations of outputs and weights that change no output make of a state",
+        range=POSITIVE,
+    ),
+    "dead": Variable(("state",), "number of nodes that no input activates", range=POSITIVE),
+    "kinks": Variable(("state",), "number of pre-activations that stay at 0", range=POSITIVE),
+    "share": Variable(("state",), "share of random networks that come to a state", range=(0.0, 1.0 + 1e-9)),
+}
+
 DISTANCES = {
     "W1": Variable(
         ("pair", *_DIRECTIONS),
@@ -185,12 +207,13 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | ERRORS | LIMITS | DENSITY | DISTANCES | STATISTICS
+VARIABLES = LABELS | PLACES | STATE | OPERATOR | ERRORS | LIMITS | DENSITY | RESTING | DISTANCES | STATISTICS
 
 COUNTED = {
     "direction": "axis on which weights are projected",
     "input": "input of a node, a bias the last",
     "node": "node of a latent",
+    "rate": "growth rate of a state, the largest first",
     "sample": "node that was kept",
     "weight": "weight of the network, by level, then biases",
 }
@@ -231,6 +254,15 @@ KINDS = {
         (*OF_NODES, "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
+    ),
+    "network_states": Kind(
+        "networks at rest under the gradient flow of the population loss",
+        (*RESTING, "loss", "selectivity", "correlation", "weights", "latent", "latent_level"),
+        ("eta", "B"),
+        leading="state",
+        figure=f"{DISPLAY}:plot_states",
+        numbers=f"{DISPLAY}:of_states",
+        notes=f"{DISPLAY}:notes_on_states",
     ),
     "density": Kind(
         "density of infinitely many nodes for each latent",

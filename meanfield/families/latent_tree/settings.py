@@ -134,6 +134,19 @@ class PopulationSettings(Part):
     )
 
 
+class StationarySettings(Part):
+    """Search for networks at rest."""
+
+    starts: int = Field(
+        default=40,
+        ge=1,
+        le=10**5,
+        description="number of random networks that are followed to rest, and of others from which unstable states are "
+        "searched for",
+    )
+    seed: int = Field(default=0, ge=0, description="seed of the random networks, a whole number >= 0")
+
+
 class OperatorSettings(Part):
     """Views that are drawn where operators of all configurations do not fit."""
 
