@@ -88,7 +88,7 @@ def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw
             f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
         )
     # from the spread of some independent randomisations standard errors follow
-    draws = [partial(_draw_batches, law, batch_size, batches, _sobol_points, seed) for seed in range(8)]
+    draws: list[Draw] = [partial(_draw_batches, law, batch_size, batches, _sobol_points, seed) for seed in range(8)]
     return draws, partial(_draw_batches, law, batch_size, batches, _random_points, 0)
 
 
