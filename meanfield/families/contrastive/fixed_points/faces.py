@@ -10,7 +10,8 @@ the relative growth rates r_k: zeros in smaller faces, of which there are many, 
 Where features may be flipped, r is a function of the similarities u_k = q_k^2, for a quadratic activation a polynomial
 of low degree, near q = 0 for any a linear function, so that few starts suffice: beside zeros of smaller faces,
 from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates. The zeros that
-were found are deflated.
+were found are deflated. Where one is missing no start is left out, and there are more next to the sphere, where it
+may lie within 1e-3, and with overlaps of one size for features that may be exchanged.
 """
 
 from __future__ import annotations
@@ -145,6 +146,8 @@ class _Faces:
             if np.all(signs * x > SAME_ZERO):
                 yield Zero(face.embedded(x), jacobian_at(self._field, face.embedded(x)))
         beside = self._beside(list(kept), signs)
+        if fineness > 1:
+            beside += self._alike(list(kept), signs)
         for x in zeros_in_orthant(face, signs, self._powers[list(kept)], beside, fineness):
             slope = jacobian_at(self._field, face.embedded(x))
             within = slope[np.ix_(kept, kept)] / self._size
@@ -169,6 +172,16 @@ class _Faces:
                 start[kept] = raised
                 starts[max(tuple(np.round(start[order], 6)) for order in self._orders)] = raised
         return list(starts.values())
+
+    def _alike(self, kept: list[int], signs: FloatArray) -> list[FloatArray]:
+        """Points of an orthant at which features that may be exchanged have overlaps of one size."""
+        images = np.array(self._orders)[:, kept]
+        same = np.array([[np.any(images[:, i] == k) for k in kept] for i in range(len(kept))], dtype=float)
+        if np.array_equal(same, np.eye(len(kept))):
+            return []
+        parts, norms = _scattered(len(kept), 4 * len(kept))
+        means = parts @ (same / same.sum(axis=0))
+        return list(signs * np.sqrt(norms[:, None] * means))
 
     def _adds_up(self, kept: list[int]) -> bool:
         """Whether the indices of the zeros of a face add up to 1, or are no test: one is marginal or on the sphere."""
@@ -195,7 +208,7 @@ def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
 
 
 FRUITLESS = 6
-"""Starts in a row that bring nothing new before an orthant is left."""
+"""Starts in a row that bring nothing new before an orthant is left, unless indices say that a zero is missing."""
 
 Rates = Callable[[FloatArray], FloatArray]
 
@@ -232,6 +245,8 @@ def zeros_in_orthant(
     n = len(signs)
     axis = [signs * (norm / n) ** 0.5 for norm in (0.1, 0.35, 0.6, 0.8, 0.95)]  # values of q.q
     parts, norms = _scattered(n, 16 * fineness * n)
+    if fineness > 1:  # a zero is missing, which may be next to the sphere
+        parts, norms = np.tile(parts, (2, 1)), np.concatenate([norms, 1.0 - 0.05 * norms**2])
     scattered = (norms[:, None] * parts) ** (0.5 * powers)
     scattered = scattered[np.argsort(np.linalg.norm(rates(scattered), axis=1))]
     found: list[FloatArray] = []
@@ -245,7 +260,7 @@ def zeros_in_orthant(
             yield signs * x ** (1.0 / powers)
             continue
         fruitless += 1
-        if fruitless >= FRUITLESS * fineness + len(likely):
+        if fineness == 1 and fruitless >= FRUITLESS + len(likely):
             return
 
 
