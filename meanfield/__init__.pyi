@@ -34,6 +34,7 @@ from meanfield.methods import solve as solve
 from meanfield.methods import solve_density as solve_density
 from meanfield.methods import solve_order_parameters as solve_order_parameters
 from meanfield.methods import solve_population as solve_population
+from meanfield.problems.at_time import at_time as at_time
 from meanfield.problems.base import Problem as Problem
 from meanfield.problems.file import load_problem as load_problem
 from meanfield.problems.file import parse_problem as parse_problem

@@ -112,6 +112,7 @@ def shared(make: Callable[[P], T], problem: P) -> T:
 
 def _prediction(method: Method, problem: Problem) -> Prediction:
     try:
+        method.check_schedules(problem)
         if method.check:
             resolve(method.check)(problem)
         found: Prediction = resolve(method.cost)(problem)

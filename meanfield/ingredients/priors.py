@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -22,6 +22,7 @@ from meanfield.ingredients.activations import absolute, cube, identity, sign, ta
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters
+from meanfield.ingredients.schedules import OrSchedule
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compilable, evaluate
 from meanfield.process import own_numba as numba
@@ -214,7 +215,9 @@ class PriorSettings(NamesFunctions):
     make: ClassVar[Any] = staticmethod(make_prior)
 
     name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
-    strength: float = Field(default=1.0, ge=0, le=1e250, description="factor of phi, a number >= 0")
+    strength: Annotated[float, Field(ge=0, le=1e250), OrSchedule()] = Field(
+        default=1.0, description="factor of phi, a number >= 0, or a schedule"
+    )
     parameters: Parameters = Field(
         default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
     )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
     from meanfield.ingredients.priors import PriorSettings
+    from meanfield.mckean_vlasov.drive import Drive
     from meanfield.typing import FloatArray
 
 
@@ -39,6 +43,8 @@ class Limit:
         Advice of messages about dynamics that is too fast: a family names its keys.
     remedy_if_norm_drifts : str
         Advice of messages about E[w^2] far from 1: a family names its keys.
+    schedules : Drive, optional
+        Factors in time on g, Lambda and phi, which are those of the largest rate and strength then.
 
     Notes
     -----
@@ -55,6 +61,25 @@ class Limit:
     times: FloatArray
     remedy_if_too_fast: str = "lower the learning rate"
     remedy_if_norm_drifts: str = "lower the learning rate or the noise"
+    schedules: Drive | None = None
+
+    @cached_property
+    def drive(self) -> Drive:
+        """Factors on g, Lambda and phi in time."""
+        from meanfield.mckean_vlasov.drive import steady_drive  # which imports numba
+
+        return self.schedules or steady_drive(float(self.times[-1]))
+
+    @property
+    def factors_on_closure(self) -> FloatArray:
+        """Factors of g and of Lambda at the output times, shape (outputs, d1 + 1)."""
+        of_g, of_diffusion, _ = self.drive.at(self.times).T
+        return np.column_stack([*[of_g] * len(self.coordinates), of_diffusion])
+
+    @property
+    def learning_rates(self) -> FloatArray:
+        """Factor of the prior's force at the output times, with the prior's largest strength, shape (outputs,)."""
+        return np.asarray(self.learning_rate * self.drive.at(self.times)[:, 2])
 
     @classmethod
     def of(

@@ -5,12 +5,15 @@ A linear phi acts on the norm of the weights alone, which the multiplier restore
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.ingredients.priors import PRIORS, PriorSettings, make_prior
+from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.ode import Solution, Tolerance, solve_ode
 from meanfield.results.solved import Solved
@@ -73,19 +76,39 @@ def order_parameters_of(limit: Limit) -> Solved:
 
 def as_order_parameters(limit: Limit, solution: Solution) -> Solved:
     """Overlaps of a limit with the coefficients there, NaN at times that were not reached."""
-    unknown = np.full(len(limit.initial_overlap), np.nan), np.nan
-    closed = [limit.closure(q) if np.all(np.isfinite(q)) else unknown for q in solution.values]
-    arrays = {
-        "time": solution.times,
-        "q": solution.values,
-        "g": np.array([g for g, _ in closed]),
-        "Lambda": np.array([diffusion for _, diffusion in closed]),
-    }
+    unknown = np.full(len(limit.initial_overlap) + 1, np.nan)
+    closed = [called_values(limit.closure, q) if np.all(np.isfinite(q)) else unknown for q in solution.values]
+    values = np.array(closed) * limit.factors_on_closure
+    arrays = {"time": solution.times, "q": solution.values, "g": values[:, :-1], "Lambda": values[:, -1]}
     return Solved("order_parameters", arrays, solution.status)
 
 
 def overlaps_along(limit: Limit) -> Solution:
-    """Overlaps at the output times and between them."""
+    """Overlaps at the output times and between them; no step goes past a corner of a schedule."""
+    times, corners = limit.times, limit.drive.corners
+    found: list[Solution] = []
+    q = limit.initial_overlap
+    for low, high in itertools.pairwise(np.append(corners[:-1], times[-1]).tolist()):
+        outputs = np.unique([low, *times[(times >= low) & (times <= high)], high])
+        found.append(_overlaps_between(limit, q, outputs))
+        if found[-1].status != "complete":
+            break
+        q = found[-1].end
+    return found[0] if len(corners) == 2 else _joined(found, times)
+
+
+def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Solution:
+    """Overlaps from one corner of a schedule to the next."""
+    drive, factors = limit.drive, limit.drive.room
+    low, high = float(times[0]), float(times[-1])
+
+    def driven(q: FloatArray) -> tuple[FloatArray, float]:
+        g, diffusion = limit.closure(q)
+        return factors[0] * g, factors[1] * diffusion
+
+    def velocity(t: float, q: FloatArray) -> FloatArray:
+        drive.fill(t, low, high, factors)
+        return rate(driven, q)
 
     def blow_up(time: float, q: FloatArray) -> BlowUpError | None:
         finite = bool(np.all(np.isfinite(q)))
@@ -95,12 +118,22 @@ def overlaps_along(limit: Limit) -> Solution:
         return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
 
     return solve_ode(
-        lambda t, q: rate(limit.closure, q),
-        limit.initial_overlap,
-        limit.times,
+        velocity,
+        start,
+        times,
         Tolerance(relative=1e-11, absolute=1e-13),  # covariances are built on these paths
         check=blow_up,
         dense=True,
         label="order parameters",
         interruptible=True,
     )
+
+
+def _joined(pieces: list[Solution], times: FloatArray) -> Solution:
+    """One solution at the output times from those of pieces of time, of which the last one may have ended early."""
+    values = np.full((len(times), pieces[0].values.shape[1]), np.nan)
+    for piece in pieces:
+        at = np.searchsorted(piece.times, times).clip(max=len(piece.times) - 1)
+        here = piece.times[at] == times
+        values[here] = piece.values[at[here]]
+    return replace(pieces[-1], times=times, values=values, path=None)

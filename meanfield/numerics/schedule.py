@@ -33,6 +33,8 @@ class Schedule:
         The shortest time scale of the start; infinite for equal steps.
     factor : int
         Steps per tick. There is at least one tick in each interval between outputs.
+    corners : tuple of float
+        Times at which steps end besides.
     """
 
     outputs: FloatArray
@@ -40,21 +42,32 @@ class Schedule:
     rate: float
     onset: float = math.inf
     factor: int = 1
+    corners: tuple[float, ...] = ()
 
     def refined(self, factor: int) -> Schedule:
         """Schedule with `factor` steps in place of each."""
         return replace(self, factor=factor * self.factor)
 
     @cached_property
-    def counts(self) -> FloatArray:
-        """Number of steps in each interval, shape (outputs - 1,)."""
-        ticks = np.diff(self._clock(self.outputs))
+    def _knots(self) -> FloatArray:
+        """Output times and corners."""
+        return np.unique([*self.outputs, *(time for time in self.corners if 0.0 < time < self.outputs[-1])])
+
+    @cached_property
+    def _counts(self) -> FloatArray:
+        """Number of steps from each knot to the next."""
+        ticks = np.diff(self._clock(self._knots))
         return np.maximum(1, np.ceil(ticks * (1 - 1e-12))).astype(int) * self.factor
+
+    @property
+    def counts(self) -> list[int]:
+        """Number of steps in each interval between outputs."""
+        return [len(part) for part in self._steps]
 
     @property
     def total(self) -> int:
         """Number of all steps."""
-        return int(self.counts.sum())
+        return int(self._counts.sum())
 
     def steps(self, interval: int) -> FloatArray:
         """Ends of the steps of an interval; the last one is its output time exactly."""
@@ -62,13 +75,13 @@ class Schedule:
 
     @cached_property
     def _steps(self) -> list[FloatArray]:
-        ticks = self._clock(self.outputs)
-        parts = [np.arange(1, count + 1) / count for count in self.counts]
+        ticks = self._clock(self._knots)
+        parts = [np.arange(1, count + 1) / count for count in self._counts]
         ends = np.concatenate([a + (b - a) * part for a, b, part in zip(ticks[:-1], ticks[1:], parts, strict=True)])
-        last = np.cumsum(self.counts)
+        last = np.cumsum(self._counts)
         times = self._inverse(ends)
-        times[last - 1] = self.outputs[1:]
-        return np.split(times, last[:-1])
+        times[last - 1] = self._knots[1:]
+        return np.split(times, last[np.isin(self._knots[1:], self.outputs)][:-1])
 
     def _clock(self, t: FloatArray) -> FloatArray:
         return self.ticks * (self.rate * t + np.log1p(t / self.onset))

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, ValidationInfo, model_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules import Schedule
 from meanfield.problems.messages import message
 from meanfield.typing import FloatArray, IntArray
 
@@ -194,6 +195,14 @@ class Problem(Whole):
         self.__dict__.update(_trusted=context.get("trusted", True), _folder=context.get("folder"))
         return self
 
+    @model_validator(mode="after")
+    def _schedules_are_in_range(self) -> Self:
+        stop = getattr(getattr(self, "time", None), "stop", 0.0)
+        for key, schedule in schedules_of(self).items():
+            if self.trusted:  # what a result names is not opened
+                schedule.check(key, stop)
+        return self
+
     @property
     def trusted(self) -> bool:
         """Whether what the problem names may be opened and imported; False for one that was read from a result."""
@@ -261,6 +270,11 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
     elif isinstance(value, tuple | list):
         for index, inner in enumerate(value):
             yield from parts_in(inner, f"{path}[{index}]")
+
+
+def schedules_of(problem: Problem) -> dict[str, Schedule]:
+    """Schedules of a problem by the keys that hold them."""
+    return {path: part for path, part in parts_in(problem) if isinstance(part, Schedule)}
 
 
 def check_problem(given: object, wanted: type[Problem] = Problem) -> None:

@@ -18,16 +18,11 @@ from typing import Any
 from meanfield.arguments import as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
+from meanfield.problems.method import Method as Method
+from meanfield.problems.method import resolve as resolve
 from meanfield.problems.variable import JUDGEMENT, PAIR, Variable
-from meanfield.process.floating_point import own_errstate
 
 NO_INDICES: Mapping[str, Any] = MappingProxyType({})
-
-
-def resolve(address: str) -> Any:
-    """Object at the address "module:name"; such addresses stand in declarations, never in files."""
-    module, _, name = address.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -96,48 +91,6 @@ class Kind:
             return (indices[variable.index_of],)
         dims = tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
         return tuple(dim for dim in dims if dim) + tuple(dim for dim in variable.last_dims if dim in held)
-
-
-@dataclass(frozen=True)
-class Method:
-    """Declaration of a method, which solves the problems of a family.
-
-    Parameters
-    ----------
-    title : str
-        Name of the method in words, for tables.
-    solve : str
-        "module:function" of a problem and options, which returns a Dataset; it refuses what `check` does.
-    kinds : tuple of str
-        Kinds of results that it may return.
-    check : str
-        "module:function" of a problem that raises `InputError` where the method does not apply, for `explain`.
-    cost : str
-        "module:function" of a problem that returns a `meanfield.explanation.Prediction`.
-    resumes : bool
-        Whether it takes `record`, a `meanfield.Checkpoint`, and goes on with an interrupted run.
-    threads : bool
-        Whether it takes `workers`, a number of threads.
-    keep : tuple of str
-        Names of the family's reductions that apply to its results.
-    purpose : str
-        What it is for, in a line of `--help`; the title of its first kind of result if nothing is said.
-    """
-
-    title: str
-    solve: str
-    kinds: tuple[str, ...]
-    check: str = ""
-    cost: str = ""
-    resumes: bool = False
-    threads: bool = False
-    keep: tuple[str, ...] = ()
-    purpose: str = ""
-
-    def __call__(self, problem: Any, **options: Any) -> Any:
-        """Solve a problem; see `meanfield.methods.solve`."""
-        with own_errstate():  # workers of a sweep call it, which import a script that may have set another
-            return resolve(self.solve)(problem, **options)
 
 
 STATUS = Variable((), "complete, missing, or failed and why", words=True)

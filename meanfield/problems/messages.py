@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from meanfield.ingredients.nearest import meant_number, meant_word
 from meanfield.ingredients.part import FieldError
@@ -143,7 +144,7 @@ def _innermost(location: tuple[int | str, ...], model: type[BaseModel]) -> tuple
             continue
         field = next((model.model_fields[part] for model in models if part in model.model_fields), None)
         if field is not None:
-            description, models = field.description or description, list(_models_in(field.annotation))
+            description, models = field.description or description, list(_models_of(field))
         else:  # the tag of a union
             models = [model for model in models if _law_of(model) == part] or models
     return description, models
@@ -158,7 +159,7 @@ def _field_names(model: type[BaseModel]) -> dict[str, str]:
     """Descriptions of all fields below `model`, by name."""
     found: dict[str, str] = {}
     for name, field in model.model_fields.items():
-        for part in _models_in(field.annotation):
+        for part in _models_of(field):
             found |= _field_names(part)
         found[name] = field.description or found.get(name, "")
     return found
@@ -171,6 +172,13 @@ def _union_fields(model: type[BaseModel]) -> set[str]:
         for part in _models_in(field.annotation):
             found |= _union_fields(part)
     return found
+
+
+def _models_of(field: FieldInfo) -> Iterator[type[BaseModel]]:
+    """Models of the value of a field, those included that marks in its annotation let stand there."""
+    yield from _models_in(field.annotation)
+    for mark in field.metadata:
+        yield from getattr(mark, "models", ())
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

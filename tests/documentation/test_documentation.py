@@ -31,6 +31,7 @@ LONG = (
     "docs/how-to/own_family.md",
     "docs/how-to/real_data.md",
     "docs/how-to/resume.md",
+    "docs/how-to/schedules.md",
     "docs/how-to/several_channels.md",
     "docs/how-to/stationary_states.md",
     "docs/how-to/sweep.md",

@@ -9,6 +9,7 @@ from meanfield.problems.family import Family, Method
 HERE = "meanfield.families.contrastive"
 COSTS = f"{HERE}.explanation.predictions"
 IN_TIME = tuple(REDUCTIONS)
+FOLLOWED = ("model.learning_rate", "prior.strength")
 
 FAMILY = Family(
     name="contrastive",
@@ -25,6 +26,7 @@ FAMILY = Family(
             check=f"{HERE}.density:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
+            follows=FOLLOWED,
         ),
         "order_parameters": Method(
             "order parameters",
@@ -33,6 +35,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{COSTS}:order_parameters",
             keep=(*IN_TIME, "arrangement"),
+            follows=FOLLOWED,
         ),
         "dynamics": Method(
             "dynamics",
@@ -68,6 +71,7 @@ FAMILY = Family(
             resumes=True,
             threads=True,
             keep=(*IN_TIME, "arrangement"),
+            follows=FOLLOWED,
         ),
     },
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),

@@ -25,6 +25,7 @@ from meanfield.ingredients.laws import (
 from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PriorSettings
+from meanfield.ingredients.schedules import OrSchedule, Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
@@ -39,7 +40,9 @@ class Model(NamesActivation):
     centering: Literal["none", "population", "batch"] = Field(
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
     )
-    learning_rate: float = Field(gt=0, le=1e6, description="tau, the step size of SGD, for instance 0.02")
+    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
+        description="tau, the step size of SGD, for instance 0.02, or a schedule"
+    )
     batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
     channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
     initial_channel_overlap: float | ChannelMatrix | None = Field(
@@ -288,11 +291,9 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        return {
-            "dimension": self.particles.dimension,
-            "learning_rate": self.model.learning_rate,
-            "batch_size": self.model.batch_size,
-        }
+        rate = self.model.learning_rate
+        steady = {} if isinstance(rate, Schedule) else {"learning_rate": rate}
+        return {"dimension": self.particles.dimension, **steady, "batch_size": self.model.batch_size}
 
 
 def check_one_channel(problem: Problem, what: str) -> None:

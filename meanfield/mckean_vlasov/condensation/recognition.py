@@ -63,12 +63,15 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     -----
     The tilt u.g of single weights is left out of w_c. Source: theory.md, section 6.
     """
-    prior, pull = limit.prior.functions, limit.learning_rate * limit.prior.strength
+    prior, rates = limit.prior.functions, limit.learning_rates
     reached = np.flatnonzero(np.isfinite(arrays["r"]))
-    if not len(reached) or held_norm(limit.prior, limit.learning_rate, float(arrays["Lambda"][reached[-1]])) >= 1.0:
+    if not len(reached) or rates[reached[-1]] == 0.0:
         return None
-    below = arrays["Lambda"] < critical_diffusion(limit.prior, limit.learning_rate)
-    G = np.sum(arrays["q"] * arrays["g"], axis=1) + limit.learning_rate * arrays["r"] - 0.5 * arrays["Lambda"]
+    if held_norm(limit.prior, float(rates[reached[-1]]), float(arrays["Lambda"][reached[-1]])) >= 1.0:
+        return None
+    below = arrays["Lambda"] < np.array([critical_diffusion(limit.prior, rate) for rate in rates.tolist()])
+    G = np.sum(arrays["q"] * arrays["g"], axis=1) + rates * arrays["r"] - 0.5 * arrays["Lambda"]
+    pull = np.where(rates > 0.0, rates, np.nan) * limit.prior.strength
     critical = critical_weight(prior, G / pull - stiffness(prior))
     critical = np.where(below & np.isfinite(critical), critical, np.nan)
     last = int(reached[-1])
@@ -128,7 +131,7 @@ def with_condensate(limit: Limit, arrays: dict[str, FloatArray], dimension: int)
 
 
 def _in_words(limit: Limit, diffusion: FloatArray, found: Condensate, dimension: int) -> str:
-    critical, last = critical_diffusion(limit.prior, limit.learning_rate), found.last
+    critical, last = critical_diffusion(limit.prior, float(limit.learning_rates[found.last])), found.last
     return (
         f"condensation: from t = {limit.times[found.onset]:.4g} on the prior outweighs the noise (Lambda = "
         f"{diffusion[last]:.3g}, below Lambda_c = {critical:.3g}), and the norm goes to ever fewer, ever larger "

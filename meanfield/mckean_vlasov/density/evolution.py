@@ -129,10 +129,15 @@ class Evolution:
         BlowUpError
             If steps are too long, the solution is no longer finite or E[w^2] is far from 1.
         """
-        taken = 0
-        while taken < len(times):  # a signal that a handler ignores stops steps in Python for a moment
-            taken += self._march(times[taken:])
-            self.check()
+        for piece in np.split(times, np.searchsorted(times, self._limit.drive.corners[1:-1], side="right")):
+            taken = 0
+            while taken < len(piece):  # a signal that a handler ignores stops steps in Python for a moment
+                taken += self._march(piece[taken:])
+                self.check()
+            if (
+                self._times[-1] in self._limit.drive.corners[1:-1]
+            ):  # q and r bend there, and are not extrapolated across
+                self._times, self._history = self._times[-1:], self._history[-1:]
 
     def _march(self, times: FloatArray) -> int:
         """Take steps until one is refused, and return how many were taken."""
@@ -232,4 +237,4 @@ def _field(limit: Limit, grid: Grid, worst_norm: float) -> Field:
     w = grid.centres
     rows = grid.h * np.array([w, w * limit.prior.force(w), w * w, np.ones_like(w)])
     steps = 0.5 * np.diff(w * w), limit.prior.potential_steps(w)
-    return Field(u, u_weight, rows, *steps, grid.h, float(limit.learning_rate), worst_norm, lanes)
+    return Field(u, u_weight, rows, *steps, grid.h, float(limit.learning_rate), limit.drive, worst_norm, lanes)

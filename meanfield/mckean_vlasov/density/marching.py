@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.mckean_vlasov.drive import Drive, fill_factors, piece_of
 from meanfield.numerics.compiled.callbacks import call_back
+from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.thread_barrier import meet
 from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, load, spread, store
 from meanfield.numerics.finite_volumes.grid import LEAST_DIFFUSION
@@ -45,6 +47,8 @@ class Field(NamedTuple):
         h times w, w phi(w), w^2 and 1.
     square_steps, potential_steps : ndarray, shape (cells - 1,)
         Differences of w^2/2 and Phi between neighbours.
+    drive : Drive
+        Factors in time on g, Lambda and phi.
     worst_norm : float
         Error of E[w^2] = 1 at which to stop.
     lanes : int
@@ -58,6 +62,7 @@ class Field(NamedTuple):
     potential_steps: FloatArray
     h: float
     learning_rate: float
+    drive: Drive
     worst_norm: float
     lanes: int
 
@@ -161,7 +166,8 @@ def march(  # type: ignore[no-untyped-def]
         The relaxation rate that is too fast for the next step.
     """
     d1, lanes = field.u.shape[1], field.lanes
-    guess, half = np.empty(d1 + 3), np.empty(d1 + 3)
+    guess, half, driven = np.empty(d1 + 3), np.empty(d1 + 3), np.empty(d1 + 1)
+    factors = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     size = lanes * field.rows.shape[1]
     current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
     own = first_block * lanes
@@ -172,6 +178,9 @@ def march(  # type: ignore[no-untyped-def]
         first = step - EXTRAPOLATED_STEPS if step >= EXTRAPOLATED_STEPS else max(0, step - 2)
         _extrapolate(ends[first:step], history[first:step], ends[step], guess)
         dt = ends[step] - ends[step - 1]
+        middle = ends[step - 1] + 0.5 * dt
+        low, high = piece_of(field.drive, middle)
+        call(fill_factors, field.drive, middle, low, high, factors)
         for _ in range(attempts):
             for j in range(d1 + 3):
                 half[j] = 0.5 * (history[step - 1, j] + guess[j])
@@ -182,7 +191,10 @@ def march(  # type: ignore[no-untyped-def]
                     return step - known, STOPPED, 0.0
             else:
                 values = closure_values(closure, half[:d1])
-            D, rate = _coefficients(half, values, dt, field, own, room)
+            for k in range(d1):
+                driven[k] = factors[0] * values[k]
+            driven[d1] = factors[1] * values[d1]
+            D, rate = _coefficients(half, driven, field.learning_rate * factors[2], field, own, room)
             if dt * rate > 2.0:  # longer midpoint steps reflect modes, and do not damp them
                 return step - known, LONG_STEP, rate
             if calls.step != 0:
@@ -240,11 +252,11 @@ def _called_values(q, calls, meeting, thread, meetings):  # type: ignore[no-unty
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _coefficients(half, values, dt, field, own, room):  # type: ignore[no-untyped-def]
+def _coefficients(half, values, learning_rate, field, own, room):  # type: ignore[no-untyped-def]
     """Fill in the potential differences of a step, and return D = Lambda/2 and the relaxation rate."""
     d1 = half.size - 3
     diffusion = 0.5 * values[d1]
-    bracket = field.learning_rate * half[d1] - diffusion
+    bracket = learning_rate * half[d1] - diffusion
     for k in range(d1):
         bracket += half[k] * values[k]
     rate = max(abs(bracket), diffusion)
@@ -253,7 +265,7 @@ def _coefficients(half, values, dt, field, own, room):  # type: ignore[no-untype
     bracket -= 2.0 * max(bracket, 0.0) * (half[d1 + 1] - 1.0)
     D = max(diffusion, LEAST_DIFFUSION)
     for i in range(room.faces.size):
-        room.faces[i] = (bracket * field.square_steps[i] - field.learning_rate * field.potential_steps[i]) / D
+        room.faces[i] = (bracket * field.square_steps[i] - learning_rate * field.potential_steps[i]) / D
     for n in range(room.tilts.size):
         tilt = 0.0
         for k in range(d1):

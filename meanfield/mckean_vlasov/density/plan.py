@@ -79,7 +79,8 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
     steps = settings.steps or min(50_000, math.ceil(stop * rate / 0.025))
     intervals = len(limit.times) - 1
     steps_per_output = math.ceil(steps / intervals)
-    schedule = Schedule(limit.times, 1.0, steps_per_output * intervals / stop)
+    rate = steps_per_output * intervals / stop
+    schedule = Schedule(limit.times, 1.0, rate, corners=limit.drive.inner_corners)
     return Plan(half_width, cells, settings.feature_nodes, schedule)
 
 
@@ -101,7 +102,7 @@ def coarse_plan(
     onset = 0.1 / (rate + _stiffest_rate(limit))
     ticks = refinement * 1.25 * COARSE_WIDTH / width  # with them steps and cells contribute equally to the error
     ticks *= min(1.0, 5000 / (ticks * rate * float(limit.times[-1])))  # no more on the coarsest level
-    schedule = Schedule(limit.times, ticks, rate, onset)
+    schedule = Schedule(limit.times, ticks, rate, onset, corners=limit.drive.inner_corners)
     scale = node_scale(tolerance, settings.feature_nodes)
     return Plan(half_width, cells, settings.feature_nodes, schedule, scale)
 

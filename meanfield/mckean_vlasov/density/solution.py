@@ -93,7 +93,7 @@ class Solution:
         q = self.moments[:, :-3]
         unknown = np.full(q.shape[1] + 1, np.nan)
         values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
-        closed, grid = np.array(values), self.grid
+        closed, grid = np.array(values) * limit.factors_on_closure, self.grid
         P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (

@@ -29,6 +29,8 @@ class Elimination(NamedTuple):
         Subdiagonal, inverse pivots, and the superdiagonal times them.
     by_growth, by_pull, by_noise : ndarray
         Solutions for right-hand sides df/dG, -df/d(u.g) and df/dD.
+    by_rate : ndarray
+        Solution for -df/dtau where tau changes in time; empty where it does not.
     mean, work, second : ndarray
         Derivatives of E[X], E[X phi] and E[X^2] of a node with respect to each point.
     mass : ndarray
@@ -43,6 +45,7 @@ class Elimination(NamedTuple):
     by_growth: FloatArray
     by_pull: FloatArray
     by_noise: FloatArray
+    by_rate: FloatArray
     mean: FloatArray
     work: FloatArray
     second: FloatArray
@@ -85,7 +88,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
     nodes = numba.uint64(sums.shape[1])
     flat = sums.reshape(-1)
     nothing = spread(0.0, LANES)
-    terms = mesh.grading.shape[1]
+    terms, driven = mesh.grading.shape[1], own.by_rate.size > 0
     own.mass[:] = 0.0
     own.mean[:] = 0.0
     own.work[:] = 0.0
@@ -93,7 +96,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
     for block in range(numba.uint64(X.size) // (width * points)):
         tilt = load(tilts, block * width, LANES)
         at = block * points * width
-        upper = previous_growth = previous_pull = previous_noise = nothing
+        upper = previous_growth = previous_pull = previous_noise = previous_rate = nothing
         q_before = inverse_before = nothing
         for i in range(points):
             behind = at - width if i > 0 else at
@@ -201,6 +204,9 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             store(own.by_growth, at, previous_growth)
             store(own.by_pull, at, previous_pull)
             store(own.by_noise, at, previous_noise)
+            if driven:
+                previous_rate = (by_drift * phi - lower * previous_rate) * pivot
+                store(own.by_rate, at, previous_rate)
             # Derivatives of sums over points.
             weight = load(frame.weight, at, LANES)
             m = weight * s
@@ -228,7 +234,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
         mean = load(flat, node + nodes, LANES) * inverse_mass
         work = load(flat, node + (nodes + nodes), LANES) * inverse_mass
         second = load(flat, node + (nodes + nodes + nodes), LANES) * inverse_mass
-        g = v = d = nothing
+        g = v = d = t = nothing
         for j in range(points):
             at = at - width
             upper = load(own.upper, at, LANES) if j > 0 else nothing
@@ -238,6 +244,9 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
             store(own.by_growth, at, g)
             store(own.by_pull, at, v)
             store(own.by_noise, at, d)
+            if driven:
+                t = load(own.by_rate, at, LANES) - upper * t
+                store(own.by_rate, at, t)
             mass = load(own.mass, at, LANES)
             store(own.mean, at, (load(own.mean, at, LANES) - mean * mass) * inverse_mass)
             store(own.work, at, (load(own.work, at, LANES) - work * mass) * inverse_mass)

@@ -5,8 +5,9 @@ a step of length h from y are the solutions of
 
     (1/(h GAMMA) - J) u_i = f(y + sum_{j<i} A[i, j] u_j) + sum_{j<i} C[i, j] u_j / h,    J = df/dy at y,
 
-for a right-hand side f that does not depend on time. The step ends at y + sum_j B[j] u_j, the last increment is the
-estimated error, and at t + x h
+for a right-hand side f that does not depend on time. One that does is such a function of y and t: the increments of t
+itself are h TIME_INCREMENTS, and stage i is taken at t + h TIMES[i]. The step ends at y + sum_j B[j] u_j, the last
+increment is the estimated error, and at t + x h
 
     y(x) = (1 - x) y + x [y_end + (1 - x) (d_1 + x (d_2 + x d_3))],    d_k = sum_j DENSE[k, j] u_j.
 """
@@ -56,6 +57,11 @@ C = _lower(
         -54.66780262877968, -9.48861652309627,
     ],
 )  # fmt: skip
+
+TIME_INCREMENTS = np.zeros(STAGES)
+for _i in range(STAGES):
+    TIME_INCREMENTS[_i] = GAMMA * (1.0 + C[_i] @ TIME_INCREMENTS)
+TIMES = A @ TIME_INCREMENTS
 
 DENSE = np.array([
     [

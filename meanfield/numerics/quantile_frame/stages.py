@@ -126,6 +126,15 @@ def correct(increments, stage, own, points, growth, tilts, noise):  # type: igno
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def add_to_stage(increments, stage, x, factor):  # type: ignore[no-untyped-def]
+    """Add a multiple of displacements x to an increment."""
+    increment = increments[stage]
+    for i in range(numba.uint64(x.size) // numba.uint64(LANES)):
+        at = numba.uint64(i) * numba.uint64(LANES)
+        store(increment, at, load(increment, at, LANES) + factor * load(x, at, LANES))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def combine(X, increments, factors, result):  # type: ignore[no-untyped-def]
     """Fill in `result` with X + sum_j factors[j] u_j."""
     width, size = numba.uint64(LANES), numba.uint64(X.size)

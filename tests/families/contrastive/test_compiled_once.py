@@ -8,7 +8,7 @@ import pytest
 from meanfield.families.contrastive.closures import averages, mixture
 from meanfield.families.contrastive.closures.closure import drift_and_diffusion
 from meanfield.families.contrastive.sgd.projected import _steps
-from meanfield.mckean_vlasov.density.lagrangian import marching
+from meanfield.mckean_vlasov.density.lagrangian import coupling, marching
 from meanfield.numerics.quantile_frame.linearised import eliminate
 from meanfield.numerics.quantile_frame.stages import solve_stage
 from tests import ROOT
@@ -19,7 +19,7 @@ LARGE = (
     mixture.components_of_b,
     drift_and_diffusion,
     marching.average,
-    marching._sensitivity,
+    coupling.fill_sensitivity,
     eliminate,
     solve_stage,
     _steps,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, STAGES, A, B, C
+from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, STAGES, TIME_INCREMENTS, TIMES, A, B, C
 
 RATE = 1.3
 
@@ -72,3 +72,27 @@ def test_stiff_modes_are_damped():
     rate = -1e8
     end, _, _ = step(np.array([1.0]), 1.0, lambda y: rate * y, lambda y: np.array([[rate]]))
     assert abs(end[0]) < 1e-6  # of the order 1/rate times coefficients
+
+
+def test_stages_are_taken_at_the_published_times():
+    """The times of Rodas5P in the paper's table 1."""
+    published = [0.0, 0.6358126895828704, 0.4095798393397535, 0.9769306725060716, 0.4288403609558664, 1.0, 1.0, 1.0]
+    assert pytest.approx(published, abs=1e-14) == TIMES  # rounding
+
+
+def test_steps_of_an_equation_that_depends_on_time_are_of_order_five():
+    """y' = -y^2 + cos(3 t), with the derivative by t taken times the increments of t."""
+
+    def end_after(steps):
+        y, h = 0.5, 1.0 / steps
+        for n in range(steps):
+            t, u = n * h, np.zeros(STAGES)
+            for i in range(STAGES):
+                stage = y + A[i] @ u
+                f = -(stage**2) + np.cos(3.0 * (t + TIMES[i] * h)) - 3.0 * np.sin(3.0 * t) * h * TIME_INCREMENTS[i]
+                u[i] = (f + C[i] @ u / h) / (1.0 / (h * GAMMA) + 2.0 * y)
+            y += B @ u
+        return y
+
+    errors = [abs(end_after(n) - end_after(640)) for n in (8, 16, 32)]
+    assert order(errors) == pytest.approx(5.0, abs=0.4)  # steps that are not small yet

@@ -22,10 +22,12 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulation_of
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.mckean_vlasov.cells import feature_quadrature
+from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.mckean_vlasov.stationary.states import CELLS
+from meanfield.problems.base import schedules_of
 from meanfield.problems.family import resolve
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
@@ -68,7 +70,8 @@ def order_parameters(problem: Problem) -> Prediction:
         return _of_channels("order_parameters", problem)
     d1 = len(problem.features)
     size = BYTES_PER_NUMBER * problem.time.outputs * (d1 * (d1 + 2) + 2)
-    contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
+    alone = problem.model.centering == "batch" or schedules_of(problem)
+    contents = "q" if alone else "q, and its covariance at finite N"
     seconds = 2000 * _evaluation_seconds(problem)  # the usual number, with those of the covariance
     return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, contents)
 
@@ -97,7 +100,7 @@ def _of_channels(method: str, problem: Problem) -> Prediction:
 
 def _evaluation_seconds(problem: Problem) -> float:
     """Processor time of one evaluation of dq/dt."""
-    return seconds_of(partial(rate, Closure(problem), _typical(problem)))
+    return seconds_of(partial(rate, Closure(reference_of(problem)), _typical(problem)))
 
 
 def stationary(problem: Problem) -> Prediction:

@@ -17,8 +17,10 @@ from meanfield.families.contrastive.stationary.uninformed import learning_margin
 from meanfield.ingredients.unnamed_kinks import kinks_to_name
 from meanfield.mckean_vlasov.condensation import coarsening
 from meanfield.mckean_vlasov.condensation.recognition import LEAST_WEIGHTS, NOTABLE, enough_weights, percent
+from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.numerics.quadrature import gaussian_trapezoid
+from meanfield.problems.base import schedules_of
 
 ZERO_RATE = 1e-12
 """Largest rate that counts as 0, by rounding."""
@@ -41,9 +43,11 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         return [*_of_channels(problem), *found]
     found += _of_the_prior(problem)
     try:
-        closure = Closure(problem)
+        closure = Closure(reference_of(problem))
     except InputError:
         return found  # the methods say so themselves
+    if schedules_of(problem):  # what is learnt, and when, follows from rates at all times
+        return [*_of_the_start(problem, closure), *found]
     return [
         *_of_the_start(problem, closure),
         *_of_learning(problem, closure),
@@ -78,7 +82,7 @@ def _of_channels(problem: Problem) -> Iterator[str]:
 def _of_the_prior(problem: Problem) -> Iterator[str]:
     """Warning about kinks of a user's prior, at which the density and stationary states need to know where to cut."""
     prior = problem.prior
-    kinks = kinks_to_name(prior.name, prior.functions) if prior.strength > 0 else ""
+    kinks = kinks_to_name(prior.name, prior.functions) if reference_of(problem).prior.strength > 0 else ""
     if kinks:
         yield f"{kinks}; otherwise density and stationary states may miss their accuracy, while SGD is right"
 

@@ -12,6 +12,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
 from meanfield.ingredients.priors import PriorSettings
+from meanfield.ingredients.schedules import Schedule
 from meanfield.ingredients.user_functions import is_address
 
 SAMPLES = (Empirical, JointEmpirical)
@@ -113,9 +114,11 @@ def _kinks(kinks: tuple[float, ...]) -> str:
 
 def _training(model: Model) -> str:
     tau, m = model.learning_rate, model.batch_size
+    rate = tau.in_words if isinstance(tau, Schedule) else f"{tau:g}"
+    noise = f" = {tau / m:.3g}" if not isinstance(tau, Schedule) else ""
     return (
-        f"one-pass SGD, tau = {tau:g}, batches of m = {m}, {CENTERINGS[model.centering]}; "
-        f"sampling noise enters as tau/m = {tau / m:.3g}"
+        f"one-pass SGD, tau = {rate}, batches of m = {m}, {CENTERINGS[model.centering]}; "
+        f"sampling noise enters as tau/m{noise}"
     )
 
 
@@ -191,14 +194,15 @@ def _law(name: str) -> str:
 
 
 def _prior(prior: PriorSettings, look_up: bool) -> str:
-    if prior.name == "none" or prior.strength == 0:
+    strength = prior.strength.in_words if isinstance(prior.strength, Schedule) else f"{prior.strength:g}"
+    if prior.name == "none" or strength == "0":
         return f"none: {EFFECTS['none']}; the order parameters close"
     name = prior.name + "".join(f", {key} = {value:g}" for key, value in prior.parameters.items())
     if is_address(prior.name) and not look_up:
-        return f"'{name}' of strength {prior.strength:g} (a user's own, not looked up)"
+        return f"'{name}' of strength {strength} (a user's own, not looked up)"
     effect = EFFECTS.get(prior.name, "a user's own")
     closes = "the order parameters close" if prior.functions.linear else "the order parameters do not close"
-    return f"{name} of strength {prior.strength:g}: {effect}; {closes}"
+    return f"{name} of strength {strength}: {effect}; {closes}"
 
 
 def _time(problem: Problem) -> str:

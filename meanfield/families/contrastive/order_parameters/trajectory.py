@@ -25,6 +25,7 @@ from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path
@@ -188,7 +189,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
         return Solved("order_parameters", *trajectory_of_channels(ChannelClosure(problem), fluctuations=True))
-    field = VectorField(problem)
+    field = VectorField(reference_of(problem))
     limit = limit_of(problem, field.closure)
     solution = overlaps_along(limit)
     solved = as_order_parameters(limit, solution)

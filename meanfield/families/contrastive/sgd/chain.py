@@ -13,7 +13,13 @@ import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, population_means, room_for, squared
-from meanfield.families.contrastive.sgd.training import draw_numbers, first_slot, steps_at_once, steps_together
+from meanfield.families.contrastive.sgd.training import (
+    draw_numbers,
+    first_slot,
+    rates_of,
+    steps_at_once,
+    steps_together,
+)
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.process import own_numba as numba
@@ -96,8 +102,9 @@ def chain_step(training, pull, key, replica, step, place, q, s, means, numbers, 
         replica,
         first_slot(training, step + 1) - 1,
     )
-    rate = training.learning_rate / (training.batch_size * N)
-    shrink = 1.0 - training.learning_rate * pull / N
+    tau, strength = rates_of(training, step)
+    rate = tau / (training.batch_size * N)
+    shrink = 1.0 - tau * (strength * pull) / N
     along = shrink * s + rate * inside[d1]
     rest = along * along + rate * rate * S * outside
     length = rest

@@ -16,7 +16,7 @@ from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.batch import squared
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, rates_of
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
@@ -69,7 +69,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     steps, m, d1 = hidden.shape
     N = w.size
     root = math.sqrt(N)
-    learning_rate, centering = training.learning_rate, training.centering
+    centering = training.centering
     noisy, noise_factor = training.noisy, training.noise_factor
     value, derivative = addresses
     x1 = np.empty((m, N))
@@ -121,8 +121,9 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             for i in range(N):
                 change[i] += alpha * x1[b, i] + beta * x2[b, i]
         length = 0.0
+        learning_rate, share = rates_of(training, first_step + step)
         for i in range(N):
-            pull = strength * call_scalar(force, w[i])
+            pull = share * strength * call_scalar(force, w[i])
             w[i] += learning_rate / (m * root) * change[i] - learning_rate / N * pull
             length += w[i] * w[i]
         # back to the sphere

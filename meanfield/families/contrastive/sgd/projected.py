@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
 from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, population_means, room_for, squared
-from meanfield.families.contrastive.sgd.training import draw_numbers, steps_at_once, steps_together
+from meanfield.families.contrastive.sgd.training import draw_numbers, rates_of, steps_at_once, steps_together
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -114,12 +114,13 @@ def _step(  # type: ignore[no-untyped-def]
     for k in range(d1):
         along -= q[k] * of_g[k]
     along /= s * root
-    rate, deviation = training.learning_rate / (training.batch_size * root), math.sqrt(S)
+    tau, share = rates_of(training, step)
+    rate, deviation = tau / (training.batch_size * root), math.sqrt(S)
     of_p = rate * (inside[d1] - deviation * along) / (s * root)
     for k in range(d1):
         of_U[k] = rate / root * (inside[k] - deviation * of_g[k] / root) - of_p * q[k]
-    of_w = factor * (1.0 + of_p - training.learning_rate * pull / N)
-    of_force = -training.learning_rate * strength / N
+    of_w = factor * (1.0 + of_p - tau * (share * pull) / N)
+    of_force = -tau * (share * strength) / N
     _move(w, U, g, of_w, of_U, rate * deviation, factor, force, of_force, products, work[3], work[4])
     scale = root / math.sqrt(products[d1])
     if not (scale > 0.0 and math.isfinite(scale)):  # also where the length is not finite

@@ -16,6 +16,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
+from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
@@ -79,7 +80,8 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    problem.prior.check_pull(problem.model.learning_rate, problem.particles.dimension)
+    reference = reference_of(problem)
+    reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels

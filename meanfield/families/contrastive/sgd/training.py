@@ -31,6 +31,9 @@ class Training(NamedTuple):
     ----------
     dimension, batch_size, channels : int
         N, m and d2.
+    rates : ndarray, shape (2, 1) or (2, steps)
+        Learning rate, and strength of the prior relative to its largest one: of all steps, or of each from `first` on.
+    first : int
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
     centering : int
@@ -54,7 +57,8 @@ class Training(NamedTuple):
     dimension: int
     batch_size: int
     channels: int
-    learning_rate: float
+    rates: FloatArray
+    first: int
     value: int
     derivative: int
     centering: int
@@ -90,7 +94,8 @@ def training_of(problem: Problem) -> Training:
         problem.particles.dimension,
         m,
         d2,
-        model.learning_rate,
+        np.array([[model.learning_rate], [1.0]]),
+        0,
         compile_loop(activation.value),
         compile_loop(activation.slope),
         CENTERINGS[model.centering],
@@ -132,6 +137,13 @@ def _factor(v: FloatArray) -> FloatArray:
     l11 = np.sqrt(v[0, 0])
     l21 = v[0, 1] / l11 if l11 > 0 else 0.0
     return np.array([[l11, 0.0], [l21, np.sqrt(max(v[1, 1] - l21**2, 0.0))]])
+
+
+@numba.njit(inline="always", error_model="numpy")
+def rates_of(training, step):  # type: ignore[no-untyped-def]
+    """Learning rate of a step, and the strength of the prior then, relative to its largest one."""
+    k = step - training.first if training.rates.shape[1] > 1 else 0
+    return training.rates[0, k], training.rates[1, k]
 
 
 @numba.njit(inline="always", error_model="numpy")

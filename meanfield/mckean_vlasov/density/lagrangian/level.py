@@ -8,15 +8,8 @@ from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closure_tiles import TiledClosure, tiled_closure_of
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
-from meanfield.mckean_vlasov.density.lagrangian.marching import (
-    GROW,
-    STOPPED,
-    STUCK,
-    Coupling,
-    State,
-    advance,
-    interpolate,
-)
+from meanfield.mckean_vlasov.density.lagrangian.coupling import Coupling
+from meanfield.mckean_vlasov.density.lagrangian.marching import GROW, STOPPED, STUCK, State, advance, interpolate
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
 from meanfield.mckean_vlasov.density.start import initial_work, kinks_of
 from meanfield.mckean_vlasov.limit import Limit
@@ -88,6 +81,8 @@ class Level:
         weight = mesh.spacing * np.exp(-0.5 * mesh.zeta**2) / ROOT_TWO_PI
         frame = Frame(mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
         own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
+        if not limit.drive.moves or limit.prior.strength == 0.0:
+            own = own._replace(by_rate=np.empty(0))
         start = packed(X)
         state = State(
             np.array([0.0, 0.0, self._first_step(), GROW, np.inf]),
@@ -169,7 +164,10 @@ class Level:
 
         callback = Callback(call)
         tau = float(self._limit.learning_rate)
-        return Coupling(all_u, all_weights, tau, tolerance, float(reach), callback.address, q, values), callback
+        of_drive = self._limit.drive, self._limit.drive.room
+        return Coupling(
+            all_u, all_weights, tau, tolerance, float(reach), *of_drive, callback.address, q, values
+        ), callback
 
     def _first_step(self) -> float:
         """Length of the first step that is tried."""

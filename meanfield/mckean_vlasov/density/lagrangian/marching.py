@@ -1,12 +1,4 @@
-"""Compiled loop over time steps of the points of all nodes, coupled by q, r and E[w^2].
-
-The multiplier of the norm is
-
-    G = (q.g + tau r - Lambda/2)/e - kappa (e - 1),    e = E[w^2],
-
-where kappa, the root of the squares of the first bracket and of Lambda/2, is never less than |G|: without the last term
-an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time.
-"""
+"""Compiled loop over time steps of the points of all nodes, coupled by q, r and E[w^2]."""
 
 from __future__ import annotations
 
@@ -14,22 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.mckean_vlasov.density.lagrangian.coupling import (
+    close,
+    fill_feedback,
+    fill_sensitivity,
+    fill_tilts,
+    growth_of,
+    weighted,
+)
+from meanfield.mckean_vlasov.drive import fill_factors, piece_of
 from meanfield.numerics.compiled.array_operations import copy
-from meanfield.numerics.compiled.callbacks import call_back
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.quantile_frame.frame import average_force, force_slopes, place, weigh
 from meanfield.numerics.quantile_frame.linearised import eliminate, respond
-from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, A, B, C
-from meanfield.numerics.quantile_frame.stages import combine, correct, solve_stage, squared_length
+from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, TIME_INCREMENTS, TIMES, A, B, C
+from meanfield.numerics.quantile_frame.stages import add_to_stage, combine, correct, solve_stage, squared_length
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 REACHED, PAUSED, STOPPED, STUCK = range(4)
 """Codes of the ends of a march."""
-
-CLOSURE_STEP = 1e-6
-"""Step of the differences that give the derivatives of the closure."""
 
 CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors on the step: on what the estimated error allows, and its limits."""
@@ -39,37 +35,6 @@ RETREAT, FLIGHT = 0.6, 0.25
 hardly any probability lies overtake each other for long."""
 
 
-class Coupling(NamedTuple):
-    """Nodes, closure and accuracy.
-
-    Parameters
-    ----------
-    u : ndarray, shape (blocks * LANES, d1)
-        Nodes; those that fill the last block have no weight.
-    u_weight : ndarray, shape (blocks * LANES,)
-    learning_rate : float
-        tau.
-    tolerance : float
-        Root mean square error of w that a step may make, and error of q and r.
-    reach : float
-        Largest |q| at which the compiled closure is good.
-    call : int
-        Address of the callback that reads `q` and writes `values`.
-    q : ndarray, shape (d1,)
-    values : ndarray, shape (d1 + 1,)
-        g and Lambda.
-    """
-
-    u: FloatArray
-    u_weight: FloatArray
-    learning_rate: float
-    tolerance: float
-    reach: float
-    call: int
-    q: FloatArray
-    values: FloatArray
-
-
 class State(NamedTuple):
     """Points at both ends of the last step, and room for a step.
 
@@ -77,7 +42,7 @@ class State(NamedTuple):
     ----------
     clock : ndarray, shape (5,)
         Start and end of the last step, the length of the next one, the largest factor by which it may grow, and the
-        least noise D that was met.
+        least noise D that was met, relative to the factor of the force.
     counts : ndarray of int, shape (2,)
         Steps that were taken and that were refused.
     start, end, stage : ndarray, shape (blocks * points * LANES,)
@@ -121,136 +86,6 @@ def average(X, mesh, frame, sums, coupling, averages):  # type: ignore[no-untype
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _close(q, closure, coupling, values):  # type: ignore[no-untyped-def]
-    """Fill in g and Lambda; whether the closure wants to stop."""
-    if np.sqrt((q * q).sum()) > coupling.reach:
-        copy(q, coupling.q)
-        if call_back(coupling.call):
-            return True
-        copy(coupling.values, values)
-    else:
-        copy(closure_values(closure, q), values)
-    return False
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _growth(averages, values, learning_rate):  # type: ignore[no-untyped-def]
-    """The multiplier G, the bracket q.g + tau r - D and kappa."""
-    d1 = values.size - 1
-    noise = 0.5 * values[d1]
-    bracket = learning_rate * averages[d1] - noise
-    for k in range(d1):
-        bracket += averages[k] * values[k]
-    damping = np.sqrt(bracket * bracket + noise * noise + 1e-60)  # a root of zero has no slope
-    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0), bracket, damping
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _tilt(coupling, g, tilts):  # type: ignore[no-untyped-def]
-    for n in range(tilts.size):
-        tilts[n] = 0.0
-        for k in range(g.size):
-            tilts[n] += coupling.u[n, k] * g[k]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sensitivity(averages, values, closure, coupling, result):  # type: ignore[no-untyped-def]
-    """Derivatives of G, g and D with respect to q, r and E[w^2]; whether the closure wants to stop."""
-    d1 = values.size - 1
-    result[:] = 0.0
-    shifted = np.empty(d1 + 1)
-    e = averages[d1 + 1]
-    _, bracket, damping = _growth(averages, values, coupling.learning_rate)
-    by_bracket = 1.0 / e - (e - 1.0) * bracket / damping
-    by_noise = -(e - 1.0) * 0.5 * values[d1] / damping
-    for k in range(d1):
-        q = averages[:d1].copy()
-        step = -CLOSURE_STEP if q[k] > 0.0 else CLOSURE_STEP
-        q[k] += step
-        if call(_close, q, closure, coupling, shifted):
-            return True
-        noise = 0.5 * (shifted[d1] - values[d1]) / step
-        result[d1 + 1, k] = noise
-        result[0, k] = values[k] - noise
-        for j in range(d1):
-            slope = (shifted[j] - values[j]) / step
-            result[1 + j, k] = slope
-            result[0, k] += averages[j] * slope
-        result[0, k] = result[0, k] * by_bracket + noise * by_noise
-    result[0, d1] = coupling.learning_rate * by_bracket
-    result[0, d1 + 1] = -bracket / (e * e) - damping
-    return False
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _weighted(changes, coupling, result):  # type: ignore[no-untyped-def]
-    """Changes of q, r and E[w^2] from those of the averages at the nodes."""
-    d1 = coupling.u.shape[1]
-    result[:] = 0.0
-    for n in range(coupling.u_weight.size):
-        weight = coupling.u_weight[n]
-        for k in range(d1):
-            result[k] += weight * coupling.u[n, k] * changes[0, n]
-        result[d1] += weight * changes[1, n]
-        result[d1 + 1] += weight * changes[2, n]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _solve_small(matrix, right):  # type: ignore[no-untyped-def]
-    """Solve matrix x = right in place by elimination with pivots; right holds the solution."""
-    size = matrix.shape[0]
-    for i in range(size):
-        pivot = i
-        for j in range(i + 1, size):
-            if abs(matrix[j, i]) > abs(matrix[pivot, i]):
-                pivot = j
-        for k in range(size):
-            matrix[i, k], matrix[pivot, k] = matrix[pivot, k], matrix[i, k]
-        for k in range(right.shape[1]):
-            right[i, k], right[pivot, k] = right[pivot, k], right[i, k]
-        for j in range(size):
-            if j != i:
-                factor = matrix[j, i] / matrix[i, i]
-                for k in range(i, size):
-                    matrix[j, k] -= factor * matrix[i, k]
-                for k in range(right.shape[1]):
-                    right[j, k] -= factor * right[i, k]
-    for i in range(size):
-        for k in range(right.shape[1]):
-            right[i, k] /= matrix[i, i]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _feedback(sensitivity, own, points, coupling, state, result):  # type: ignore[no-untyped-def]
-    """Matrix from changes of q, r and E[w^2] at fixed coefficients to those of G, g and D with their feedback."""
-    size = sensitivity.shape[0]
-    d1 = size - 2
-    loop = np.zeros((size, size))
-    change = np.empty(size)
-    call(respond, own.by_growth, own, points, state.changes)
-    _weighted(state.changes, coupling, loop[0])
-    call(respond, own.by_noise, own, points, state.changes)
-    _weighted(state.changes, coupling, loop[size - 1])
-    call(respond, own.by_pull, own, points, state.changes)
-    scaled = np.empty_like(state.changes)
-    for k in range(d1):
-        for n in range(scaled.shape[1]):
-            for j in range(3):
-                scaled[j, n] = -coupling.u[n, k] * state.changes[j, n]
-        _weighted(scaled, coupling, change)
-        copy(change, loop[1 + k])
-    matrix = np.zeros((size, size))
-    for i in range(size):
-        matrix[i, i] = 1.0
-        for j in range(size):
-            for k in range(size):
-                matrix[i, j] -= sensitivity[i, k] * loop[j, k]
-    for i in range(size):
-        copy(sensitivity[i], result[i])
-    _solve_small(matrix, result)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # type: ignore[no-untyped-def]
     """Take steps until the last one has passed `end`, or until `most_steps` were tried.
 
@@ -261,45 +96,57 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
     """
     d1 = coupling.u.shape[1]
     averages, values = np.empty(d1 + 3), np.empty(d1 + 1)
-    sensitivity, feedback = np.empty((d1 + 2, d1 + 2)), np.empty((d1 + 2, d1 + 2))
+    sensitivity, feedback = np.empty((d1 + 2, d1 + 3)), np.empty((d1 + 2, d1 + 3))
     change, reply = np.empty(d1 + 2), np.empty(d1 + 2)
-    clock, points, tau, accepted = state.clock, mesh.points, coupling.learning_rate, False
+    clock, points, accepted = state.clock, mesh.points, False
+    drive, factors, driven = coupling.drive, coupling.factors, own.by_rate.size > 0
     for _ in range(most_steps):
         if clock[1] >= end:
             return REACHED
         now, dt = clock[1], clock[2]
+        low, high = piece_of(drive, now)
+        ends_there = now + dt * (1.0 + 1e-9) >= high  # no step goes past a corner, and none is left that rounding made
+        dt = high - now if ends_there else dt
+        call(fill_factors, drive, now, low, high, factors)
+        tau = coupling.learning_rate * factors[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
-        if call(_close, averages[:d1], closure, coupling, values):
+        if call(close, averages[:d1], closure, coupling, values):
             return STOPPED
-        growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
-        clock[4] = min(clock[4], noise)
-        _tilt(coupling, values[:d1], state.tilts)
-        if call(_sensitivity, averages, values, closure, coupling, sensitivity):
+        growth, noise = growth_of(averages, values, tau)[0], 0.5 * values[d1]
+        clock[4] = min(clock[4], noise / max(factors[2], 0.01))  # less force acts too weakly to make layers
+        fill_tilts(coupling, values[:d1], state.tilts)
+        if call(fill_sensitivity, averages, values, closure, coupling, sensitivity):
             return STOPPED
         force_slopes(state.end, mesh, own.before, own.here, own.after)
         call(eliminate, state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
-        call(_feedback, sensitivity, own, points, coupling, state, feedback)
+        slope = factors[5]
+        call(fill_feedback, sensitivity, own, points, coupling, state, feedback)
         for stage in range(STAGES):
             if stage > 0:
                 call(combine, state.end, state.increments, A[stage].copy(), state.stage)  # no constant: another type
                 call(average, state.stage, mesh, frame, state.sums, coupling, averages)  # in order at the end alone
                 if not np.isfinite(averages.sum()):
                     break
-                if call(_close, averages[:d1], closure, coupling, values):
+                call(fill_factors, drive, now + TIMES[stage] * dt, low, high, factors)
+                tau = coupling.learning_rate * factors[2]
+                if call(close, averages[:d1], closure, coupling, values):
                     return STOPPED
-                growth, noise = _growth(averages, values, tau)[0], 0.5 * values[d1]
-                _tilt(coupling, values[:d1], state.tilts)
+                growth, noise = growth_of(averages, values, tau)[0], 0.5 * values[d1]
+                fill_tilts(coupling, values[:d1], state.tilts)
             X = state.stage if stage > 0 else state.end
-            factors = C[stage] / dt
-            call(solve_stage, X, mesh, frame, own, state.increments, factors, stage, growth, state.tilts, noise, tau)
+            of_earlier = C[stage] / dt
+            call(solve_stage, X, mesh, frame, own, state.increments, of_earlier, stage, growth, state.tilts, noise, tau)
+            passed = dt * TIME_INCREMENTS[stage]
+            if driven:
+                call(add_to_stage, state.increments, stage, own.by_rate, -coupling.learning_rate * slope * passed)
             call(respond, state.increments[stage], own, points, state.changes)
-            _weighted(state.changes, coupling, change)
+            weighted(state.changes, coupling, change)
             for i in range(d1 + 2):
-                reply[i] = 0.0
+                reply[i] = feedback[i, d1 + 2] * passed
                 for j in range(d1 + 2):
                     reply[i] += feedback[i, j] * change[j]
-            _tilt(coupling, reply[1 : d1 + 1], state.tilt_changes)
+            fill_tilts(coupling, reply[1 : d1 + 1], state.tilt_changes)
             correct(state.increments, stage, own, points, reply[0], state.tilt_changes, reply[d1 + 1])
         factor = retreat = RETREAT if clock[3] > 1.0 else FLIGHT
         accepted = False
@@ -308,7 +155,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             error = np.sqrt((coupling.u_weight * state.tilt_changes).sum()) / coupling.tolerance
             # Far weights count more in r under a steep prior than in the mean square.
             call(respond, state.increments[STAGES - 1], own, points, state.changes)
-            _weighted(state.changes, coupling, change)
+            weighted(state.changes, coupling, change)
             error = max(error, np.abs(change[: d1 + 1]).max() / coupling.tolerance)
             if np.isfinite(error):
                 factor = min(GROW, max(SHRINK, CAUTION * max(error, 1e-10) ** (-1.0 / ORDER)))
@@ -320,7 +167,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             factor = min(factor, clock[3])
             clock[3] = min(GROW, 1.15 * clock[3])  # the growth that a refused step stopped recovers
             state.counts[0] += 1
-            clock[0], clock[1] = now, now + dt
+            clock[0], clock[1] = now, high if ends_there else now + dt
             copy(state.end, state.start)
             copy(state.stage, state.end)
         else:

@@ -291,7 +291,7 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
     """Grading between two wells of the drift without tilt at the end of a level; None if no barrier is crossed."""
     reach = float(np.nanmax(np.abs(level.X[-1])))
     w = np.linspace(-reach, reach, 4001)
-    potential, noise = _potential(limit, level.moments[-1], w)
+    potential, noise = _potential(limit, level.moments[-1], w)  # at the last output time
     left, right = np.minimum.accumulate(potential), np.minimum.accumulate(potential[::-1])[::-1]
     top = int(np.argmax(potential - np.maximum(left, right)))
     height = float((potential - np.maximum(left, right))[top])
@@ -305,8 +305,8 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
 def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatArray, float]:
     """Potential of the drift without tilt at increasing w, and the noise D."""
     q, r, square = moments[:-3], moments[-3], moments[-2]
-    values = called_values(limit.closure, q)
-    noise = 0.5 * float(values[-1])
-    growth = (q @ values[:-1] + limit.learning_rate * r - noise) / square
-    steps = limit.learning_rate * limit.prior.potential_steps(w)
+    values = called_values(limit.closure, q) * limit.factors_on_closure[-1]
+    noise, rate = 0.5 * float(values[-1]), float(limit.learning_rates[-1])
+    growth = (q @ values[:-1] + rate * r - noise) / square
+    steps = rate * limit.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise

@@ -11,9 +11,9 @@ from meanfield.ensembles.simulation import predicted_memory
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import InputError
 from meanfield.families.contrastive.reductions import arrangement
+from meanfield.families.contrastive.sgd.channels.steppers import CHANNEL_STEPPERS
 from meanfield.families.contrastive.sgd.simulation import simulate_sgd, simulation_of
 from meanfield.families.contrastive.sgd.start import draw_channel_coordinates, draw_channel_weights, draw_features
-from meanfield.families.contrastive.sgd.steppers import CHANNEL_STEPPERS
 from meanfield.results.checks import check
 from meanfield.results.result import Result
 from tests.families.contrastive.channels.problems import standard

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from meanfield.ensembles.streams import stream_key
+from meanfield.families.contrastive.sgd.base_stepper import linear_pull
 from meanfield.families.contrastive.sgd.channels import chain, plain, projected
 from meanfield.families.contrastive.sgd.channels.batch import room_for
 from meanfield.families.contrastive.sgd.start import (
@@ -27,7 +28,7 @@ from meanfield.families.contrastive.sgd.start import (
     draw_features,
     products,
 )
-from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull, prepare_steppers
+from meanfield.families.contrastive.sgd.steppers import STEPPERS, prepare_steppers
 from meanfield.families.contrastive.sgd.training import outputs_of, training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from tests.example_problems import gaussian, make_problem
@@ -240,7 +241,7 @@ MISTAKES = {
         "N = 5",
         lambda training: training._replace(
             dimension=training.dimension + 1,
-            learning_rate=training.learning_rate * (training.dimension + 1) / training.dimension,
+            rates=training.rates * np.array([[(training.dimension + 1) / training.dimension], [1.0]]),
         ),
     ),
     "pairs of channels counted once": (

@@ -24,10 +24,11 @@ import pytest
 
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.sgd.base_stepper import linear_pull
 from meanfield.families.contrastive.sgd.plain import sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import draw_features, draw_weights, escape_level
-from meanfield.families.contrastive.sgd.steppers import STEPPERS, linear_pull
+from meanfield.families.contrastive.sgd.steppers import STEPPERS
 from meanfield.families.contrastive.sgd.training import training_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar
 from meanfield.numerics.compiled.separate_calls import call
@@ -419,7 +420,7 @@ MISTAKES = {
     # with one dimension more and the same tau/N
     "N - d1 degrees of freedom": lambda training: training._replace(
         dimension=training.dimension + 1,
-        learning_rate=training.learning_rate * (training.dimension + 1) / training.dimension,
+        rates=training.rates * np.array([[(training.dimension + 1) / training.dimension], [1.0]]),
     ),
     "no noise orthogonal to the weights": lambda training: training._replace(noise=np.zeros((2, 2))),
     "noises that are not correlated there": lambda training: training._replace(noise=np.diag(np.diag(training.noise))),

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, rates_of
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
@@ -55,7 +55,7 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
                 for k in range(channels):
                     q = U[i] @ W[i, k] / N
                     means[0, k], means[1, k] = call(mean_outputs, outputs, q)
-            if _step(training, force, prior_strength, means, W[i], x1, x2):
+            if _step(training, rates_of(training, step), force, prior_strength, means, W[i], x1, x2):
                 reached[i] = step + 1
 
 
@@ -85,10 +85,10 @@ def _add_noise(training, rng, x1, x2):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _step(training, force, prior_strength, means, W, x1, x2):  # type: ignore[no-untyped-def]
+def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ignore[no-untyped-def]
     """One step with the given views of a batch; false if the weights are no longer finite."""
     (channels, N), m = W.shape, len(x1)
-    tau, root = training.learning_rate, math.sqrt(N)
+    (tau, share), root = rates, math.sqrt(N)
     z1, z2, y1, y2, slope1, slope2 = [np.empty((channels, m)) for _ in range(6)]
     for k in range(channels):
         for b in range(m):
@@ -119,7 +119,7 @@ def _step(training, force, prior_strength, means, W, x1, x2):  # type: ignore[no
                 change[n] += slope1[k, b] * alpha * x1[b, n] + slope2[k, b] * beta * x2[b, n]
         length = 0.0
         for n in range(N):
-            pull = prior_strength * call_scalar(force, W[k, n])
+            pull = share * prior_strength * call_scalar(force, W[k, n])
             W[k, n] += tau / (m * root) * change[n] - tau / N * pull
             length += W[k, n] * W[k, n]
         # back to the sphere

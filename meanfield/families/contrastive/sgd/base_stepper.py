@@ -1,0 +1,71 @@
+"""What steppers of one channel and of several have in common: streams, starts, and rates that change in time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from meanfield.ensembles.stepper import Stepper
+from meanfield.ensembles.streams import stream_key
+from meanfield.families.contrastive.closures.outputs import MeanOutputs
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.training import Training
+from meanfield.numerics.compiled.scalar_functions import compile_loop
+from meanfield.typing import FloatArray
+
+Rates = Callable[[FloatArray], FloatArray]
+"""Function of times to learning rates and relative strengths of the prior, shape (2, times)."""
+
+RATES_AT_ONCE = 1 << 20
+"""Largest number of steps whose rates are in memory: 16 megabytes."""
+
+
+class ContrastiveStepper(Stepper):
+    """Replicas of a problem of one channel or several.
+
+    Attributes
+    ----------
+    rates_at : callable or None
+        What schedules say; None where nothing changes in time.
+    """
+
+    def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
+        super().__init__(replicas)
+        self._problem, self._training, self._outputs = problem, training, outputs
+        self.rates_at: Rates | None = None
+        self._key = stream_key(problem.particles.seed)
+        self._pull = linear_pull(problem)
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        if self.rates_at is None:
+            return self.take(self._training, first, steps)
+        for start in range(first, first + steps, RATES_AT_ONCE):
+            if self.reached.max() < start:
+                return None
+            some = min(RATES_AT_ONCE, first + steps - start)
+            rates = self.rates_at(np.arange(start, start + some) / self._training.dimension)
+            self.take(self._training._replace(rates=rates, first=start), start, some)
+
+    @abstractmethod
+    def take(self, training: Training, first: int, steps: int) -> None:
+        """Take steps `first`, `first` + 1, ..., of all replicas that are finite, with the rates of a training."""
+
+    @property
+    @abstractmethod
+    def prior_work(self) -> FloatArray:
+        """r, shape (replicas,), or (replicas, d2) for several channels."""
+
+
+def linear_pull(problem: Problem) -> float:
+    """Linear force phi(w)/w with its strength; 0 for a phi that is not linear."""
+    prior = problem.prior
+    return prior.strength * float(prior.functions.unit_force(1.0)) if prior.functions.linear else 0.0
+
+
+def force_loop(problem: Problem) -> int:
+    """Address of the loop of phi of unit strength; 0 if phi is linear."""
+    functions = problem.prior.functions
+    return 0 if functions.linear else compile_loop(functions.unit_force)

@@ -1,0 +1,160 @@
+"""Schedules of a known shape, by name: lines, cosines, powers, exponentials, steps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.schedules.base import Schedule
+from meanfield.typing import FloatArray
+
+Duration = Annotated[float, Field(gt=0, le=1e12)]
+
+
+class Linear(Schedule):
+    """Line from one value to another."""
+
+    schedule: Literal["linear"] = "linear"
+    start: float = Field(description="value at t = 0")
+    end: float = Field(description="value from the end of the duration on")
+    duration: Duration = Field(description="time that it takes")
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return self.start + (self.end - self.start) * self._passed(times)
+
+    def _passed(self, times: FloatArray) -> FloatArray:
+        """Share of the duration that has passed."""
+        return np.clip(np.asarray(times, dtype=float) / self.duration, 0.0, 1.0)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return (self.duration,)
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return f"{self.schedule} from {self.start:g} to {self.end:g} at t = {self.duration:g}"
+
+
+class Cosine(Linear):
+    """Half a wave of a cosine from one value to another."""
+
+    schedule: Literal["cosine"] = "cosine"  # type: ignore[assignment]
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return self.end + 0.5 * (self.start - self.end) * (1.0 + np.cos(np.pi * self._passed(times)))
+
+
+class WarmupCosine(Schedule):
+    """Line up to a peak, and from there half a wave of a cosine down."""
+
+    schedule: Literal["warmup_cosine"] = "warmup_cosine"
+    start: float = Field(default=0.0, description="value at t = 0")
+    peak: float = Field(description="value at the end of the warm-up")
+    warmup: Duration = Field(description="time of the warm-up")
+    end: float = Field(default=0.0, description="value from the end of the duration on")
+    duration: Duration = Field(description="time that all of it takes, the warm-up included")
+
+    @model_validator(mode="after")
+    def _warmup_ends_first(self) -> WarmupCosine:
+        if self.warmup >= self.duration:
+            raise FieldError("warmup", f"is {self.warmup:g}; let it end before the duration, {self.duration:g}")
+        return self
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        t = np.asarray(times, dtype=float)
+        rising = self.start + (self.peak - self.start) * t / self.warmup
+        passed = np.clip((t - self.warmup) / (self.duration - self.warmup), 0.0, 1.0)
+        falling = self.end + 0.5 * (self.peak - self.end) * (1.0 + np.cos(np.pi * passed))
+        return np.where(t < self.warmup, rising, falling)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return (self.warmup, self.duration)
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return (
+            f"from {self.start:g} up to {self.peak:g} at t = {self.warmup:g}, then along a cosine to {self.end:g} at "
+            f"t = {self.duration:g}"
+        )
+
+
+class Power(Schedule):
+    """Power law start (1 + t/scale)^(-exponent)."""
+
+    schedule: Literal["power"] = "power"
+    start: float = Field(description="value at t = 0")
+    exponent: float = Field(ge=-100, le=100, description="exponent of the decay, for instance 0.5")
+    scale: Duration = Field(default=1.0, description="time from which on it falls like a power of t")
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return self.start * (1.0 + np.asarray(times, dtype=float) / self.scale) ** -self.exponent
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return f"{self.start:g} (1 + t/{self.scale:g})^{-self.exponent:g}"
+
+
+class Exponential(Schedule):
+    """Exponential decay start exp(-rate t)."""
+
+    schedule: Literal["exponential"] = "exponential"
+    start: float = Field(description="value at t = 0")
+    rate: float = Field(ge=-1e6, le=1e6, description="rate of the decay, for instance 0.1")
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return self.start * np.exp(-self.rate * np.asarray(times, dtype=float))
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return f"{self.start:g} exp({-self.rate:g} t)"
+
+
+class Steps(Schedule):
+    """Value that is multiplied by a factor each time that a period has passed."""
+
+    schedule: Literal["step"] = "step"
+    start: float = Field(description="value at t = 0")
+    factor: float = Field(gt=0, le=100, description="factor of each step, for instance 0.5")
+    every: Duration = Field(description="time from one step to the next")
+    steps: int = Field(ge=1, le=1000, description="number of steps; after the last one the value stays")
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        taken = np.searchsorted(np.array(self.corners), np.asarray(times, dtype=float), side="right")
+        return np.asarray(self.start * self.factor**taken)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return tuple(self.every * k for k in range(1, self.steps + 1))
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return f"{self.start:g}, times {self.factor:g} at each of {self.steps} steps, every {self.every:g}"
+
+
+SHAPES: dict[str, type[Schedule]] = {
+    "linear": Linear,
+    "cosine": Cosine,
+    "warmup_cosine": WarmupCosine,
+    "power": Power,
+    "exponential": Exponential,
+    "step": Steps,
+}
+"""Schedules by the name that `schedule` gives them in problem files."""

@@ -1,0 +1,178 @@
+"""Schedules from numbers at times, in a problem file or a CSV file, and from functions of users."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from meanfield.errors import InputError
+from meanfield.ingredients.file_part import FilePart
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.user_functions import load_own
+from meanfield.typing import FloatArray
+
+Numbers = Annotated[tuple[float, ...], Field(strict=False, max_length=100_000)]
+
+Interpolation = Literal["linear", "step"]
+BETWEEN = "'linear' between the times, or 'step', where each value holds until the next time"
+
+
+class Table(Schedule):
+    """Values at times, of which the first is 0; after the last one the value stays."""
+
+    times: Numbers = Field(min_length=1, description="times t = k/N, increasing from 0.0")
+    values: Numbers = Field(min_length=1, description="one value for each time")
+    interpolation: Interpolation = Field(default="linear", description=BETWEEN)
+
+    @model_validator(mode="after")
+    def _times_increase(self) -> Table:
+        _check_table(self.times, self.values)
+        return self
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return _between(np.array(self.times), np.array(self.values), self.interpolation, times)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return self.times[1:]
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return _table_in_words(self.times, self.values, self.interpolation)
+
+
+class FileTable(Schedule, FilePart):
+    """Values at times from the first two columns of a CSV file."""
+
+    file: str = Field(description="CSV file with a line 't, value' for each time; a line of words may stand above")
+    interpolation: Interpolation = Field(default="linear", description=BETWEEN)
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Times and values.
+
+        Raises
+        ------
+        InputError
+            If the file has none.
+        """
+        return self.read_once("file", lambda _: _read_table(Path(self.file)))
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return _between(*self.atoms, self.interpolation, times)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return tuple(self.atoms[0][1:].tolist())
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        if self.is_refused:
+            return f"from {self.file} (not opened)"
+        times, values = (tuple(part.tolist()) for part in self.atoms)
+        return f"from {self.file}, {_table_in_words(times, values, self.interpolation)}"
+
+
+def _read_table(path: Path) -> tuple[FloatArray, FloatArray]:
+    """Times and values of a CSV file."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give a CSV file of times and values") from error
+    numbers = [_numbers_of(row) for row in rows]
+    if numbers and numbers[0] is None:
+        rows, numbers = rows[1:], numbers[1:]  # a line of words above
+    wrong = next((row for row, found in zip(rows, numbers, strict=True) if found is None), None)
+    if wrong is not None or not numbers:
+        shown = f"the line {','.join(wrong)!r:.60}" if wrong is not None else "no line"
+        raise InputError(f"{path}: {shown} where 't, value' is wanted, such as 2.0, 0.06; correct it")
+    times, values = (tuple(column) for column in zip(*(each for each in numbers if each), strict=True))
+    try:
+        _check_table(times, values)
+    except FieldError as error:
+        raise InputError(f"{path}: {error.key} {error}") from error
+    return np.array(times), np.array(values)
+
+
+def _numbers_of(row: list[str]) -> tuple[float, float] | None:
+    try:
+        time, value = (float(cell) for cell in row[:2])
+    except ValueError:
+        return None
+    return time, value
+
+
+def _check_table(times: tuple[float, ...], values: tuple[float, ...]) -> None:
+    """Refuse times that do not increase from 0, or without a value each."""
+    if len(values) != len(times):
+        raise FieldError("values", f"has {len(values)} numbers for {len(times)} times; give one for each")
+    if times[0] != 0.0:
+        raise FieldError("times", f"begins with {times[0]:g}; begin with 0.0, the start of a run")
+    late = next((k for k in range(1, len(times)) if not times[k] > times[k - 1]), None)
+    if late is not None:
+        raise FieldError("times", f"has {times[late]:g} after {times[late - 1]:g}; let times increase")
+
+
+def _between(known: FloatArray, values: FloatArray, interpolation: str, times: FloatArray) -> FloatArray:
+    if interpolation == "linear":
+        return np.asarray(np.interp(times, known, values))
+    return np.asarray(values[np.searchsorted(known, times, side="right").clip(1) - 1])
+
+
+def _table_in_words(times: tuple[float, ...], values: tuple[float, ...], interpolation: str) -> str:
+    if len(times) > 4:  # more would not be read
+        return f"{len(times)} values from {values[0]:g} to {values[-1]:g} until t = {times[-1]:g}, {interpolation}"
+    stops = [f"{value:g} at t = {time:g}" for time, value in zip(times, values, strict=True)]
+    return f"{', '.join(stops)}, {'in steps' if interpolation == 'step' else 'linear in between'}"
+
+
+class Function(Schedule, NamesFunctions):
+    """Function of t in a module of the user, which returns a number."""
+
+    function_key: ClassVar[str] = "function"
+    make: ClassVar[Any] = staticmethod(
+        lambda name, parameters, folder=None: _checked(load_own(name, dict(parameters), folder), name)
+    )
+
+    function: str = Field(description="your own function of t as 'package.module:name'")
+    jumps: Numbers = Field(default=(), description="times at which it jumps or bends")
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        function, given = self.found(), np.asarray(times, dtype=float)
+        return np.array([float(function(float(t))) for t in given.ravel()]).reshape(given.shape)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return tuple(sorted(self.jumps))
+
+    @property
+    def in_words(self) -> str:
+        """See `Schedule.in_words`."""
+        return f"'{self.function}', a user's own function of t"
+
+
+def _checked(function: Any, name: str) -> Callable[[float], float]:
+    """A function of t; anything else is refused."""
+    if not callable(function):
+        raise ValueError(f"'{name}' is {type(function).__name__}; give a function of t")
+    try:
+        float(function(0.0))
+    except Exception as error:  # whatever a user's function raises
+        raise ValueError(f"'{name}' at t = 0: {type(error).__name__}: {error}; let it return a number") from error
+    return function  # type: ignore[no-any-return]

@@ -1,0 +1,205 @@
+"""Coupling of all nodes by q, r and E[w^2]: the coefficients of a stage, and how they follow changes of the points.
+
+The multiplier of the norm is
+
+    G = (q.g + tau r - Lambda/2)/e - kappa (e - 1),    e = E[w^2],
+
+where kappa, the root of the squares of the first bracket and of Lambda/2, is never less than |G|: without the last term
+an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.mckean_vlasov.drive import Drive
+from meanfield.numerics.compiled.array_operations import copy
+from meanfield.numerics.compiled.callbacks import call_back
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.quantile_frame.linearised import respond
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+CLOSURE_STEP = 1e-6
+"""Step of the differences that give the derivatives of the closure."""
+
+
+class Coupling(NamedTuple):
+    """Nodes, closure and accuracy.
+
+    Parameters
+    ----------
+    u : ndarray, shape (blocks * LANES, d1)
+        Nodes; those that fill the last block have no weight.
+    u_weight : ndarray, shape (blocks * LANES,)
+    learning_rate : float
+        tau.
+    tolerance : float
+        Root mean square error of w that a step may make, and error of q and r.
+    reach : float
+        Largest |q| at which the compiled closure is good.
+    drive : Drive
+    factors : ndarray, shape (6,)
+        Those of the drive and their slopes at the time of the stage.
+    call : int
+        Address of the callback that reads `q` and writes `values`.
+    q : ndarray, shape (d1,)
+    values : ndarray, shape (d1 + 1,)
+        g and Lambda without the factors of the drive.
+    """
+
+    u: FloatArray
+    u_weight: FloatArray
+    learning_rate: float
+    tolerance: float
+    reach: float
+    drive: Drive
+    factors: FloatArray
+    call: int
+    q: FloatArray
+    values: FloatArray
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def close(q, closure, coupling, values):  # type: ignore[no-untyped-def]
+    """Fill in g and Lambda; whether the closure wants to stop."""
+    if np.sqrt((q * q).sum()) > coupling.reach:
+        copy(q, coupling.q)
+        if call_back(coupling.call):
+            return True
+    else:
+        copy(closure_values(closure, q), coupling.values)
+    last = values.size - 1
+    for k in range(last):
+        values[k] = coupling.factors[0] * coupling.values[k]
+    values[last] = coupling.factors[1] * coupling.values[last]
+    return False
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def growth_of(averages, values, learning_rate):  # type: ignore[no-untyped-def]
+    """The multiplier G, the bracket q.g + tau r - D and kappa."""
+    d1 = values.size - 1
+    noise = 0.5 * values[d1]
+    bracket = learning_rate * averages[d1] - noise
+    for k in range(d1):
+        bracket += averages[k] * values[k]
+    damping = np.sqrt(bracket * bracket + noise * noise + 1e-60)  # a root of zero has no slope
+    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0), bracket, damping
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_tilts(coupling, g, tilts):  # type: ignore[no-untyped-def]
+    """Fill in u.g of every node."""
+    for n in range(tilts.size):
+        tilts[n] = 0.0
+        for k in range(g.size):
+            tilts[n] += coupling.u[n, k] * g[k]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_sensitivity(averages, values, closure, coupling, result):  # type: ignore[no-untyped-def]
+    """Derivatives of G, g and D with respect to q, r, E[w^2] and t; whether the closure wants to stop."""
+    d1 = values.size - 1
+    result[:] = 0.0
+    shifted = np.empty(d1 + 1)
+    e, factors = averages[d1 + 1], coupling.factors
+    tau = coupling.learning_rate * factors[2]
+    _, bracket, damping = growth_of(averages, values, tau)
+    by_bracket = 1.0 / e - (e - 1.0) * bracket / damping
+    by_noise = -(e - 1.0) * 0.5 * values[d1] / damping
+    noise = 0.5 * factors[4] * coupling.values[d1]  # which the last call of the closure has left
+    result[d1 + 1, d1 + 2] = noise
+    result[0, d1 + 2] = coupling.learning_rate * factors[5] * averages[d1] - noise
+    for k in range(d1):
+        result[1 + k, d1 + 2] = factors[3] * coupling.values[k]
+        result[0, d1 + 2] += averages[k] * result[1 + k, d1 + 2]
+    result[0, d1 + 2] = result[0, d1 + 2] * by_bracket + noise * by_noise
+    for k in range(d1):
+        q = averages[:d1].copy()
+        step = -CLOSURE_STEP if q[k] > 0.0 else CLOSURE_STEP
+        q[k] += step
+        if call(close, q, closure, coupling, shifted):
+            return True
+        noise = 0.5 * (shifted[d1] - values[d1]) / step
+        result[d1 + 1, k] = noise
+        result[0, k] = values[k] - noise
+        for j in range(d1):
+            slope = (shifted[j] - values[j]) / step
+            result[1 + j, k] = slope
+            result[0, k] += averages[j] * slope
+        result[0, k] = result[0, k] * by_bracket + noise * by_noise
+    result[0, d1] = tau * by_bracket
+    result[0, d1 + 1] = -bracket / (e * e) - damping
+    return False
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def weighted(changes, coupling, result):  # type: ignore[no-untyped-def]
+    """Changes of q, r and E[w^2] from those of the averages at the nodes."""
+    d1 = coupling.u.shape[1]
+    result[:] = 0.0
+    for n in range(coupling.u_weight.size):
+        weight = coupling.u_weight[n]
+        for k in range(d1):
+            result[k] += weight * coupling.u[n, k] * changes[0, n]
+        result[d1] += weight * changes[1, n]
+        result[d1 + 1] += weight * changes[2, n]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _solve_small(matrix, right):  # type: ignore[no-untyped-def]
+    """Solve matrix x = right in place by elimination with pivots; right holds the solution."""
+    size = matrix.shape[0]
+    for i in range(size):
+        pivot = i
+        for j in range(i + 1, size):
+            if abs(matrix[j, i]) > abs(matrix[pivot, i]):
+                pivot = j
+        for k in range(size):
+            matrix[i, k], matrix[pivot, k] = matrix[pivot, k], matrix[i, k]
+        for k in range(right.shape[1]):
+            right[i, k], right[pivot, k] = right[pivot, k], right[i, k]
+        for j in range(size):
+            if j != i:
+                factor = matrix[j, i] / matrix[i, i]
+                for k in range(i, size):
+                    matrix[j, k] -= factor * matrix[i, k]
+                for k in range(right.shape[1]):
+                    right[j, k] -= factor * right[i, k]
+    for i in range(size):
+        for k in range(right.shape[1]):
+            right[i, k] /= matrix[i, i]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_feedback(sensitivity, own, points, coupling, state, result):  # type: ignore[no-untyped-def]
+    """Matrix from changes of q, r and E[w^2] at fixed coefficients, and of t, to those of G, g and D with feedback."""
+    size = sensitivity.shape[0]
+    d1 = size - 2
+    loop = np.zeros((size, size))
+    change = np.empty(size)
+    call(respond, own.by_growth, own, points, state.changes)
+    weighted(state.changes, coupling, loop[0])
+    call(respond, own.by_noise, own, points, state.changes)
+    weighted(state.changes, coupling, loop[size - 1])
+    call(respond, own.by_pull, own, points, state.changes)
+    scaled = np.empty_like(state.changes)
+    for k in range(d1):
+        for n in range(scaled.shape[1]):
+            for j in range(3):
+                scaled[j, n] = -coupling.u[n, k] * state.changes[j, n]
+        weighted(scaled, coupling, change)
+        copy(change, loop[1 + k])
+    matrix = np.zeros((size, size))
+    for i in range(size):
+        matrix[i, i] = 1.0
+        for j in range(size):
+            for k in range(size):
+                matrix[i, j] -= sensitivity[i, k] * loop[j, k]
+    for i in range(size):
+        copy(sensitivity[i], result[i])
+    _solve_small(matrix, result)

@@ -1,0 +1,150 @@
+"""Factors by which schedules multiply g, Lambda and the prior's force in time, relative to numbers of reference.
+
+A learning rate multiplies g and phi and, squared, Lambda; the strength of a prior multiplies phi. A limit therefore has
+the coefficients of one constant problem, that of the largest rate and strength, and three factors in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate, with_derivatives
+from meanfield.problems.base import Problem, schedules_of
+from meanfield.problems.problem_keys import value_of, with_values
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+P = TypeVar("P", bound=Problem)
+
+FACTORS = 3
+"""Number of factors: of g, of Lambda and of the prior's force."""
+
+RATE, STRENGTH = "model.learning_rate", "prior.strength"
+
+
+class Drive(NamedTuple):
+    """Factors in time, for compiled code.
+
+    Parameters
+    ----------
+    table : Table
+        The factors and their slopes as functions of t/stop; its breaks are where they jump or bend.
+    stop : float
+        End of the run.
+    corners : ndarray, shape (corners + 2,)
+        0, the times between 0 and the end at which the factors jump or bend, and infinity.
+    moves : bool
+        Whether anything changes in time; if not, factors are 1 without rounding.
+    """
+
+    table: Table
+    stop: float
+    corners: FloatArray
+    moves: bool
+
+    @property
+    def room(self) -> FloatArray:
+        """Array for factors and their slopes, with those of numbers that do not change."""
+        return np.repeat([1.0, 0.0], FACTORS)
+
+    @property
+    def inner_corners(self) -> tuple[float, ...]:
+        """Corners between the start and the end."""
+        return tuple(self.corners[1:-1].tolist())
+
+    def fill(self, time: float, low: float, high: float, result: FloatArray) -> None:
+        """Fill in factors and their slopes; see `fill_factors`."""
+        fill_factors.py_func(self, time, low, high, result)  # type: ignore[no-untyped-call]
+
+    def at(self, times: FloatArray) -> FloatArray:
+        """Factors at some times, from a corner on at corners, shape (times, 3)."""
+        found, both = np.empty((len(times), FACTORS)), self.room
+        for i, time in enumerate(times.tolist()):
+            piece = int(np.searchsorted(self.corners, time, side="right"))
+            self.fill(time, self.corners[piece - 1], self.corners[piece], both)
+            found[i] = both[:FACTORS]
+        return found
+
+
+def drive_of(factors: Callable[[FloatArray], FloatArray], corners: FloatArray, stop: float) -> Drive:
+    """Drive from a function of times, shape (n,), to the three factors, shape (3, n)."""
+    inner = np.unique([time for time in corners if 0.0 < time < stop])
+    table = tabulate(
+        lambda x: factors(stop * np.clip(x, 0.0, 1.0)),
+        [0.0, *(inner / stop)],  # nothing changes before the start
+        1.0,
+        "a schedule",
+        "give the times at which it jumps or bends",
+        groups=(0, 1, 2),
+    )
+    moves = bool(np.any(table.values != 1.0))
+    return Drive(with_derivatives(table, FACTORS), stop, np.array([0.0, *inner, np.inf]), moves)
+
+
+def steady_drive(stop: float) -> Drive:
+    """Drive of numbers that do not change."""
+    return drive_of(lambda times: np.ones((FACTORS, times.size)), np.empty(0), stop)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def piece_of(drive, time):  # type: ignore[no-untyped-def]
+    """Corners between which a time lies; at a corner, that one and the next."""
+    last = 1
+    while drive.corners[last] <= time:
+        last += 1
+    return drive.corners[last - 1], drive.corners[last]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_factors(drive, time, low, high, result):  # type: ignore[no-untyped-def]
+    """Fill in the three factors at a time, then their slopes, as they are between the corners `low` and `high`.
+
+    At a corner itself they are those on the side of the other one.
+    """
+    if not drive.moves:
+        return
+    table, x = drive.table, time / drive.stop
+    inside = min(max(x, low / drive.stop), high / drive.stop * (1.0 - 1e-15))  # the panel before the corner
+    interpolate(table, panel_of(table, inside), x, result)
+    for i in range(3):
+        result[i] = max(result[i], 0.0)  # a series may leave -1e-17
+        result[3 + i] /= drive.stop
+
+
+def reference_of(problem: P) -> P:
+    """Constant problem with the largest rate and strength that schedules have."""
+    return with_values(problem, {key: _largest(problem, key) for key in schedules_of(problem)})
+
+
+def _largest(problem: Problem, key: str) -> float:
+    """Largest value of a schedule; 1, if it is zero throughout."""
+    schedule, stop = schedules_of(problem)[key], problem.time.stop  # type: ignore[attr-defined]
+    times = np.unique([*np.linspace(0.0, stop, 1000), *(time for time in schedule.corners if time <= stop)])
+    return float(schedule.values_at(times).max()) or 1.0
+
+
+def factors_of(problem: Problem, reference: Problem) -> Callable[[FloatArray], FloatArray]:
+    """Learning rate and strength of the prior, relative to the reference, as functions of times, shape (2, times)."""
+    schedules = schedules_of(problem)
+
+    def factor(key: str, times: FloatArray) -> FloatArray:
+        if key not in schedules:
+            return np.ones(times.shape)
+        return schedules[key].values_at(times) / value_of(reference, key)
+
+    return lambda times: np.array([factor(RATE, times), factor(STRENGTH, times)])
+
+
+def drive_for(problem: Problem, reference: Problem) -> Drive:
+    """Drive by the schedules of a problem, relative to its reference."""
+    relative = factors_of(problem, reference)
+    corners = [time for each in schedules_of(problem).values() for time in each.corners]
+
+    def factors(times: FloatArray) -> FloatArray:
+        rate, strength = relative(times)
+        return np.array([rate, rate * rate, rate * strength])
+
+    return drive_of(factors, np.array(corners), problem.time.stop)  # type: ignore[attr-defined]
