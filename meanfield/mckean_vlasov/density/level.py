@@ -12,7 +12,7 @@ from meanfield.mckean_vlasov.density.level_search import LongStepsError, NarrowC
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.extrapolation import sharpen
 from meanfield.numerics.finite_volumes.grid import Grid, MakeStep
-from meanfield.numerics.schedule import Schedule
+from meanfield.numerics.step_times import StepTimes
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -46,7 +46,7 @@ class Level:
     ----------
     grid : Grid
         The grid of the coarsest level.
-    schedule : Schedule
+    step_times : StepTimes
         The steps of the coarsest level.
     factor : int
         Cells in place of each cell, and steps in place of each step.
@@ -71,15 +71,15 @@ class Level:
         self,
         limit: Limit,
         grid: Grid,
-        schedule: Schedule,
+        step_times: StepTimes,
         factor: int,
         thresholds: Thresholds,
         make_step: MakeStep | None = None,
     ) -> None:
         self.factor = factor
         self.grid = grid.refined(factor)
-        self.steps = schedule.total * factor
-        self._schedule = schedule.refined(factor)
+        self.steps = step_times.total * factor
+        self._step_times = step_times.refined(factor)
         self._thresholds = thresholds
         self._slower = limit.remedy_if_too_fast
         self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
@@ -109,9 +109,9 @@ class Level:
             If the solution blew up, the density is negative, or does not fit into the cells.
         """
         if index > 0:
-            self._evolution.advance(self._schedule.steps(index - 1))
+            self._evolution.advance(self._step_times.steps(index - 1))
         P = self._evolution.density
-        self._check(float(self._schedule.outputs[index]), P)
+        self._check(float(self._step_times.outputs[index]), P)
         self._evolution.check()
         self.moments[index] = self._evolution.moments.vector
         self.density[index] = P

@@ -16,7 +16,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.finite_volumes.grid import Grid
-from meanfield.numerics.schedule import Schedule
+from meanfield.numerics.step_times import StepTimes
 
 CELL_WIDTH = 0.024
 """Default cell width; order 4 then leaves an error of q below 1e-6 in the linear problem."""
@@ -43,13 +43,13 @@ class Plan:
     half_width: float
     cells: int
     feature_nodes: int | None
-    schedule: Schedule
+    step_times: StepTimes
     node_scale: float = 1.0
 
     @property
     def size(self) -> tuple[float, int, int]:
         """Half-width, cells and steps."""
-        return self.half_width, self.cells, self.schedule.total
+        return self.half_width, self.cells, self.step_times.total
 
     def nodes(self, limit: Limit) -> Nodes:
         """The nodes, all of them and those to solve."""
@@ -80,8 +80,8 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
     intervals = len(limit.times) - 1
     steps_per_output = math.ceil(steps / intervals)
     rate = steps_per_output * intervals / stop
-    schedule = Schedule(limit.times, 1.0, rate, corners=limit.drive.inner_corners)
-    return Plan(half_width, cells, settings.feature_nodes, schedule)
+    step_times = StepTimes(limit.times, 1.0, rate, corners=limit.drive.inner_corners)
+    return Plan(half_width, cells, settings.feature_nodes, step_times)
 
 
 def coarse_plan(
@@ -102,9 +102,9 @@ def coarse_plan(
     onset = 0.1 / (rate + _stiffest_rate(limit))
     ticks = refinement * 1.25 * COARSE_WIDTH / width  # with them steps and cells contribute equally to the error
     ticks *= min(1.0, 5000 / (ticks * rate * float(limit.times[-1])))  # no more on the coarsest level
-    schedule = Schedule(limit.times, ticks, rate, onset, corners=limit.drive.inner_corners)
+    step_times = StepTimes(limit.times, ticks, rate, onset, corners=limit.drive.inner_corners)
     scale = node_scale(tolerance, settings.feature_nodes)
-    return Plan(half_width, cells, settings.feature_nodes, schedule, scale)
+    return Plan(half_width, cells, settings.feature_nodes, step_times, scale)
 
 
 def _cells(limit: Limit, settings: DensitySettings, width: float, widening: float) -> tuple[float, int]:

@@ -91,12 +91,12 @@ class CellSearch(LevelSearch[Plan, Level]):
         """See `LevelSearch.new_level`."""
         grid, outputs = plan.grid(self._limit, solved=True), len(self._limit.times)
         check_memory(outputs, (grid.shape[0], factor * grid.shape[1]), 3 * outputs + 6)
-        return Level(self._limit, grid, plan.schedule, factor, self._thresholds, self._make_step)
+        return Level(self._limit, grid, plan.step_times, factor, self._thresholds, self._make_step)
 
     def work(self, plan: Plan, factor: int) -> float:
         """See `LevelSearch.work`."""
         nodes, cells = plan.grid(self._limit, solved=True).shape
-        return float(nodes * cells * plan.schedule.total) * factor**2
+        return float(nodes * cells * plan.step_times.total) * factor**2
 
     def with_more_nodes(self, plan: Plan) -> Plan | None:
         """See `LevelSearch.with_more_nodes`."""

@@ -63,10 +63,10 @@ def check_work(limit: Limit, settings: DensitySettings, plan: Plan) -> float:
         If they would take longer than a day.
     """
     nodes, cells = plan.grid(limit, solved=True).shape
-    work = float(nodes) * cells * plan.schedule.total * sum(k * k for k in levels_of(settings))
+    work = float(nodes) * cells * plan.step_times.total * sum(k * k for k in levels_of(settings))
     if CELL_STEP * work > LONGEST_TIME:
         raise InputError(
-            f"density: {plan.schedule.total:.4g} steps on {nodes} nodes x {cells} cells would take about "
+            f"density: {plan.step_times.total:.4g} steps on {nodes} nodes x {cells} cells would take about "
             f"{CELL_STEP * work / LONGEST_TIME:,.2g} days, and may take one; lower density.steps, density.cells or "
             "density.feature_nodes, or give density.tolerance in their place"
         )
@@ -82,7 +82,7 @@ class _Attempt:
         self._grid, self._nodes, self._outputs = plan.grid(limit), plan.nodes(limit), len(limit.times)
         check_memory(self._outputs, self._grid.shape, sum(k * (self._outputs + 6) for k in self._factors))
         solved = plan.grid(limit, solved=True)
-        self._levels = [Level(limit, solved, plan.schedule, k, THRESHOLDS, make_step) for k in self._factors]
+        self._levels = [Level(limit, solved, plan.step_times, k, THRESHOLDS, make_step) for k in self._factors]
 
     def solve(self) -> str:
         """Advance to the last output time and return the status."""

@@ -33,7 +33,7 @@ def planned(*lines, feature_nodes=None):
     """A limit, a grid and steps."""
     limit = limit_of(make_problem(*lines, "time = { stop = 4.0, outputs = 5 }"))
     plan = coarse_plan(limit, DensitySettings(feature_nodes=feature_nodes), 1e-4)
-    return limit, plan.grid(limit), plan.schedule.refined(2)
+    return limit, plan.grid(limit), plan.step_times.refined(2)
 
 
 def called(limit):
@@ -43,12 +43,12 @@ def called(limit):
 
 @pytest.mark.parametrize("lines", PROBLEMS.values(), ids=PROBLEMS)
 def test_steps_are_those_of_the_equations(lines):
-    limit, grid, schedule = planned(*lines)
+    limit, grid, step_times = planned(*lines)
     plain, marching = MidpointEvolution(limit, grid), Evolution(limit, grid, 0.5)
     start = plain.history[0]
     for interval in range(4):
         for each in (plain, marching):
-            each.advance(schedule.steps(interval))
+            each.advance(step_times.steps(interval))
         assert marching.moments.vector == pytest.approx(plain.history[-1], abs=1e-12)  # rounding of other sums
         assert marching.density == pytest.approx(plain.P, abs=1e-12)  # the same
     assert np.abs(marching.moments.vector - start).max() > 1e-3
@@ -57,11 +57,11 @@ def test_steps_are_those_of_the_equations(lines):
 @pytest.mark.parametrize("lines", PROBLEMS.values(), ids=PROBLEMS)
 def test_a_closure_in_python_gives_the_same_steps(lines):
     """By a table where there is one feature, else by calls."""
-    limit, grid, schedule = planned(*lines)
+    limit, grid, step_times = planned(*lines)
     ours, python = Evolution(limit, grid, 0.5), Evolution(called(limit), grid, 0.5)
     for interval in range(4):
         for each in (ours, python):
-            each.advance(schedule.steps(interval))
+            each.advance(step_times.steps(interval))
     assert python.moments.vector == pytest.approx(ours.moments.vector, abs=1e-11)  # tables are good to 1e-12
     assert python.density == pytest.approx(ours.density, abs=1e-10)  # likewise
     assert compiled_closure(python._limit.closure, len(limit.coordinates))[1] == (
@@ -70,9 +70,9 @@ def test_a_closure_in_python_gives_the_same_steps(lines):
 
 
 def test_steps_do_not_depend_on_how_they_are_handed_over():
-    limit, grid, schedule = planned(*PROBLEMS["l1"])
+    limit, grid, step_times = planned(*PROBLEMS["l1"])
     at_once, one_by_one = Evolution(limit, grid, 0.5), Evolution(limit, grid, 0.5)
-    steps = schedule.steps(0)
+    steps = step_times.steps(0)
     at_once.advance(steps)
     for end in steps:
         one_by_one.advance(np.array([end]))
@@ -116,11 +116,11 @@ def test_numbers_do_not_depend_on_threads(monkeypatch, threads, make):
     results = []
     for cores in (1, threads):
         monkeypatch.setattr(evolution, "threads_of_loops", lambda cores=cores: cores)
-        limit, grid, schedule = planned(TWO_FEATURES, 'prior.name = "l1"', feature_nodes=25)
+        limit, grid, step_times = planned(TWO_FEATURES, 'prior.name = "l1"', feature_nodes=25)
         found = Evolution(make(limit), grid, 0.5)
         assert len(found._shares) == cores
         for interval in range(2):
-            found.advance(schedule.steps(interval))
+            found.advance(step_times.steps(interval))
         results.append((found.moments.vector, found.density))
     for alone, shared in zip(*results, strict=True):
         assert np.array_equal(alone, shared)
@@ -150,7 +150,7 @@ def test_what_a_closure_raises_arrives(monkeypatch, threads):
     """And no thread waits for the one that has raised it."""
     monkeypatch.setattr(evolution, "VALUES_PER_THREAD", 1)
     monkeypatch.setattr(evolution, "threads_of_loops", lambda: threads)
-    limit, grid, schedule = planned(TWO_FEATURES)
+    limit, grid, step_times = planned(TWO_FEATURES)
     calls = []
 
     def failing(q):
@@ -161,25 +161,25 @@ def test_what_a_closure_raises_arrives(monkeypatch, threads):
 
     found = Evolution(replace(limit, closure=failing), grid, 0.5)
     with pytest.raises(ZeroDivisionError, match="the seventh"):
-        found.advance(schedule.steps(0))
+        found.advance(step_times.steps(0))
     assert len(calls) == 7
     assert len(found._times) == 2  # the step before is taken: four calls
-    found.advance(schedule.steps(0)[1:])  # and it goes on
+    found.advance(step_times.steps(0)[1:])  # and it goes on
     whole = Evolution(limit, grid, 0.5)
-    whole.advance(schedule.steps(0))
+    whole.advance(step_times.steps(0))
     assert np.array_equal(found.moments.vector, whole.moments.vector)
 
 
 def test_a_closure_of_another_shape_is_refused():
-    limit, grid, schedule = planned(TWO_FEATURES)
+    limit, grid, step_times = planned(TWO_FEATURES)
     found = Evolution(replace(limit, closure=lambda q: (q[:1], 0.1)), grid, 0.5)
     with pytest.raises(InputError, match=r"closure: g has shape \(1,\) for 2 feature\(s\)"):
-        found.advance(schedule.steps(0))
+        found.advance(step_times.steps(0))
 
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_ctrl_c_does_not_wait_for_the_steps_of_a_closure_in_python(monkeypatch, ignored):
-    limit, grid, schedule = planned(TWO_FEATURES)
+    limit, grid, step_times = planned(TWO_FEATURES)
     calls = []
 
     def interrupting(q):
@@ -192,13 +192,13 @@ def test_ctrl_c_does_not_wait_for_the_steps_of_a_closure_in_python(monkeypatch, 
     try:
         found, whole = Evolution(replace(limit, closure=interrupting), grid, 0.5), Evolution(limit, grid, 0.5)
         if ignored:
-            found.advance(schedule.steps(0))
+            found.advance(step_times.steps(0))
         else:
             with pytest.raises(KeyboardInterrupt):
-                found.advance(schedule.steps(0))
+                found.advance(step_times.steps(0))
             assert len(calls) <= 8
     finally:
         signal.signal(signal.SIGINT, before)
     if ignored:
-        whole.advance(schedule.steps(0))
+        whole.advance(step_times.steps(0))
         assert np.array_equal(found.moments.vector, whole.moments.vector)

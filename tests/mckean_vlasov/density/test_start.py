@@ -131,8 +131,8 @@ def test_refining_divides_cells():
 @pytest.mark.parametrize(("stop", "outputs", "steps"), [(1.0, 2, 7), (3.0, 8, 10), (0.1, 41, 1)])
 def test_every_output_time_is_a_whole_number_of_steps(stop, outputs, steps):
     plan = plan_of(f"time.stop = {stop}", f"time.outputs = {outputs}", f"density.steps = {steps}")
-    assert steps <= plan.schedule.total < steps + outputs - 1
-    assert len(set(plan.schedule.counts)) == 1
+    assert steps <= plan.step_times.total < steps + outputs - 1
+    assert len(set(plan.step_times.counts)) == 1
 
 
 def test_default_cells_reach_the_tails_with_the_default_width():
@@ -147,7 +147,7 @@ def test_default_cells_reach_the_tails_with_the_default_width():
 
 def test_faster_dynamics_gets_more_steps():
     slow, fast = plan_of(), plan_of("model.learning_rate = 0.2")
-    assert fast.schedule.total > 5 * slow.schedule.total  # ten times the drift, a hundred times the diffusion
+    assert fast.step_times.total > 5 * slow.step_times.total  # ten times the drift, a hundred times the diffusion
 
 
 def test_initial_density_has_unit_mass_and_the_overlap_asked_for():

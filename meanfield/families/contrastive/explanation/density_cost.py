@@ -159,7 +159,7 @@ def _eulerian(limit: Limit, settings: DensitySettings, tolerance: float) -> Dens
     nodes, cells = plan.grid(limit).shape
     last = 12  # refinement factor of the last level of most searches
     factors = [factor for factor in CellSearch.factors if factor <= last]
-    work = float(nodes) * cells * plan.schedule.total * sum(factor**2 for factor in factors)
+    work = float(nodes) * cells * plan.step_times.total * sum(factor**2 for factor in factors)
     shown = cells * last
     memory = 16.0 * len(limit.times) * nodes * (shown + cells)
     # The choice of nodes, and levels that have to be repeated, take the whole search to five times the work of its

@@ -11,7 +11,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
-from meanfield.numerics.schedule import Schedule
+from meanfield.numerics.step_times import StepTimes
 
 USUAL_WIDTH = 6.0
 """Usual half-width of the cells, in standard deviations."""
@@ -27,7 +27,7 @@ class Plan:
         Half-width of the frame, in standard deviations.
     first : float
         Cells of each axis.
-    schedule : Schedule
+    step_times : StepTimes
     nodes : Nodes
     node_scale : float
         Factor on the default number of nodes.
@@ -35,7 +35,7 @@ class Plan:
 
     half_width: float
     first: float
-    schedule: Schedule
+    step_times: StepTimes
     nodes: Nodes
     node_scale: float = 1.0
 
@@ -45,11 +45,11 @@ class Plan:
 
     def work(self, factor: int) -> float:
         """Work of a level: cells times nodes times steps."""
-        return float(self.cells(factor)) ** 2 * len(self.nodes.solved[1]) * self.schedule.total * factor
+        return float(self.cells(factor)) ** 2 * len(self.nodes.solved[1]) * self.step_times.total * factor
 
     def memory(self, factor: int) -> float:
         """Bytes of a level and of the densities that two levels show."""
-        outputs, nodes = len(self.schedule.outputs), len(self.nodes.u)
+        outputs, nodes = len(self.step_times.outputs), len(self.nodes.u)
         shown = (4 * outputs * CELLS + len(joint_outputs(outputs, nodes)) * JOINT_CELLS**2) * nodes
         # A solution works with six arrays of the size of the density.
         return 8.0 * (6 * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
@@ -61,11 +61,11 @@ def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: f
     half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 2.5)
     rate = fastest_rate(closure)
     # A factor of 1 takes five steps in the fastest time scale.
-    schedule = Schedule(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
+    step_times = StepTimes(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
     scale = node_scale(tolerance, settings.feature_nodes)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
     # A factor of 1 has 16 cells on an axis of the usual width.
-    return Plan(half_width, 16 * half_width / USUAL_WIDTH, schedule, nodes, scale)
+    return Plan(half_width, 16 * half_width / USUAL_WIDTH, step_times, nodes, scale)
 
 
 def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: float = 1.0) -> Plan:
@@ -75,9 +75,9 @@ def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: flo
     stop = float(times[-1])
     steps = settings.steps or 2 * math.ceil(10.0 * stop * fastest_rate(closure))
     per_output = math.ceil(steps / (2 * intervals))
-    schedule = Schedule(times, 1.0, per_output * intervals / stop)
+    step_times = StepTimes(times, 1.0, per_output * intervals / stop)
     nodes = Nodes.of(closure.problem, settings.feature_nodes, 1.0)
-    return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or 100), schedule, nodes)
+    return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or 100), step_times, nodes)
 
 
 def fastest_rate(closure: ChannelClosure) -> float:

@@ -74,12 +74,12 @@ class Level:
         self.cells = plan.cells(factor)
         self.nodes = plan.nodes
         self.reach = 0.0
-        self._schedule = schedule = plan.schedule.refined(factor)
-        self.steps = schedule.total
+        self._step_times = step_times = plan.step_times.refined(factor)
+        self.steps = step_times.total
         self._closure = closure
         self._half_width, self._edge = plan.half_width, edge
         self.shown = shown
-        outputs, d1 = len(schedule.outputs), len(closure.problem.features)
+        outputs, d1 = len(step_times.outputs), len(closure.problem.features)
         self.moments = np.full((outputs, 2 * d1 + 7), np.nan)
         if shown is not None:
             count = len(plan.nodes.u)
@@ -104,7 +104,7 @@ class Level:
         with progress_bar(self.steps, f"density, {self.cells} x {self.cells} cells") as bar:
             for index in range(len(self.moments)):
                 if index > 0:
-                    for time in self._schedule.steps(index - 1):
+                    for time in self._step_times.steps(index - 1):
                         evolution.step(float(time))
                         bar.update(1)
                 self._record(index, evolution)

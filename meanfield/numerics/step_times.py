@@ -1,4 +1,4 @@
-"""Schedule of time steps: times that divide the intervals between outputs, refined by whole factors."""
+"""Ends of time steps: times that divide the intervals between outputs, refined by whole factors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from meanfield.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class StepTimes:
     """Steps between output times, dense at the start if there is an onset.
 
     A clock s(t) = ticks (rate t + log(1 + t/onset)) ticks once for each step, so that steps are constant fractions of
@@ -44,8 +44,8 @@ class Schedule:
     factor: int = 1
     corners: tuple[float, ...] = ()
 
-    def refined(self, factor: int) -> Schedule:
-        """Schedule with `factor` steps in place of each."""
+    def refined(self, factor: int) -> StepTimes:
+        """Times with `factor` steps in place of each."""
         return replace(self, factor=factor * self.factor)
 
     @cached_property
