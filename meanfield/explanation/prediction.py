@@ -13,6 +13,7 @@ from meanfield.numerics.remembering import remembered
 from meanfield.problems.base import Problem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.process.cores import one_thread
 from meanfield.process.progress import counted
 
 START = 3.0
@@ -85,7 +86,9 @@ def predictions(problem: Problem) -> list[Prediction]:
 
     token = _SHARED.set((problem, made))
     try:
-        return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
+        # Threads of linear algebra that wait for one another take processor time, which is what trials measure.
+        with one_thread():
+            return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
     finally:
         _SHARED.reset(token)
 

@@ -17,7 +17,11 @@ from meanfield.process.cores import available_cores
 
 
 def cost_of_replicas(
-    simulation: Simulation, make: Callable[[range], Any], step: float = 1.0, output: float = 1.0
+    simulation: Simulation,
+    make: Callable[[range], Any],
+    step: float = 1.0,
+    output: float = 1.0,
+    same: Callable[[Any], object] | None = None,
 ) -> Prediction:
     """Cost of all replicas, from some steps of one block of them, or of a smaller trial in its place.
 
@@ -28,6 +32,8 @@ def cost_of_replicas(
         Stepper of a range of replicas, or a trial of it with fewer samples.
     step, output : float
         Work of a step and of an output of the run, relative to the trial.
+    same : callable, optional
+        What an output of a stepper does that costs the same in the trial.
 
     Raises
     ------
@@ -38,7 +44,9 @@ def cost_of_replicas(
     def seconds() -> float:
         calls, stepper = count(), make(simulation.blocks[0])
         per_step = step * seconds_of(lambda: stepper.advance(next(calls), 1))
-        per_output = output * seconds_of(lambda: stepper.rows)
+        per_output = seconds_of(lambda: stepper.rows)
+        unchanged = min(per_output, seconds_of(lambda: same(stepper))) if same else 0.0
+        per_output = unchanged + output * (per_output - unchanged)
         rounds = math.ceil(len(simulation.blocks) / available_cores())
         return rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
 

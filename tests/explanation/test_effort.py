@@ -9,13 +9,16 @@ import pytest
 
 import meanfield
 from meanfield.ensembles.simulation import blocks_of
+from meanfield.explanation import replicas
 from meanfield.families.alpha_contrastive import costs
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
+from meanfield.families.alpha_contrastive.population import solver as population
 from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.limit import solver as channels_limit
 from meanfield.families.contrastive.explanation import predictions, several_channels
+from meanfield.families.hidden_manifold import costs as manifold_costs
 from meanfield.families.hidden_manifold.order_parameters.averaging import stationary_averages
 from meanfield.families.latent_tree import costs as tree_costs
 from meanfield.families.latent_tree import sizes
@@ -99,6 +102,60 @@ def test_large_batches_are_tried_on_few_samples(name, changes, monkeypatch):
     assert next(p.seconds for p in explained.predictions if p.method == "particles") > 20.0 * few
     sizes_of = [t.training.batch_size**2 * t.particles.test_batches for t in tried]  # of a batch, and of those scored
     assert 0 < max(sizes_of) <= 2 * costs.TRIAL
+
+
+def test_the_flow_of_many_filters_is_checked_on_few(monkeypatch):
+    """All weights of ten million filters took gigabytes, and no explanation was left."""
+    tokens = meanfield.load_problem(PROBLEMS / "tokens.toml")
+    checked, weights_of = [], population.common_weights
+    monkeypatch.setattr(
+        population, "common_weights", lambda each: (checked.append(each.filters.count), weights_of(each))[1]
+    )
+    population.check_population(meanfield.with_value(tokens, "filters.count", 10**7))
+    population.check_population(tokens)
+    assert checked == [4096, tokens.filters.count]
+
+
+def test_rates_by_long_quadratures_are_timed_on_few_points_once(monkeypatch):
+    """Each of three methods took two evaluations of half a second."""
+    problem = meanfield.with_value(
+        meanfield.load_problem(PROBLEMS / "committee_machine.toml"), "student.activation", "relu"
+    )
+    tried = []
+
+    def timed(problem, nodes, points, made=manifold_costs.system_of):
+        tried.append(points)
+        return made(problem, nodes, points)
+
+    monkeypatch.setattr(manifold_costs, "system_of", timed)
+    monkeypatch.setattr(manifold_costs, "seconds_of", lambda _: 0.02)  # seconds of few points
+    found = {p.method: p.seconds for p in meanfield.explain(problem).predictions}
+    assert tried == [manifold_costs.FEW_POINTS]
+    assert found["order parameters"] > 100.0  # some thousand evaluations of 28 points, which take 16 times as long
+
+
+def test_probes_of_images_cost_what_they_do_in_a_trial():
+    """They were taken for a part of the loss, whose trial has few samples: predictions were ten times too long."""
+    samples, probes = [], []
+
+    class Stepper:
+        rows = property(lambda self: samples.append(1))
+        advance = staticmethod(lambda first, steps: None)
+
+    simulation_of_images = simulation.simulation_of(
+        meanfield.load_problem(ROOT / "meanfield/families/latent_tree/images/example.toml")
+    )
+    clock = iter([0.0, 1.0, 0.75])  # of a step, of an output, and of its probes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replicas, "seconds_of", lambda work: (work(), next(clock))[1])
+        found = replicas.cost_of_replicas(
+            simulation_of_images, lambda _: Stepper(), output=100.0, same=lambda _: probes.append(1)
+        )
+    rounds = -(-len(simulation_of_images.blocks) // replicas.available_cores())
+    assert found.seconds == pytest.approx(
+        rounds * simulation_of_images.time.outputs * (0.75 + 100.0 * 0.25)
+    )  # rounding
+    assert samples == probes == [1]
 
 
 def test_sgd_of_many_filters_is_tried_on_few(monkeypatch):

@@ -27,7 +27,7 @@ from meanfield.families.alpha_contrastive.density.solver import (
     example_step,
     predicted_steps,
 )
-from meanfield.families.alpha_contrastive.filters import GivenStart
+from meanfield.families.alpha_contrastive.initial import few_filters
 from meanfield.families.alpha_contrastive.laws import Images, Tokens
 from meanfield.families.alpha_contrastive.limit.circle import tangential
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
@@ -129,7 +129,7 @@ def _dimension(problem: Problem) -> int:
 
 def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
-    filters, fewer = problem.filters.count, _fewer_filters(problem)
+    filters, fewer = problem.filters.count, few_filters(problem)
     trial = with_values(problem, {"filters.count": fewer})
     drift = drift_of(trial)
     flow = Flow(trial, drift)
@@ -146,12 +146,6 @@ def population(problem: Problem) -> Prediction:
     return prediction_of("population", seconds, 3 * numbers, numbers, contents)
 
 
-def _fewer_filters(problem: Problem) -> int:
-    """Number of filters of a trial: more of them cost, and have weights, in proportion."""
-    filters = problem.filters.count
-    return filters if isinstance(problem.filters.start, GivenStart) else min(filters, 4096)
-
-
 def particles(problem: Problem) -> Prediction:
     """Cost of SGD, from some steps.
 
@@ -165,7 +159,7 @@ def particles(problem: Problem) -> Prediction:
     batch = problem.training.batch_size
     tests = problem.particles.test_batches
     together = len(simulation.blocks[0])
-    few = _fewer_filters(problem)
+    few = few_filters(problem)
     activations, tried = (float(places * count) for count in (filters, few))
     fewer = min(batch, max(2, int(min(math.isqrt(TRIAL // together), TRIAL // (together * tried)))))
     of_trial, of_batch = fewer * (fewer + tried), batch * (batch + activations)

@@ -49,6 +49,12 @@ def initial_weights(problem: Problem, rng: Generator) -> Weights:
     return Weights(filters, top)
 
 
+def few_filters(problem: Problem) -> int:
+    """Number of filters of a trial: more of them cost, and have weights, in proportion."""
+    filters = problem.filters.count
+    return filters if isinstance(problem.filters.start, GivenStart) else min(filters, 4096)
+
+
 def common_weights(problem: Problem) -> Weights:
     """Weights at the start of replica 0, and of the exact flow."""
     return initial_weights(problem, replica_generator(problem.particles.seed, 0))

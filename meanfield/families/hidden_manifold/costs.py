@@ -11,8 +11,8 @@ from itertools import count, islice
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction, prediction_of
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, prediction_of, shared
+from meanfield.explanation.rates import LONG, seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import (
     AVERAGING,
@@ -45,6 +45,9 @@ from meanfield.process.cores import available_cores
 EVALUATIONS = 13
 """Evaluations of the rates in a step."""
 
+FEW_POINTS = 12
+"""Points of a quadrature over a field in a trial of rates that take long."""
+
 LONGEST_STRIDE = 256
 """Most steps of fast means between two records of a trial, of which averages take a million in all."""
 
@@ -53,7 +56,7 @@ def order_parameters(problem: Problem) -> Prediction:
     """Cost of the order parameters."""
     if has_fast_means(problem):
         return _averaged(problem)
-    seconds, size, nodes = _unit(problem)
+    seconds, size, nodes = shared(_unit, problem)
     numbers = problem.time.outputs * size
     contents = f"Q, R, v at {problem.time.outputs:,} times, {nodes} nodes"
     return prediction_of("order parameters", _path(problem, seconds), 3 * numbers, numbers, contents)
@@ -80,7 +83,7 @@ def _averaged(problem: Problem) -> Prediction:
 
 def density(problem: Problem) -> Prediction:
     """Cost of the density."""
-    seconds, size, nodes = _unit(problem)
+    seconds, size, nodes = shared(_unit, problem)
     numbers = problem.time.outputs * (size + nodes * problem.students * CELLS)
     contents = f"P(w|rho) at {problem.time.outputs:,} times, {nodes} nodes"
     return prediction_of("density", _path(problem, seconds), 3 * numbers, numbers, contents)
@@ -88,7 +91,7 @@ def density(problem: Problem) -> Prediction:
 
 def fixed_points(problem: Problem) -> Prediction:
     """Cost of the search for fixed points."""
-    seconds, size, _ = _unit(problem)
+    seconds, size, _ = shared(_unit, problem)
     # 60 Jacobians and 5000 steps of trajectories are usual.
     evaluations = 2 * 60 * size + EVALUATIONS * 5000
     return prediction_of("fixed points", evaluations * seconds, 4 * size**2, 0, "states, eigenvalues")
@@ -104,10 +107,17 @@ def _path(problem: Problem, seconds: float) -> float:
 def _unit(problem: Problem) -> tuple[float, int, int]:
     """Time of an evaluation of the rates, length of a state, and number of nodes."""
     (_, order, _), (nodes, _, _) = islice(levels_of(problem.order_parameters.tolerance), 2)
-    system = system_of(problem, nodes, order)
-    y = start_of(problem, system)
-    rate = np.empty(len(y))
-    return seconds_of(lambda: rates(y, system, rate)), len(y), len(system.rho)
+
+    def timed(points: int) -> tuple[float, int, int]:
+        system = system_of(problem, nodes, points)
+        y = start_of(problem, system)
+        rate = np.empty(len(y))
+        return seconds_of(lambda: rates(y, system, rate)), len(y), len(system.rho)
+
+    seconds, *sizes = timed(few := min(order, FEW_POINTS))
+    # Between kinks the time of three fields grows as the third power of the points, and of four somewhat faster.
+    seconds *= (order / few) ** 3.3
+    return timed(order) if seconds < LONG else (seconds, *sizes)
 
 
 def cost(problem: Problem) -> Prediction:

@@ -13,7 +13,7 @@ from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import Prediction, prediction_of, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
-from meanfield.families.latent_tree.initial import find_operators
+from meanfield.families.latent_tree.initial import measured
 from meanfield.families.latent_tree.many_nodes.arc_density import carried_arcs
 from meanfield.families.latent_tree.many_nodes.carried import Carried
 from meanfield.families.latent_tree.many_nodes.driven import has_inner_time, one_step
@@ -31,7 +31,7 @@ from meanfield.families.latent_tree.particles import (
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
-from meanfield.families.latent_tree.sampled import BLOCKS
+from meanfield.families.latent_tree.sampled import BLOCKS, SampledTables, draw_views
 from meanfield.families.latent_tree.settings import ExplicitStart
 from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
@@ -102,7 +102,8 @@ def _of_samples(problem: Problem) -> Prediction:
     trial = with_values(problem, {"operator.samples": few})
     views = float(samples * len(problem.tree.root))
     pairs = views**2 * (problem.loss.kind in PAIRED)
-    seconds = seconds_of(lambda: find_operators(trial)) * samples / few
+    # Results come from all views, and from those without each block, which is an eighth of them.
+    seconds = BLOCKS * seconds_of(partial(measured, SampledTables(trial, draw_views(trial)))) * samples / few
     # With operators pairs are taken four times, for all views and without each block.
     seconds += 4.0 * PAIR * pairs * (BLOCKS + 1)
     numbers = 3 * len(shape.level_of) * shape.nodes

@@ -59,7 +59,7 @@ def find_operators(problem: Problem) -> Solved:
     check_problem(problem, Problem)
     check_operators(problem)
     exact = fits(problem)
-    arrays = _measured(tables_of(problem)) if exact else sampled(problem, _measured)
+    arrays = measured(tables_of(problem)) if exact else sampled(problem, measured)
     limit = wide_limit(problem) if exact else None
     if limit is not None:
         arrays |= {"correlation_limit": limit.correlation, "growth_limit": np.array(limit.growth)}
@@ -70,7 +70,7 @@ def find_operators(problem: Problem) -> Solved:
     return Solved("operator", arrays | latent_coordinates(problem.shape), warning=warning)
 
 
-def _measured(tables: Tables) -> dict[str, Any]:
+def measured(tables: Tables) -> dict[str, Any]:
     """Results at the initial weights from averages."""
     problem = tables.problem
     weights = problem.initial_weights

@@ -86,17 +86,20 @@ class SampledTables(Tables):
         return Moments(gap, spread, np.concatenate(variances), selectivity)
 
 
+def draw_views(problem: Problem) -> tuple[Values, ...]:
+    """Values of latents by level, the root first, of `operator.samples` views of each value of the root."""
+    settings, values = problem.operator, len(problem.tree.root)
+    roots = np.repeat(np.arange(values), settings.samples).astype(bool if values == 2 else np.uint8)
+    return tuple(Sampler(problem).below(np.random.default_rng(settings.seed), roots))
+
+
 def sampled(problem: Problem, measure: Callable[[Tables], dict[str, Any]]) -> dict[str, Any]:
     """What is measured on views, less what it is off by on average, and with the suffix `_error` its errors.
 
     Growth rates of gaps that are not known to differ from 0 are left out.
     """
-    settings, values = problem.operator, len(problem.tree.root)
-    sampler, rng = Sampler(problem), np.random.default_rng(settings.seed)
-    kind = bool if values == 2 else np.uint8
-    roots = np.repeat(np.arange(values), settings.samples).astype(kind)
-    drawn = sampler.below(rng, roots)
-    block = np.tile(np.arange(settings.samples) % BLOCKS, values)
+    drawn = draw_views(problem)
+    block = np.tile(np.arange(problem.operator.samples) % BLOCKS, len(problem.tree.root))
     kept = [block >= 0, *(block != out for out in range(BLOCKS))]
     first, *others = (
         measure(SampledTables(problem, tuple(level[some] for level in drawn)))

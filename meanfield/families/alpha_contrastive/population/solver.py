@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
-from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
+from meanfield.families.alpha_contrastive.initial import Weights, common_weights, few_filters, tangential
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
@@ -258,4 +258,5 @@ def _check_two_layers(problem: Problem) -> None:
             "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
             f"the batch; set one to false, {other}"
         )
-    drift_of(problem)(common_weights(problem))
+    few = with_value(problem, "filters.count", few_filters(problem))
+    drift_of(few)(common_weights(few))

@@ -85,8 +85,12 @@ class ImageReplicas(BatchStepper):
         """See `Stepper.rows`."""
         found = {"sampled_loss": np.array([self._loss(i) for i in range(len(self.w))])}
         if has_probe(self.problem):
-            found["probe_accuracy"] = np.array([self._probe(i) for i in range(len(self.w))])
+            found["probe_accuracy"] = self.probes()
         return found
+
+    def probes(self) -> FloatArray:
+        """Accuracies of linear classifiers, shape (replicas,)."""
+        return np.array([self._probe(i) for i in range(len(self.w))])
 
     @property
     def snapshot(self) -> Mapping[str, FloatArray]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from itertools import count, pairwise
+from operator import methodcaller
 
 from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import run_ensemble
@@ -91,8 +93,8 @@ def _weights(problem: ImageProblem) -> int:
 KEPT = 0.15
 """Doubles that a step keeps of each value of a convolutional network, as a share of those of a dense one."""
 
-TRIAL = 1 << 18
-"""Largest number of inputs and activations of the batches of a trial."""
+TRIAL = 1 << 19
+"""Largest number of inputs and activations of the batches of a trial; fewer of them stay in the cache."""
 
 
 def particles(problem: ImageProblem) -> Prediction:
@@ -114,7 +116,13 @@ def particles(problem: ImageProblem) -> Prediction:
     if problem.network.convolution is not None:
         return prediction_of_replicas(simulation, partial(_seconds, problem, trial), ", ".join(simulation.rows))
     step = batch * _weights(problem) / (fewer * _weights(trial))
-    return cost_of_replicas(simulation, partial(ImageReplicas, trial), step, step * batches / scored)
+    replicas, probes = partial(ImageReplicas, trial), methodcaller("probes") if has_probe(trial) else None
+    found = cost_of_replicas(simulation, replicas, step, step * batches / scored, probes)
+    # Arrays of more than 32 MB are mapped anew each time: 5e-8 seconds for each number of a batch, in all its arrays.
+    mapped = 5e-8 * max(0, numbers_of_a_batch(problem) - (1 << 23))
+    evaluations = simulation.time.stop * simulation.N + problem.time.outputs * batches
+    rounds = math.ceil(problem.particles.replicas / available_cores())
+    return replace(found, seconds=found.seconds + rounds * evaluations * mapped)
 
 
 def _seconds(problem: ImageProblem, trial: ImageProblem) -> float:
