@@ -94,11 +94,11 @@ def test_plain_descent_comes_to_the_directions_that_are_found():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "triplet"])
 def test_gradients_by_enumeration_vanish_and_rates_are_eigenvalues_of_the_hessian(kind):
-    """At states with no node at kinks or inactive; the gradient of the direction along the weights is left out."""
+    """At states without kinks; the gradient of the direction along the weights is left out, and weights that are 0."""
     problem = drawn((2, 2), nodes=2) if kind == "plain" else drawn((2,), nodes=2, kind="triplet", temperature=0.5)
     found = meanfield.solve(few(problem, 6), "stationary")
     seen = 0
-    for k in np.flatnonzero((found["kinks"] + found["dead"] == 0).values):
+    for k in np.flatnonzero((found["kinks"] == 0).values & (np.abs(found["loss"]) > 1e-6).values):
         y = found["weights"].values[k]
 
         def field(at):
@@ -111,11 +111,14 @@ def test_gradients_by_enumeration_vanish_and_rates_are_eigenvalues_of_the_hessia
         J = np.array([(field(y + e) - field(y - e)) / 2e-6 for e in 1e-6 * np.eye(len(y))])
         rates = found["rates"].values[k]
         rates = rates[np.isfinite(rates)]
-        wanted = np.linalg.eigvalsh(0.5 * (J + J.T))[::-1]
+        alive = np.abs(y) > 1e-6  # and weights that are 0 decay as the others grow: |W| as 4 |L| |W|
+        wanted = np.linalg.eigvalsh(0.5 * (J + J.T)[np.ix_(alive, alive)])
+        wanted = np.sort(np.append(wanted, np.full((~alive).sum(), 4.0 * float(found["loss"][k]))))[::-1]
         if kind == "plain":  # the length does not count
             wanted = np.delete(wanted, np.abs(wanted).argmin())
-        assert np.allclose(rates, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())  # steps of differences
-        assert int(found["growing"][k]) == (wanted > 1e-5 * np.abs(wanted).max()).sum()
+        # Differences of exact gradients; those of small weights reach across kinks.
+        assert np.allclose(rates, wanted, rtol=0, atol=3e-4 * np.abs(wanted).max())
+        assert int(found["growing"][k]) == (wanted > 3e-4 * np.abs(wanted).max()).sum()
         seen += 1
     assert seen >= 1
     assert np.all(found["flat"] >= found["orbit"])

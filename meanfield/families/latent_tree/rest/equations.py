@@ -28,6 +28,9 @@ STEP = 1e-6
 FLAT = 1e-6
 """Size of growth rates that are 0 to the accuracy of these differences, relative to the largest."""
 
+VANISHED = 1e-6
+"""Length of weights that are 0, where all weights together have the length 1."""
+
 MOST_OUTPUTS = 256
 """Largest number of configurations whose outputs tell states apart."""
 
@@ -60,7 +63,7 @@ class State(NamedTuple):
     orbit : int
         Dimension of what rotations of outputs and weights that change no output make of it.
     dead : int
-        Number of nodes that no configuration activates.
+        Number of nodes that no configuration activates, or whose weights are 0.
     outputs : ndarray, shape (configurations, configurations)
         Products of outputs, which are the same for all states of an orbit.
     """
@@ -192,6 +195,12 @@ class Equations:
     def state(self, y: FloatArray, gates: Gates, held: list[Surface]) -> State:
         """State at rest with its rates."""
         weights = self.like.like(y)
+        alive = [gate.max(axis=1) > 0.0 for gate in gates[: self.like.shape.depth - 1]]
+        if self.directions:  # weights of nodes that others outgrow are 0 there
+            inside = [np.sqrt((W**2).sum(axis=(-2, -1))) for W in weights.W[:-1]]
+            alive = [some & (length > VANISHED) for some, length in zip(alive, inside, strict=True)]
+            gates = [gate * some[:, None, :] for gate, some in zip(gates, alive, strict=False)]
+        held = [s for s in held if alive[s.level][s.latent, s.node]]
         _, normal = self.heights(y, gates, held)
         along = np.linalg.svd(normal)[2][np.linalg.matrix_rank(normal) if len(held) else 0 :]
         if self.directions:
@@ -199,8 +208,6 @@ class Equations:
             along = np.linalg.svd(along)[2][: len(along) - 1]
         J = self.slope(y, gates)
         rates = np.linalg.eigvalsh(along @ (0.5 * (J + J.T)) @ along.T)[::-1]
-        active = [gate.max(axis=1) > 0.0 for gate in gates[: self.like.shape.depth - 1]]
-        dead = int(sum((~level).sum() for level in active))
         return State(
             y,
             self.tables.loss_and_gradient(weights, gates)[0],
@@ -208,7 +215,7 @@ class Equations:
             held,
             rates,
             self._orbit(y, gates, normal),
-            dead,
+            int(sum((~level).sum() for level in alive)),
             self._outputs(weights),
         )
 
