@@ -127,7 +127,7 @@ def within_half_a_step(difference: FloatArray, first: Result, second: Result, na
     length = np.diff(values["time"].values).reshape(-1, *(1 for _ in components))
     moved = np.abs(np.nan_to_num(np.diff(values.values, axis=0)))
     speed = np.maximum.accumulate(moved / length, axis=0)
-    rests = moved <= SOLVER_ROUNDING * largest_value(first, second, name)
+    rests = moved <= SOLVER_ROUNDING * float(np.nan_to_num(np.abs(values.values)).max(initial=0.0))
     rests = rests | np.concatenate([rests[1:], rests[-1:]])  # or from an output time on
     allowed = np.zeros(values.shape)
     allowed[1:] = np.where(rests, speed.max(axis=components, keepdims=True, initial=0.0), speed)

@@ -153,4 +153,5 @@ def vector_family(name: str, title: str, problem: str, example: str) -> Family:
         measure_distances="meanfield.comparison.weights:distances",
         measure_deviations="meanfield.comparison.weights:deviations",
         reductions=declarations.REDUCTIONS,
+        trials=({"particles.replicas": 16, "particles.dimension": 400},),
     )

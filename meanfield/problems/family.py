@@ -153,6 +153,12 @@ class Family:
         What brings runs of SGD closer to the limit, with its key, or the "module:function" of a problem for it.
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
+    trials : tuple of mapping of str to Any
+        Values of keys of the example, such as more replicas, for the contract: of every two methods that say what
+        happens in time, the first trial in which they can be compared has them agree, and differ where one of them
+        learns twice as fast. Of true pairs with runs one in twenty differs by chance: another seed is as good.
+    untold : mapping of (str, str) to str
+        Pairs of methods, in their order, of which no trial tells whether they agree, and why.
     """
 
     name: str
@@ -176,6 +182,8 @@ class Family:
     lacking: Mapping[str, str] = field(default_factory=dict)
     toward_limit: str = "a larger N (particles.dimension)"
     counted: Mapping[str, str] = field(default_factory=dict)
+    trials: tuple[Mapping[str, Any], ...] = ({},)
+    untold: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Family, ...]:

@@ -15,6 +15,7 @@ from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, resolve
 from meanfield.testing import methods
 from meanfield.testing.methods import Example
+from meanfield.testing.verdicts import check_verdicts
 
 
 def check_names(family: Family) -> None:
@@ -151,6 +152,7 @@ def checks_of(family: Family) -> Iterator[Check]:
         methods.check_verbs,
         methods.check_explanation,
         methods.check_comparison,
+        check_verdicts,
         methods.check_report,
     ):
         yield of_example.__name__, partial(_in_a_folder, of_example, example)

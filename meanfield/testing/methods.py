@@ -97,12 +97,12 @@ def check_problem_file(example: Example, folder: Path) -> None:
         assert math.isfinite(value), f"the label '{name}' is {value}"
     for name in problem.settings:
         assert name in type(problem).model_fields, f"settings names '{name}', which is no table of the problem"
-    assert "nonsense_" in _refusal(problem_from, plain_data(problem) | {"nonsense_": 1}), (
+    assert "nonsense_" in refusal(problem_from, plain_data(problem) | {"nonsense_": 1}), (
         "an unknown key is not refused by its name"
     )
 
 
-def _refusal(function: Callable[[Any], Any], given: Any) -> str:
+def refusal(function: Callable[[Any], Any], given: Any) -> str:
     """Message with which a function refuses what it is given; empty if it does not."""
     try:
         function(given)
@@ -139,7 +139,7 @@ def check_repetition(example: Example, method: str, folder: Path) -> None:
 def check_verbs(example: Example, folder: Path) -> None:
     """Check that the verb of a method that the family does not have refuses the problem, and says what it has."""
     for method in VERBS.keys() - example.family.methods.keys():
-        said = _refusal(VERBS[method], example.problem)
+        said = refusal(VERBS[method], example.problem)
         wanted = example.family.lacking.get(method, ", ".join(sorted(example.family.methods)))
         assert wanted in said, f"'{VERBS[method].__name__}' does not say which methods there are: {said}"
 

@@ -77,4 +77,15 @@ FAMILY = Family(
         "place": "place of the input that filters see",
     },
     toward_limit=f"{HERE}.wording:toward_limit",
+    trials=(
+        {"particles.replicas": 64, "filters.count": 50, "time.stop": 2.0},
+        {
+            "particles.replicas": 16,
+            "particles.common_start": True,
+            "population.finite_batch": True,
+            "training.learning_rate": 0.02,
+            "time.stop": 2.0,
+        },
+    ),
+    untold={("density", "population"): "filters start with their law, or with one draw of it"},
 )

@@ -102,4 +102,5 @@ FAMILY = Family(
         "particle": "particle of the limit",
         "trace": "point of curves",
     },
+    trials=({"particles.replicas": 16, "time.stop": 6.0, "particles.snapshots": [0.0, 6.0]},),
 )

@@ -87,4 +87,5 @@ FAMILY = Family(
         "student": "unit of the student",
         "teacher": "unit of the teacher",
     },
+    trials=({"particles.replicas": 16},),
 )

@@ -72,4 +72,9 @@ FAMILY = Family(
     counted=COUNTED,
     toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent (a mean "
     "over starts is off by its inverse)",
+    trials=(
+        {"particles.replicas": 16, "particles.common_start": False, "network.nodes_per_latent": 100},
+        {"particles.replicas": 8},
+    ),
+    untold={("population", "density"): "nodes start with one draw of their law, or with the law"},
 )
