@@ -128,8 +128,7 @@ class Family:
     measure_distances : str
         "module:function" of results and pairs of their numbers that returns them; see `meanfield.comparison.weights`.
     measure_deviations : str
-        "module:function" of a prediction and runs that returns what the distances are made of, run by run, with which
-        they are judged; see `meanfield.comparison.weights`. Without it distances have no part in verdicts.
+        "module:function" of a prediction and runs that returns what these are made of, run by run, to judge them.
     leaves_out : str
         "module:function" of two results that yields what of their weights is not measured, in words.
     start : str
@@ -138,10 +137,9 @@ class Family:
     reductions, sweep_figures : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
         those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
-    wording : str
-        "module:function" of a problem and `look_up` that says in words what it is; see `meanfield.explain`.
-    warnings : str
-        "module:function" of a problem and predictions that returns warnings, each with a remedy.
+    wording, warnings : str
+        "module:function" of a problem and `look_up` that says in words what it is, and of a problem and predictions
+        that returns warnings, each with a remedy; see `meanfield.explain`.
     key_words : mapping of str to str
         Regular expressions of keys, and the words for them on axes of figures.
     laws : mapping of str to str
@@ -154,11 +152,10 @@ class Family:
     counted : mapping of str to str
         What coordinates count from 0, of dims that no variable is named after and whose name does not say it.
     trials : tuple of mapping of str to Any
-        Values of keys of the example, such as more replicas, for the contract: of every two methods that say what
-        happens in time, the first trial in which they can be compared has them agree, and differ where one of them
-        learns twice as fast. Of true pairs with runs one in twenty differs by chance: another seed is as good.
+        Values of keys of the example, such as more replicas, with which the contract holds methods against each other:
+        any two in time agree in the first trial that can compare them, and differ where one learns twice as fast.
     untold : mapping of (str, str) to str
-        Pairs of methods, in their order, of which no trial tells whether they agree, and why.
+        Pairs of methods, in their order, that no trial can compare, and why.
     """
 
     name: str
@@ -279,14 +276,11 @@ class Family:
             found[f"{name}_difference"] = difference
             words = "standard error of that difference"
             found[f"{name}_standard_error"] = replace(difference, long_name=words, range=(0.0, inf))
-            found[f"{name}_chance"] = Variable(
-                ("pair",), f"largest difference of {name} that chance allows, in standard errors", range=(0.0, inf)
-            )
+            words = f"largest difference of {name} that chance allows, in standard errors"
+            found[f"{name}_chance"] = Variable(("pair",), words, range=(0.0, inf))
         for name in self.judged:
-            known = self.variables[name]
-            found[f"{name}_chance"] = replace(
-                known, long_name=f"largest {name} that chance allows", range=(0.0, inf), judged=False
-            )
+            words = f"largest {name} that chance allows"
+            found[f"{name}_chance"] = replace(self.variables[name], long_name=words, range=(0.0, inf), judged=False)
         return found
 
     @property
