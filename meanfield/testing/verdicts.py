@@ -53,9 +53,10 @@ class Trial:
         return self._kept[method, too_fast]
 
     def _faster(self, method: str) -> xr.Dataset:
-        right, time = self.result(method), self.problem.time
+        right = self.result(method)
         if hasattr(self.problem, "steps_per_time") or not rate_key(self.problem):
-            longer = with_values(self.problem, {"time.stop": 2 * time.stop, "time.outputs": 2 * time.outputs - 1})
+            stop, outputs = value_of(self.problem, "time.stop"), len(right["time"])
+            longer = with_values(self.problem, {"time.stop": 2 * stop, "time.outputs": 2 * outputs - 1})
             fast = meanfield.methods.solve(longer, method).isel(time=slice(None, None, 2))
             return fast.assign_coords(time=right["time"]).assign_attrs(right.attrs)
         fast = meanfield.methods.solve(twice_the_rate(self.problem), method)

@@ -107,10 +107,12 @@ def measured() -> Iterator[Rates]:
 
 ABOUT = (
     "Densities are judged by the loss, Delta, mean squares, W1 and, of three weights, KS at once, with runs that "
-    "each draw their start; exact flows by loss, selectivity and Delta, with runs that share it, also "
-    "where latents have three values, and leaves an input for each of them. A node "
-    "that slides along the surface where its gate opens is missed by SGD by a part of a step that does not shrink "
-    "relative to the scatter: half a step is allowed for all that a learning rate moves."
+    "each draw their start; exact flows by loss, selectivity and Delta, with runs that share it, also where latents "
+    "have three values, and leaves an input for each of them. A node that slides along the surface where its gate "
+    "opens is missed by SGD by a part of a step that does not shrink relative to the scatter: half a step is allowed "
+    "for all that a learning rate moves, so that fewer differ where runs scatter by little more. The test takes runs "
+    "for Gaussian, which those of eight nodes are not: the skewness of their loss is -1.3, and Student's test of one "
+    "number of a Gamma law of that skewness differs in 8.0, 7.7 and 6.7 % of 4, 8 and 16 runs."
 )
 
 
