@@ -214,9 +214,9 @@ def study(family: str, measured: Iterable[Rates], size: str, about: str) -> bool
         f"Of true pairs {100 * FALSE_ALARMS:.0f} % should differ: **{percent(whole)} %** of {whole.count:,} do; "
         f"{shares}. "
         f"{about} Every row pools random problems. *Centred* runs are moved to have the predicted mean over all runs "
-        "of a problem in all that is compared but weights, which takes up to a fifteenth of the variance of the mean of "
-        "sixteen: where these differ in more than 5 %, the test is wrong, in less, an allowance hides chance, and where "
-        "only the others differ in more, that is the bias of SGD. The last column is the share that is found of "
+        "of a problem in all that is compared but weights, which takes up to a fifteenth of the variance of the mean "
+        "of sixteen: where these differ in more than 5 %, the test is wrong, in less, an allowance hides chance, and "
+        "where only the others differ in more, that is the bias of SGD. The last column is the share that is found of "
         "predictions that learn twice as fast."
     )
     more = {
