@@ -26,7 +26,9 @@ same on images of your own: [how to](how-to/images.md).
 without normalisation of outputs. The residue of InfoNCE is small for weak views at the start only: with shifts it is
 most of the gradient at first and still a third of it or more in the end, and without normalisation it is more than all
 of it after ten epochs. The loss with exact weights is four to five points behind InfoNCE here. Differences that the
-paper prints for noise and beta are of one point, which fifteen seeds do not tell from chance; the paper has five.
+paper prints for noise and beta are of one point, which fifteen seeds do not tell from chance; the paper has five. With
+convolutions and five seeds nothing is decided: beta = 0.2 is two points behind early on, the exact loss nearly two in
+the end, and both may be chance.
 """
 
 CAPTION = """*Top left: accuracy of the linear probe, means over seeds. Top right: differences of two losses, seed by
