@@ -42,7 +42,7 @@ crosses are those that the paper prints for CIFAR-10, where the number of negati
 
 The same on files of your own, here CIFAR-10 as it is downloaded, beside a problem file `cifar.toml`:
 
-```{code-block} toml
+```text
 family = "latent_tree"
 title = "CIFAR-10, ResNet-18"
 
