@@ -72,7 +72,7 @@ def test_batches_have_the_law_of_the_tree():
 @pytest.mark.torch
 def test_weights_are_those_that_torch_draws():
     torch = pytest.importorskip("torch")
-    torch.manual_seed(4 + seeds.AFTER)
+    torch.manual_seed(4 + seeds.WEIGHT_SEED_OFFSET)
     W, b = seeds.initial_weights(4, 3, 3)
     for weights, biases in zip(W, b, strict=True):
         for row, bias in zip(weights, biases, strict=True):
