@@ -107,6 +107,8 @@ def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Sol
         return factors[0] * g, factors[1] * diffusion
 
     def velocity(t: float, q: FloatArray) -> FloatArray:
+        if not drive.moves:
+            return rate(limit.closure, q)
         drive.fill(t, low, high, factors)
         return rate(driven, q)
 

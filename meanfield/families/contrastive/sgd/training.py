@@ -31,8 +31,11 @@ class Training(NamedTuple):
     ----------
     dimension, batch_size, channels : int
         N, m and d2.
-    rates : ndarray, shape (2, 1) or (2, steps)
-        Learning rate, and strength of the prior relative to its largest one: of all steps, or of each from `first` on.
+    learning_rate : float
+        Of all steps, unless `rates` says otherwise.
+    rates : ndarray, shape (2, steps)
+        Learning rate of each step from `first` on, and the strength of the prior relative to its largest one; empty
+        where they do not change.
     first : int
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
@@ -57,6 +60,7 @@ class Training(NamedTuple):
     dimension: int
     batch_size: int
     channels: int
+    learning_rate: float
     rates: FloatArray
     first: int
     value: int
@@ -94,7 +98,8 @@ def training_of(problem: Problem) -> Training:
         problem.particles.dimension,
         m,
         d2,
-        np.array([[model.learning_rate], [1.0]]),
+        model.learning_rate,
+        np.empty((2, 0)),
         0,
         compile_loop(activation.value),
         compile_loop(activation.slope),
@@ -142,8 +147,9 @@ def _factor(v: FloatArray) -> FloatArray:
 @numba.njit(inline="always", error_model="numpy")
 def rates_of(training, step):  # type: ignore[no-untyped-def]
     """Learning rate of a step, and the strength of the prior then, relative to its largest one."""
-    k = step - training.first if training.rates.shape[1] > 1 else 0
-    return training.rates[0, k], training.rates[1, k]
+    if training.rates.size == 0:
+        return training.learning_rate, 1.0
+    return training.rates[0, step - training.first], training.rates[1, step - training.first]
 
 
 @numba.njit(inline="always", error_model="numpy")

@@ -241,7 +241,7 @@ MISTAKES = {
         "N = 5",
         lambda training: training._replace(
             dimension=training.dimension + 1,
-            rates=training.rates * np.array([[(training.dimension + 1) / training.dimension], [1.0]]),
+            learning_rate=training.learning_rate * (training.dimension + 1) / training.dimension,
         ),
     ),
     "pairs of channels counted once": (
