@@ -22,6 +22,7 @@ OF_A_PROBLEM = {
 }
 MORE = {
     "solve": ("density",),
+    "at_time": (1.0,),
     "critical_values": ("prior.strength", 0.0, 1.0),
     "continue_critical_points": ("importance.temperature", 0.1, 1.0),
     "continue_fixed_points": ("prior.strength", 0.0, 1.0),

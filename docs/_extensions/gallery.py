@@ -22,6 +22,7 @@ OTHERS = {
     "hidden_manifold/averaged_theory": "Inputs with a mean",
     "hidden_manifold/finite_size": "Hidden manifolds at finite N",
     "latent_tree/digits": "Contrastive losses on real images",
+    "latent_tree/convolutions": "Convolutional networks on real images",
     "benchmarks/channels": "Speed of several channels",
     "benchmarks/hidden_manifold": "Speed on hidden manifolds",
 }
@@ -34,6 +35,7 @@ PAGES = {
     "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",
     "hidden_manifold/finite_size": "hidden_manifold_finite_size.md",
     "latent_tree/digits": "latent_tree_digits.md",
+    "latent_tree/convolutions": "latent_tree_digits.md",
     "benchmarks/channels": "benchmarks.md",
     "benchmarks/hidden_manifold": "benchmarks.md",
 }

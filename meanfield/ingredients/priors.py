@@ -22,7 +22,7 @@ from meanfield.ingredients.activations import absolute, cube, identity, sign, ta
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters
-from meanfield.ingredients.schedules import OrSchedule
+from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compilable, evaluate
 from meanfield.process import own_numba as numba

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate, with_derivatives
+from meanfield.numerics.piecewise import ORDER, Table, interpolate, panel_of, tabulate, with_derivatives
 from meanfield.problems.base import Problem, schedules_of
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.process import own_numba as numba
@@ -61,8 +61,8 @@ class Drive(NamedTuple):
 
     def at(self, times: FloatArray) -> FloatArray:
         """Factors at some times, from a corner on at corners, shape (times, 3)."""
-        found, both = np.empty((len(times), FACTORS)), self.room
-        for i, time in enumerate(times.tolist()):
+        found, both = np.ones((len(times), FACTORS)), self.room
+        for i, time in enumerate(times.tolist() if self.moves else []):
             piece = int(np.searchsorted(self.corners, time, side="right"))
             self.fill(time, self.corners[piece - 1], self.corners[piece], both)
             found[i] = both[:FACTORS]
@@ -85,8 +85,10 @@ def drive_of(factors: Callable[[FloatArray], FloatArray], corners: FloatArray, s
 
 
 def steady_drive(stop: float) -> Drive:
-    """Drive of numbers that do not change."""
-    return drive_of(lambda times: np.ones((FACTORS, times.size)), np.empty(0), stop)
+    """Drive of numbers that do not change, which never looks at its table."""
+    none, row = np.empty(0), np.zeros((1, 2 * FACTORS))
+    table = Table(np.array([-1.0, 1.0]), none, none, row[:, :0], np.zeros((1, ORDER, 2 * FACTORS)), none, row[:0])
+    return Drive(table, stop, np.array([0.0, np.inf]), moves=False)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meanfield.errors import InputError
-from meanfield.problems.base import Problem, schedules_of
 from meanfield.process.floating_point import own_errstate
+
+if TYPE_CHECKING:
+    from meanfield.problems.base import Problem
 
 
 def resolve(address: str) -> Any:
@@ -70,6 +72,8 @@ class Method:
         InputError
             With the key, and the problem to give instead.
         """
+        from meanfield.problems.base import schedules_of  # which imports pydantic
+
         for key in schedules_of(problem):
             if key not in self.follows:
                 raise InputError(

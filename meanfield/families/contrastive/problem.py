@@ -25,7 +25,8 @@ from meanfield.ingredients.laws import (
 from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.ingredients.schedules import OrSchedule, Schedule
+from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time

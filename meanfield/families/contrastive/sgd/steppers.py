@@ -7,7 +7,7 @@ with one channel, take up to three times as long, and with noise twice as many r
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,6 @@ from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.base_stepper import ContrastiveStepper, Rates, force_loop
 from meanfield.families.contrastive.sgd.chain import chain_steps
-from meanfield.families.contrastive.sgd.channels.steppers import CHANNEL_STEPPERS
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import (
@@ -183,7 +182,9 @@ STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected,
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes the steppers of a method; preparing what they share may take seconds."""
-    steppers = CHANNEL_STEPPERS if problem.model.channels > 1 else STEPPERS
+    steppers: Mapping[str, Callable[..., Stepper]] = STEPPERS
+    if problem.model.channels > 1:
+        from meanfield.families.contrastive.sgd.channels.steppers import CHANNEL_STEPPERS as steppers  # where used
     reference = reference_of(problem)
     make = partial(steppers[method], reference, training_of(reference), outputs_of(reference))
     if reference is problem:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
@@ -97,6 +96,7 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
 def _of_channels(problem: Problem, key: str, start: float, stop: float, points: int) -> xr.Dataset:
     """Branches of several channels, one for all images by symmetries; see `continue_stationary_states`."""
     # imported where they are used
+    from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
     from meanfield.families.contrastive.channels.stationary.branches import branches_of_states, without_branches
     from meanfield.families.contrastive.channels.stationary.equations import ROOT
     from meanfield.families.contrastive.channels.stationary.plane import NOT_LOOKED_FOR
