@@ -34,10 +34,10 @@ from meanfield.methods import solve as solve
 from meanfield.methods import solve_density as solve_density
 from meanfield.methods import solve_order_parameters as solve_order_parameters
 from meanfield.methods import solve_population as solve_population
-from meanfield.problems.at_time import at_time as at_time
 from meanfield.problems.base import Problem as Problem
 from meanfield.problems.file import load_problem as load_problem
 from meanfield.problems.file import parse_problem as parse_problem
+from meanfield.problems.problem_keys import at_time as at_time
 from meanfield.problems.problem_keys import with_value as with_value
 from meanfield.problems.problem_keys import with_values as with_values
 from meanfield.results.files import load as load

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, ValidationInfo, model_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
 from meanfield.typing import FloatArray, IntArray
 

@@ -8,11 +8,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from meanfield.arguments import as_number, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
-from meanfield.problems.base import Problem, check_problem, parts_in
+from meanfield.problems.base import Problem, check_problem, parts_in, schedules_of
 from meanfield.problems.file import P, validated
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -80,6 +82,32 @@ def _asks_anew(part: Part, path: str, values: Mapping[str, Any]) -> bool:
     """Whether values set what a part names, so that it is looked up again."""
     keys = [f"{path}.{key}".removeprefix(".") for key in part.named_outside()]
     return any(key == value or key.startswith((f"{value}.", f"{value}[")) for key in keys for value in values)
+
+
+def at_time(problem: P, time: float) -> P:
+    """Problem with the numbers that its schedules have at one time, which do not change any more.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any family.
+    time : float
+        Time t = k/N, at least 0.
+
+    Returns
+    -------
+    Problem
+        The problem itself, if nothing of it changes in time.
+
+    Raises
+    ------
+    InputError
+        If the time is negative or no number.
+    """
+    check_problem(problem)
+    as_number(time, "time", "give a time t = k/N", least=0.0)
+    values = {key: float(each.values_at(np.array(float(time)))) for key, each in schedules_of(problem).items()}
+    return with_values(problem, values)
 
 
 def check_range(

@@ -7,7 +7,7 @@ import pytest
 
 import meanfield
 from meanfield import InputError
-from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.base import schedules_of
 from meanfield.problems.file import format_problem
 from tests.example_problems import SMALL

@@ -25,8 +25,8 @@ from meanfield.ingredients.laws import (
 from meanfield.ingredients.laws.base import LARGEST, HiddenPart
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.ingredients.schedules.base import Schedule
 from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
@@ -309,4 +309,19 @@ def check_one_channel(problem: Problem, what: str) -> None:
         raise InputError(
             f"model.channels = {problem.model.channels}: {what} are known for a single channel; use the order "
             "parameters or particles, or set model.channels to 1"
+        )
+
+
+def check_constant(problem: Problem, what: str) -> None:
+    """Refuse numbers of several channels that change in time, which their limit does not follow.
+
+    Parameters
+    ----------
+    what : str
+        The method, for the message.
+    """
+    for key in base.schedules_of(problem):
+        raise InputError(
+            f"{key}: changes in time by a schedule, which {what} of several channels do not follow; use SGD, or give "
+            "the number of one time: meanfield.at_time(problem, t)"
         )

@@ -9,8 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
-from meanfield.ingredients.schedules.base import Schedule
-from meanfield.ingredients.schedules.shapes import SHAPES
+from meanfield.ingredients.schedules.shapes import SHAPES, Schedule
 from meanfield.ingredients.schedules.tables import FileTable, Function, Table
 
 KINDS: dict[str, type[Schedule]] = {"times": Table, "file": FileTable, "function": Function}

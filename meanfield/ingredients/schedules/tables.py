@@ -14,7 +14,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import FieldError
-from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import load_own
 from meanfield.typing import FloatArray
 

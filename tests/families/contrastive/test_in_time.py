@@ -13,8 +13,8 @@ from scipy.integrate import solve_ivp
 import meanfield
 from meanfield.families.contrastive.closures import Closure
 from meanfield.mckean_vlasov.drive import drive_of
-from meanfield.problems.at_time import at_time
 from meanfield.problems.base import schedules_of
+from meanfield.problems.problem_keys import at_time
 from tests.example_problems import make_problem
 
 LINES = ("time = { stop = 6.0, outputs = 9 }", "density.tolerance = 1e-6", "particles.dimension = 400")
@@ -52,6 +52,7 @@ def overlaps(problem):
     knots = np.unique([*times, *(corner for corner in schedule.corners if corner < times[-1])])
     found = [problem.initial_overlap]
     for low, high in itertools.pairwise(knots):
+        # a thousandth of what is asked of the order parameters
         solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
         found.append(solved.y[:, -1])
     return np.array(found)[np.isin(knots, times)]
@@ -94,7 +95,7 @@ def test_g_and_the_noise_have_the_factors_of_their_time():
     fixed = at_time(problem, float(found["time"]))
     g, diffusion = Closure(fixed)(found["q"].values)
     assert found["g"].values == pytest.approx(g, rel=1e-9)  # a table of the schedule, resolved to 1e-12
-    assert float(found["Lambda"]) == pytest.approx(diffusion, rel=1e-9)
+    assert float(found["Lambda"]) == pytest.approx(diffusion, rel=1e-9)  # as in the line above
 
 
 def test_more_outputs_change_nothing_at_a_jump():
@@ -143,3 +144,26 @@ def test_a_drive_has_the_values_of_its_own_side_at_a_corner():
     drive.fill(1.0, 1.0, np.inf, after)
     assert before == pytest.approx([0.5, 1.0, 1.0, 0.0, 0.0, 1.0], abs=1e-11)  # a digit below RESOLVED: slopes
     assert after == pytest.approx([1.0, 1.0, 1.0, 0.0, 0.0, 1.0], abs=1e-11)  # a digit below RESOLVED: slopes
+
+
+@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
+def test_sgd_of_several_channels_follows_schedules_too(method):
+    """Bits of the number up to the jump at t = 2, the third output, and none of them after it."""
+    jump = {"times": [0.0, 2.0], "values": [0.07, 0.01], "interpolation": "step"}
+    lines = ("model.channels = 2", "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.5, 0.2] }]")
+    small = ("time = { stop = 3.0, outputs = 4 }", f"particles = {{ method = '{method}', dimension = 30 }}")
+    fixed = meanfield.with_value(make_problem(*lines, *small), "model.learning_rate", 0.07)
+    problem = meanfield.with_value(fixed, "model.learning_rate", jump)
+    found, known = (meanfield.simulate_sgd(each)["q"].values for each in (problem, fixed))
+    assert np.array_equal(found[:, :3], known[:, :3])
+    assert not np.any(found[:, 3:] == known[:, 3:])
+
+
+@pytest.mark.parametrize("method", ["density", "order_parameters"])
+def test_limits_of_several_channels_refuse_schedules_by_their_key(method):
+    problem = make_problem(
+        "model.channels = 2", "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.2, 0.1] }]"
+    )
+    problem = meanfield.with_value(problem, "prior.strength", {"times": [0.0, 1.0], "values": [0.1, 0.2]})
+    with pytest.raises(meanfield.InputError, match=r"prior\.strength: changes in time.*several channels.*use SGD"):
+        meanfield.solve(problem, method)

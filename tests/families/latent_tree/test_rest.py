@@ -107,18 +107,20 @@ def test_gradients_by_enumeration_vanish_and_rates_are_eigenvalues_of_the_hessia
             return -(g - (g @ at) * at) if kind == "plain" else -g
 
         assert np.abs(field(y)).max() < 1e-9  # roots, by Newton's method
-        assert loss(problem, *nested(problem, y)).real == pytest.approx(float(found["loss"][k]), rel=1e-9)
+        assert loss(problem, *nested(problem, y)).real == pytest.approx(float(found["loss"][k]), rel=1e-9)  # rounding
         J = np.array([(field(y + e) - field(y - e)) / 2e-6 for e in 1e-6 * np.eye(len(y))])
         rates = found["rates"].values[k]
         rates = rates[np.isfinite(rates)]
-        alive = np.abs(y) > 1e-6  # and weights that are 0 decay as the others grow: |W| as 4 |L| |W|
+        alive = (
+            np.abs(y) > 1e-9
+        )  # one of 6e-7 is part of a node; and weights that are 0 decay as the others grow: |W| as 4 |L| |W|
         wanted = np.linalg.eigvalsh(0.5 * (J + J.T)[np.ix_(alive, alive)])
         wanted = np.sort(np.append(wanted, np.full((~alive).sum(), 4.0 * float(found["loss"][k]))))[::-1]
         if kind == "plain":  # the length does not count
             wanted = np.delete(wanted, np.abs(wanted).argmin())
-        # Differences of exact gradients; those of small weights reach across kinks.
-        assert np.allclose(rates, wanted, rtol=0, atol=3e-4 * np.abs(wanted).max())
-        assert int(found["growing"][k]) == (wanted > 3e-4 * np.abs(wanted).max()).sum()
+        largest = np.abs(wanted).max()
+        assert np.allclose(rates, wanted, rtol=0, atol=1e-8 * largest)  # rounding over a step of 1e-6: found 2e-10
+        assert int(found["growing"][k]) == (wanted > 1e-8 * largest).sum()
         seen += 1
     assert seen >= 1
     assert np.all(found["flat"] >= found["orbit"])

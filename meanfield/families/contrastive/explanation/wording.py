@@ -12,7 +12,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.ingredients.schedules.base import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import is_address
 
 SAMPLES = (Empirical, JointEmpirical)

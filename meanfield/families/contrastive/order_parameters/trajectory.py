@@ -24,7 +24,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, check_constant
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along
@@ -221,6 +221,8 @@ def _covariance(
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
     check_linear(problem)
+    if problem.model.channels > 1:
+        check_constant(problem, "order parameters")
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "
