@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
@@ -15,6 +15,7 @@ from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
+from meanfield.problems.phases import Phase, checked_pieces, pieces_of
 from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -186,13 +187,25 @@ class Problem(Whole):
     start_key: ClassVar[str | None] = None
     """Key that decides a start which is drawn once for all runs; None where `seed_key` does."""
 
+    in_phases: ClassVar[tuple[str, ...]] = ()
+    """Keys, or tables of keys, that `phases` may change, such as `features[].hidden`."""
+
     title: str = Field(default="", description="a line about the problem")
+    phases: Annotated[tuple[Phase, ...], Field(strict=False)] | None = Field(
+        default=None, description="one [[phases]] table per stretch of the run, with double brackets"
+    )
 
     @model_validator(mode="after")
     def _remember_origin(self, info: ValidationInfo) -> Self:
         """Keep whether the problem may open files and import modules, and from which folder, for its copies."""
         context = info.context or {}
         self.__dict__.update(_trusted=context.get("trusted", True), _folder=context.get("folder"))
+        return self
+
+    @model_validator(mode="after")
+    def _phases_follow_each_other(self) -> Self:
+        if self.phases is not None:
+            self.__dict__["_pieces"] = checked_pieces(self)
         return self
 
     @model_validator(mode="after")
@@ -240,7 +253,7 @@ class Problem(Whole):
         """
         from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
 
-        found = ((path, part.named_outside()) for path, part in parts_in(self))
+        found = ((path, part.named_outside()) for path, part in _parts_in_phases(self))
         return fingerprint_of_family(self) | {
             f"{path}.{key}".removeprefix("."): each for path, named in found for key, each in named.items()
         }
@@ -272,9 +285,29 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
             yield from parts_in(inner, f"{path}[{index}]")
 
 
+def _parts_in_phases(problem: Problem) -> Iterator[tuple[str, Part]]:
+    """Parts of a problem with their keys, then those that its phases set."""
+    yield from parts_in(problem)
+    for number, phase in enumerate(problem.phases or ()):
+        for path, part in parts_in(pieces_of(problem)[number].problem):
+            if any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in phase.set):
+                yield f"phases[{number}].set.{path}", part
+
+
 def schedules_of(problem: Problem) -> dict[str, Schedule]:
     """Schedules of a problem by the keys that hold them."""
-    return {path: part for path, part in parts_in(problem) if isinstance(part, Schedule)}
+    return {path: part for path, part in _parts_in_phases(problem) if isinstance(part, Schedule)}
+
+
+def corners_of(problem: Problem) -> tuple[float, ...]:
+    """Times within a run at which a phase ends, or a schedule jumps or bends, increasing."""
+    found = {
+        time
+        for start, stop, each in pieces_of(problem)
+        for time in (start, *(corner for schedule in schedules_of(each).values() for corner in schedule.corners))
+        if start <= time < stop and time > 0.0
+    }
+    return tuple(sorted(found))
 
 
 def check_problem(given: object, wanted: type[Problem] = Problem) -> None:

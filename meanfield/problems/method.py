@@ -45,6 +45,8 @@ class Method:
         What it is for, in a line of `--help`; the title of its first kind of result if nothing is said.
     follows : tuple of str
         Keys of numbers that may change in time, by a schedule; problems in which others do are refused.
+    phases : bool
+        Whether it solves problems of several phases.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Method:
     keep: tuple[str, ...] = ()
     purpose: str = ""
     follows: tuple[str, ...] = ()
+    phases: bool = False
 
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""
@@ -65,7 +68,7 @@ class Method:
             return resolve(self.solve)(problem, **options)
 
     def check_schedules(self, problem: Problem) -> None:
-        """Refuse schedules that the method does not follow.
+        """Refuse phases and schedules that the method does not follow.
 
         Raises
         ------
@@ -73,10 +76,17 @@ class Method:
             With the key, and the problem to give instead.
         """
         from meanfield.problems.base import schedules_of  # which imports pydantic
+        from meanfield.problems.phases import pieces_of
 
-        for key in schedules_of(problem):
-            if key not in self.follows:
-                raise InputError(
-                    f"{key}: changes in time by a schedule, which the method '{self.title}' does not follow; give it a "
-                    "number, such as that of one time: meanfield.at_time(problem, t)"
-                )
+        if problem.phases is not None and not self.phases:
+            raise InputError(
+                f"phases: the method '{self.title}' knows one phase only; give it the problem of one time: "
+                "meanfield.at_time(problem, t)"
+            )
+        for piece in pieces_of(problem):
+            for key in schedules_of(piece.problem):
+                if key not in self.follows:
+                    raise InputError(
+                        f"{key}: changes in time by a schedule, which the method '{self.title}' does not follow; give "
+                        "it a number, such as that of one time: meanfield.at_time(problem, t)"
+                    )

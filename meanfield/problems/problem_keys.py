@@ -16,8 +16,12 @@ from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import Part
 from meanfield.problems.base import Problem, check_problem, parts_in, schedules_of
 from meanfield.problems.file import P, validated
+from meanfield.problems.phases import piece_at
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+_SET_BY_PHASE = re.compile(r"phases\[(\d+)\]\.set\.(.+)")
+"""Key of a value that a phase sets, which has the name of another key."""
 
 
 def number_keys(problem: Problem) -> list[str]:
@@ -85,7 +89,7 @@ def _asks_anew(part: Part, path: str, values: Mapping[str, Any]) -> bool:
 
 
 def at_time(problem: P, time: float) -> P:
-    """Problem with the numbers that its schedules have at one time, which do not change any more.
+    """Problem with what its phases and schedules say at one time, which does not change any more.
 
     Parameters
     ----------
@@ -106,6 +110,7 @@ def at_time(problem: P, time: float) -> P:
     """
     check_problem(problem)
     as_number(time, "time", "give a time t = k/N", least=0.0)
+    problem = piece_at(problem, time).problem
     values = {key: float(each.values_at(np.array(float(time)))) for key, each in schedules_of(problem).items()}
     return with_values(problem, values)
 
@@ -158,6 +163,8 @@ def check_range(
 
 
 def _steps(key: str) -> list[str | int]:
+    if set_by_phase := _SET_BY_PHASE.fullmatch(key):
+        return ["phases", int(set_by_phase[1]), "set", set_by_phase[2]]
     return [int(index) if index else name for name, index in _STEP.findall(key)]
 
 

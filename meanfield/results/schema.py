@@ -16,6 +16,7 @@ from meanfield.problems.base import Problem
 from meanfield.problems.family import Family
 from meanfield.problems.file import format_problem
 from meanfield.problems.known_families import family_of
+from meanfield.problems.phases import phase_numbers, pieces_of
 from meanfield.problems.variable import counting
 from meanfield.results.made_by import FINGERPRINTS, from_json, made_by, to_json
 from meanfield.results.result import Result
@@ -119,11 +120,11 @@ def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
         Result whose variables have the dims that they are declared with.
     """
     family = family_of(problem)
-    names = family.all_kinds[str(dataset.attrs["method"])].names
+    names, labels = family.all_kinds[str(dataset.attrs["method"])].names, _labels(problem)
     for name in names:
         label = family.all_variables[name].label
-        if label in problem.labels and name not in dataset:
-            dataset = dataset.assign({name: problem.labels[label]})
+        if label in labels and name not in dataset:
+            dataset = dataset.assign({name: labels[label]})
     known = {name: family.all_variables[name] for name in names if name in dataset.variables}
     for dim, name in family.indices(dataset.sizes).items():
         if name in known and dim in dataset[name].dims:
@@ -134,7 +135,16 @@ def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
     for name, variable in known.items():
         dataset[name].attrs |= variable.attributes
     dataset = dataset.set_coords([name for name, variable in known.items() if variable.coordinate])
+    if problem.phases is not None and "time" in dataset.dims:
+        number = phase_numbers(problem, dataset["time"].values)
+        dataset = dataset.assign_coords(phase=("time", number, {"long_name": "number of the phase, from 0"}))
     return with_counted_dims(dataset, family)
+
+
+def _labels(problem: Problem) -> dict[str, float]:
+    """Labels of a problem that are the same in all of its phases."""
+    others = [piece.problem.labels for piece in pieces_of(problem)]
+    return {name: value for name, value in problem.labels.items() if all(each.get(name) == value for each in others)}
 
 
 def with_counted_dims(dataset: xr.Dataset, family: Family) -> xr.Dataset:
@@ -159,7 +169,7 @@ def attributes_of(problem: Problem, kind: str, status: str, provenance: str) -> 
         FINGERPRINTS: to_json(made_by(problem)),
         "status": status,
     }
-    return ({} if kind in WITHOUT_CONVENTIONS else {"Conventions": CONVENTIONS}) | attributes | problem.labels
+    return ({} if kind in WITHOUT_CONVENTIONS else {"Conventions": CONVENTIONS}) | attributes | _labels(problem)
 
 
 def variable_attributes(family: Family, name: str) -> dict[str, str]:

@@ -123,6 +123,10 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    in_phases: ClassVar[tuple[str, ...]] = (
+        "model.activation", "model.centering", "model.learning_rate", "model.batch_size", "features[].hidden", "hidden",
+        "augmentation", "prior", "decorrelation",
+    )  # fmt: skip
 
     model: Model
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(

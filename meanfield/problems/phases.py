@@ -1,0 +1,142 @@
+"""Phases: stretches of one run in which keys of its problem have other values, such as another law of the data.
+
+A method sees them as `pieces_of` a problem, each a stretch of time with a problem without phases. What trains goes on
+from one to the next, and integrators stop there. Times, of schedules too, are those of the whole run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from meanfield.errors import InputError
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from meanfield.problems.base import Problem
+
+P = TypeVar("P", bound="Problem")
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+class Changes(dict[str, Any]):
+    """Immutable mapping of keys to what a problem file may say there, which can be part of a hashable value."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(sorted(self.items())))
+
+    def __reduce__(self) -> tuple[type[Changes], tuple[dict[str, Any]]]:
+        """Copies and pickles are made at once, not item by item."""
+        return type(self), (dict(self),)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise InputError("phases of a problem do not change; meanfield.with_value(problem, 'phases', ...) has others")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
+
+
+class Phase(Part):
+    """Stretch of a run, from the end of the one before."""
+
+    stop: float = Field(gt=0, le=1e12, description="last time t of the phase; of the last phase time.stop")
+    set: Annotated[dict[str, Any], AfterValidator(Changes)] = Field(
+        default=Changes(),
+        description="keys that change and their values from then on, such as "
+        '{ "model.learning_rate" = 0.01, "prior.strength" = 0.5 }',
+    )
+
+
+class Piece(NamedTuple, Generic[P]):
+    """Stretch of time with one problem, which has no phases.
+
+    Parameters
+    ----------
+    start, stop : float
+    problem : Problem
+        Its times and schedules are those of the whole run.
+    """
+
+    start: float
+    stop: float
+    problem: P
+
+
+def pieces_of(problem: P) -> tuple[Piece[P], ...]:
+    """Phases of a problem with the problem of each; the problem itself where it has none."""
+    if problem.phases is None:
+        return (Piece(0.0, float(getattr(getattr(problem, "time", None), "stop", np.inf)), problem),)
+    pieces: tuple[Piece[P], ...] = problem.__dict__["_pieces"]
+    return pieces
+
+
+def piece_at(problem: P, time: float) -> Piece[P]:
+    """Phase at a time: at the end of one the next, as a schedule has its new value where it jumps."""
+    pieces = pieces_of(problem)
+    return next((piece for piece in pieces if time < piece.stop), pieces[-1])
+
+
+def phase_numbers(problem: Problem, times: FloatArray) -> IntArray:
+    """Number of the phase at each time, from 0."""
+    return np.searchsorted([piece.stop for piece in pieces_of(problem)[:-1]], times, side="right")
+
+
+def checked_pieces(problem: P) -> tuple[Piece[P], ...]:
+    """Phases with the problem of each, every one of them validated.
+
+    Raises
+    ------
+    FieldError
+        If they do not follow each other to the end of the run, or change what cannot change.
+    """
+    from meanfield.problems.problem_keys import with_values  # which knows problems
+
+    assert problem.phases is not None
+    _check_stops([phase.stop for phase in problem.phases], problem.time.stop)  # type: ignore[attr-defined]
+    try:
+        current = with_values(problem, {"phases": None})
+    except InputError:
+        return ()  # what is wrong with it is said without its phases
+    start, pieces = 0.0, []
+    for number, phase in enumerate(problem.phases):
+        try:
+            _check_keys(problem, phase.set)
+            current = with_values(current, phase.set)
+        except InputError as error:
+            raise ValueError(f"phases[{number}].set: {error}") from error
+        pieces.append(Piece(start, phase.stop, current))
+        start = phase.stop
+    return tuple(pieces)
+
+
+def _check_stops(stops: list[float], last: float) -> None:
+    if not stops:
+        raise FieldError("phases", "is empty; add [[phases]] tables, or remove the key")
+    for number, (before, after) in enumerate(itertools.pairwise([0.0, *stops])):
+        if not after > before:
+            raise ValueError(
+                f"phases[{number}].stop: {after:g} is no later than the phase before, which ends at {before:g}; let "
+                "stops increase"
+            )
+    if stops[-1] != last:
+        raise ValueError(
+            f"phases[{len(stops) - 1}].stop: the last phase ends at {stops[-1]:g}, and the run at time.stop = "
+            f"{last:g}; make them equal"
+        )
+
+
+def _check_keys(problem: Problem, keys: Mapping[str, Any]) -> None:
+    """Refuse keys that decide what a run keeps, such as N or its start."""
+    for key in keys:
+        place = _INDEX.sub("[]", key)
+        if not any(place == known or place.startswith((f"{known}.", f"{known}[")) for known in problem.in_phases):
+            raise InputError(
+                f"'{key}' stays the same in all phases, because a run goes on with what it began with; what may "
+                f"change: {', '.join(problem.in_phases) or 'nothing of this family'}"
+            )
