@@ -55,7 +55,8 @@ def test_the_problem_of_one_time_has_the_keys_of_its_phase():
 def test_phases_are_written_and_read_again():
     problem = with_phases()
     again = meanfield.parse_problem(format_problem(problem))
-    assert again == problem and hash(again) == hash(problem)
+    assert again == problem
+    assert hash(again) == hash(problem)
     assert pieces_of(again) == pieces_of(problem)
     assert "phases" not in format_problem(meanfield.parse_problem(SMALL))
 
