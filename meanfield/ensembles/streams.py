@@ -47,9 +47,13 @@ S3, S5, S7, S9, S11, S13, S15 = ((-1.0) ** k / math.factorial(2 * k + 1) for k i
 C2, C4, C6, C8, C10, C12, C14, C16 = ((-1.0) ** k / math.factorial(2 * k) for k in range(1, 9))
 
 
-def stream_key(seed: int) -> FloatArray:
-    """Key of all streams of a seed, shape (2,), unsigned."""
-    return SeedSequence(seed).generate_state(2, np.uint32).astype(np.uint64)
+def stream_key(seed: int, phase: int = 0) -> FloatArray:
+    """Key of all streams of a seed in a phase of a run, shape (2,), unsigned.
+
+    A step has as many numbers as its batch asks for, so that steps of two phases may have the same addresses.
+    """
+    sequence = SeedSequence(seed, spawn_key=(phase,) if phase else ())
+    return sequence.generate_state(2, np.uint32).astype(np.uint64)
 
 
 @intrinsic

@@ -302,12 +302,12 @@ def check_resumption(example: Example, method: str, folder: Path) -> None:
     for states in (1, 2):
         place = folder / str(states)
         with suppress(KeyboardInterrupt):
-            example.solve(method, record=_Interrupting(place, states))
+            example.solve(method, record=Interrupting(place, states))
         with Checkpoint(place) as record:
             _same(example.result(method), example.solve(method, record=record), f"going on after {states} state(s)")
 
 
-class _Interrupting(Checkpoint):
+class Interrupting(Checkpoint):
     """Checkpoint in which Ctrl-C comes once some states are saved."""
 
     def __init__(self, folder: Path, states: int) -> None:

@@ -72,6 +72,7 @@ FAMILY = Family(
             threads=True,
             keep=(*IN_TIME, "arrangement"),
             follows=FOLLOWED,
+            phases=True,
         ),
     },
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),

@@ -38,6 +38,10 @@ class ContrastiveStepper(Stepper):
         self._key = stream_key(problem.particles.seed)
         self._pull = linear_pull(problem)
 
+    def enter_phase(self, number: int) -> None:
+        """Draw from the streams of a phase, from its first step on."""
+        self._key = stream_key(self._problem.particles.seed, number)
+
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         if self.rates_at is None:

@@ -18,6 +18,7 @@ from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.problems.base import check_problem
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -80,14 +81,16 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    reference = reference_of(problem)
-    reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
+    for piece in pieces_of(problem):
+        reference = reference_of(piece.problem)
+        reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
-    working_set = _working_set(problem, method, problem.model.batch_size)
-    by_batch = working_set > 2 * _working_set(problem, method, min(problem.model.batch_size, 2))  # most of it
+    m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
+    working_set = _working_set(problem, method, m)
+    by_batch = working_set > 2 * _working_set(problem, method, min(m, 2))  # most of it
     return Simulation(
         identity=identity_of(problem),
         particles=problem.particles,
@@ -124,13 +127,14 @@ def chosen_method(problem: Problem) -> str:
     InputError
         If the chain is asked for under a prior that does not close it, or for weights.
     """
-    settings, linear = problem.particles, problem.prior.functions.linear
+    settings, priors = problem.particles, [piece.problem.prior for piece in pieces_of(problem)]
+    other = next((prior.name for prior in priors if not prior.functions.linear), None)
     if settings.method == "auto":
-        return "chain" if linear and not settings.snapshots else "projected"
-    if settings.method == "chain" and not linear:
+        return "chain" if other is None and not settings.snapshots else "projected"
+    if settings.method == "chain" and other is not None:
         closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
         raise InputError(
-            f"particles.method = 'chain' with prior.name = '{problem.prior.name}': q is a Markov chain only under "
+            f"particles.method = 'chain' with prior.name = '{other}': q is a Markov chain only under "
             f"priors with linear phi ({closing}); set particles.method to 'projected', or change the prior"
         )
     return settings.method
@@ -147,7 +151,8 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
     start = (3 * d1 + (6 * d2 if several else 3)) * N * BYTES_PER_NUMBER  # features and weights made orthogonal
     if method == "projected":
         return samples + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
-    views = (2 if several or problem.noise_covariance.any() else 1) * m
+    noisy = any(piece.problem.noise_covariance.any() for piece in pieces_of(problem))
+    views = (2 if several or noisy else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
     return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.ensemble import MakeStepper
-from meanfield.ensembles.stepper import Stepper, replica_generator
+from meanfield.ensembles.phases import Phased
+from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.base_stepper import ContrastiveStepper, Rates, force_loop
@@ -32,6 +33,7 @@ from meanfield.families.contrastive.sgd.start import (
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
 from meanfield.mckean_vlasov.drive import factors_of, reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -182,24 +184,35 @@ STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected,
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes the steppers of a method; preparing what they share may take seconds."""
-    steppers: Mapping[str, Callable[..., Stepper]] = STEPPERS
+    pieces = pieces_of(problem)
+    makers = [partial(_in_phase, number, *_maker(piece.problem, method)) for number, piece in enumerate(pieces)]
+    if len(makers) == 1:
+        return makers[0]
+    return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])
+
+
+def _maker(problem: Problem, method: str) -> tuple[Callable[[range], ContrastiveStepper], Rates | None]:
+    """Function that makes the steppers of a problem without phases, and what schedules say of their rates."""
+    steppers: Mapping[str, Callable[..., ContrastiveStepper]] = STEPPERS
     if problem.model.channels > 1:
         from meanfield.families.contrastive.sgd.channels.steppers import CHANNEL_STEPPERS as steppers  # where used
     reference = reference_of(problem)
     make = partial(steppers[method], reference, training_of(reference), outputs_of(reference))
     if reference is problem:
-        return make
+        return make, None
     largest, factors = reference.model.learning_rate, factors_of(problem, reference)
 
     def rates_at(times: FloatArray) -> FloatArray:
         return np.asarray(factors(times) * np.array([[largest], [1.0]]))
 
-    return partial(_driven, make, rates_at)
+    return make, rates_at
 
 
-def _driven(make: MakeStepper, rates_at: Rates, replicas: range) -> Stepper:
-    """Stepper whose rates change in time."""
+def _in_phase(
+    number: int, make: Callable[[range], ContrastiveStepper], rates_at: Rates | None, replicas: range
+) -> ContrastiveStepper:
+    """Stepper with the streams of a phase, whose rates change in time if schedules say so."""
     stepper = make(replicas)
-    assert isinstance(stepper, ContrastiveStepper)
     stepper.rates_at = rates_at
+    stepper.enter_phase(number)
     return stepper

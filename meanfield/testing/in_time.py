@@ -1,0 +1,100 @@
+"""Checks of methods that follow schedules and phases: what does not change gives the same numbers, and runs go on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+import meanfield.methods
+from meanfield.ensembles.arrays import State
+from meanfield.ensembles.checkpoint import Checkpoint
+from meanfield.problems.base import Problem
+from meanfield.problems.phases import phase_numbers
+from meanfield.problems.problem_keys import held_by, value_of, with_values
+from meanfield.results.files import load, save
+from meanfield.results.result import Result
+from meanfield.testing.methods import Example, Interrupting, refusal
+from meanfield.testing.verdicts import rate_key
+
+
+def check_schedules(example: Example, method: str, folder: Path) -> None:
+    """Check that a schedule that is constant gives the bits of its number."""
+    numbers = {key: held_by(example.problem, key) for key in example.family.methods[method].follows}
+    steady = {key: {"times": [0.0], "values": [float(x)]} for key, x in numbers.items() if isinstance(x, int | float)}
+    if steady:
+        found, known = meanfield.methods.solve(with_values(example.problem, steady), method), example.result(method)
+        for name in set(found.variables) & set(known.variables):
+            same = np.array_equal(found[name].values, known[name].values, equal_nan=found[name].dtype.kind == "f")
+            assert same, f"constant schedules of {', '.join(steady)} give another '{name}'"
+
+
+def check_phases(example: Example, method: str, folder: Path) -> None:
+    """Check that a run goes through two phases, the first of which is that of the problem without them."""
+    if not example.problem.in_phases:
+        return
+    problem = two_phases(example.problem)
+    if not example.family.methods[method].phases:
+        said = refusal(lambda each: meanfield.methods.solve(each, method), problem)
+        assert said.startswith("phases"), f"'{method}' knows no phases and does not say so: {said}"
+        return
+    found, known = meanfield.methods.solve(problem, method), example.result(method)
+    assert found.attrs["status"] == "complete", f"'{method}' of two phases: {found.attrs['status']}"
+    assert np.array_equal(found["phase"], phase_numbers(problem, found["time"].values)), "'phase' has other numbers"
+    save(found, folder / "phases.nc")
+    assert load(folder / "phases.nc").equals(found), "a result of two phases is another one when it is read again"
+    _begins_alike(found, known, method)
+    if example.family.methods[method].resumes:
+        _goes_on(problem, found, method, folder)
+
+
+def two_phases(problem: Problem) -> Problem:
+    """Problem whose learning rate, or the first number that may change there, doubles halfway."""
+    stop = value_of(problem, "time.stop")
+    key = rate_key(problem) or next(key for key in problem.in_phases if isinstance(held_by(problem, key), float))
+    phases = [{"stop": 0.5 * stop}, {"stop": stop, "set": {key: 2.0 * value_of(problem, key)}}]
+    return with_values(problem, {"phases": phases})
+
+
+def _begins_alike(found: xr.Dataset, known: xr.Dataset, method: str) -> None:
+    """Check that variables in time are those of one phase until it ends: runs in all bits, predictions within errors."""
+    result = Result.of(found)
+    before = found["phase"].values == 0
+    for name in set(found.data_vars) & set(known.data_vars):
+        if found[name].dims != known[name].dims or "time" not in found[name].dims or found[name].dtype.kind != "f":
+            continue
+        allowed = result.kind.accuracy or 0.0
+        if f"{name}_error" in found:
+            allowed = found[f"{name}_error"] + known[f"{name}_error"]
+        elif result.is_prediction and name not in result.family.compared:
+            continue
+        gap = np.abs(found[name] - known[name]).isel(time=before)
+        assert not (gap > allowed).any(), f"'{name}' of '{method}' in the first phase is off by {float(gap.max()):.2g}"
+
+
+def _goes_on(problem: Problem, whole: xr.Dataset, method: str, folder: Path) -> None:
+    """Check that a run that was interrupted inside of either phase is resumed with the same bits."""
+    counted = _Counting(folder / "whole")
+    meanfield.methods.solve(problem, method, record=counted)
+    for states in (max(1, counted.states // 4), max(1, 3 * counted.states // 4)):
+        place = folder / str(states)
+        with suppress(KeyboardInterrupt):
+            meanfield.methods.solve(problem, method, record=Interrupting(place, states))
+        with Checkpoint(place) as record:
+            again = meanfield.methods.solve(problem, method, record=record)
+        assert again.drop_attrs().equals(whole.drop_attrs()), f"going on after {states} state(s) gives other numbers"
+
+
+class _Counting(Checkpoint):
+    """Checkpoint that counts the states that are saved."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, save_every=0.0)
+        self.states = 0
+
+    def save_state(self, name: str, state: State) -> None:
+        """See `Record.save_state`."""
+        super().save_state(name, state)
+        self.states += 1
