@@ -119,7 +119,7 @@ class Ensemble:
             return "complete"
         replica = failed[self._failed[failed].argmin()]
         return BlowUpError(
-            self._failed[replica] / self._simulation.N,
+            self._simulation.time_of(self._failed[replica]),
             f"the weights of replica {replica} are no longer finite",
             self._simulation.remedy,
         ).status

@@ -58,6 +58,8 @@ class Simulation:
         What to change when weights are no longer finite.
     steps_per_time : float
         N, where the settings have no `particles.dimension`.
+    steps : ndarray of int, shape (outputs,), optional
+        Number of the step at each output time, where steps are not all of the same length.
     size : str
         What makes a run large, for messages to those who ask for too much.
 
@@ -81,6 +83,7 @@ class Simulation:
     working_set: int = 0
     remedy: str = "lower model.learning_rate"
     steps_per_time: float = 0.0
+    steps: IntArray | None = None
     size: str = "particles.dimension"
 
     def __post_init__(self) -> None:
@@ -123,7 +126,13 @@ class Simulation:
     @cached_property
     def step_at(self) -> IntArray:
         """Number of the step at each output time, shape (outputs,)."""
+        if self.steps is not None:
+            return self.steps
         return np.rint(self.time.outputs_at * self.N).astype(np.int64)
+
+    def time_of(self, step: int) -> float:
+        """Time of a step, between output times where steps are not all of the same length."""
+        return step / self.N if self.steps is None else float(np.interp(step, self.steps, self.time.outputs_at))
 
     @property
     def snapshot_time(self) -> FloatArray:

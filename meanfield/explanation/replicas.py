@@ -48,7 +48,7 @@ def cost_of_replicas(
         unchanged = min(per_output, seconds_of(lambda: same(stepper))) if same else 0.0
         per_output = unchanged + output * (per_output - unchanged)
         rounds = math.ceil(len(simulation.blocks) / available_cores())
-        return rounds * (simulation.time.stop * simulation.N * per_step + simulation.time.outputs * per_output)
+        return rounds * (int(simulation.step_at[-1]) * per_step + simulation.time.outputs * per_output)
 
     return prediction_of_replicas(simulation, seconds, ", ".join(simulation.rows))
 
@@ -88,7 +88,7 @@ def _check_days(simulation: Simulation, seconds: float) -> None:
     settings = simulation.particles
     if seconds > settings.longest_days * DAY:
         raise InputError(
-            f"{settings.replicas:,} replicas of {simulation.time.stop * simulation.N:.3g} steps would take about "
+            f"{settings.replicas:,} replicas of {simulation.step_at[-1]:.3g} steps would take about "
             f"{seconds / DAY:,.2g} days, and particles.longest_days = {settings.longest_days:g}; lower time.stop, "
             f"{simulation.size} or particles.replicas, or raise particles.longest_days"
         )

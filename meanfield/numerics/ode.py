@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -162,6 +162,37 @@ def solve_ode(
                 raise
             run.status = "interrupted"
     return run.solution(every_step)
+
+
+def solve_in_stretches(
+    stretches: Sequence[tuple[FloatArray, Rate]],
+    start: ArrayLike,
+    times: ArrayLike,
+    tolerance: Tolerance,
+    **options: Any,
+) -> Solution:
+    """Solve dy/dt = rate(t, y) whose rate jumps or bends at some times, at which the integrator begins anew.
+
+    Parameters
+    ----------
+    stretches : sequence of (ndarray, callable)
+        Times of a stretch, the first and the last of which are its ends and the others output times, and its rate.
+    start, times, tolerance, **options
+        See `solve_ode`.
+    """
+    if len(stretches) == 1:
+        return solve_ode(stretches[0][1], start, times, tolerance, **options)
+    at = np.array(times, dtype=float)
+    values, y = np.full((len(at), np.size(start)), np.nan), start
+    for inside, rate in stretches:
+        found = solve_ode(rate, y, inside, tolerance, **options)
+        row = np.searchsorted(inside, at).clip(max=len(inside) - 1)
+        here = inside[row] == at
+        values[here] = found.values[row[here]]
+        y = found.end
+        if found.status != "complete":
+            break
+    return replace(found, times=at, values=values, path=None)
 
 
 def _check_input(start: FloatArray, times: FloatArray) -> None:

@@ -8,8 +8,6 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from meanfield.arguments import as_number, as_text, as_whole
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
@@ -75,7 +73,7 @@ def with_values(problem: P, values: Mapping[str, Any], folder: Path | None = Non
     for key, value in values.items():
         held_by(problem, key)  # refuses keys that there are not
         whole = isinstance(value, Integral) and not isinstance(value, bool)  # numpy's, too, which are no int
-        data = _replaced(data, _steps(key), int(value) if whole else value)
+        data = _replaced(data, steps_of(key), int(value) if whole else value)
     if not values:
         return problem
     kept = [part for path, part in parts_in(problem) if not _asks_anew(part, path, values)]
@@ -111,7 +109,7 @@ def at_time(problem: P, time: float) -> P:
     check_problem(problem)
     as_number(time, "time", "give a time t = k/N", least=0.0)
     problem = piece_at(problem, time).problem
-    values = {key: float(each.values_at(np.array(float(time)))) for key, each in schedules_of(problem).items()}
+    values = {key: each.value_at(float(time)) for key, each in schedules_of(problem).items()}
     return with_values(problem, values)
 
 
@@ -162,7 +160,8 @@ def check_range(
         (at or with_value)(problem, key, end)
 
 
-def _steps(key: str) -> list[str | int]:
+def steps_of(key: str) -> list[str | int]:
+    """Names and indices that a key goes through."""
     if set_by_phase := _SET_BY_PHASE.fullmatch(key):
         return ["phases", int(set_by_phase[1]), "set", set_by_phase[2]]
     return [int(index) if index else name for name, index in _STEP.findall(key)]
@@ -178,7 +177,7 @@ def held_by(problem: Problem, key: str) -> Any:
     """
     check_problem(problem)
     as_text(key, "key", "give a text, such as 'prior.strength' or 'features[0].hidden.second_moment'")
-    steps = _steps(key)
+    steps = steps_of(key)
     spelt = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
     if spelt != key or not key:
         raise InputError(f"'{key}' is no key; write it like prior.strength or features[0].hidden.second_moment")

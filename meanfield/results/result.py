@@ -123,7 +123,9 @@ class Result:
     def steps_per_time(self) -> float:
         """Factor of the variances that statistics hold: the dimension N, or what the problem has in its place."""
         known = "dimension" in self.dataset.attrs or "dimension" in self.problem.labels
-        return self.label("dimension") if known else float(self.problem.steps_per_time)
+        if known or "steps_per_time" in self.dataset.attrs:
+            return self.label("dimension" if known else "steps_per_time")
+        return float(self.problem.steps_per_time)
 
     def missing(self, held: Container[Any]) -> Iterator[str]:
         """Names of variables that it lacks, and that results of its kind with these dims hold."""

@@ -37,9 +37,10 @@ from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas, simulation_of
 from meanfield.families.alpha_contrastive.population.kinks import example_of_path, is_carried
-from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
+from meanfield.families.alpha_contrastive.population.solver import Flow
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.analytic_roots import NODES
+from meanfield.problems.in_time import InTime
 from meanfield.problems.problem_keys import with_values
 
 COPIES = 30
@@ -131,15 +132,16 @@ def population(problem: Problem) -> Prediction:
     """Cost of the exact flow, from some rates of change."""
     filters, fewer = problem.filters.count, few_filters(problem)
     trial = with_values(problem, {"filters.count": fewer})
-    drift = drift_of(trial)
-    flow = Flow(trial, drift)
-    duration = problem.time.stop / (1.0 - problem.training.momentum)
-    if is_carried(drift):
-        steps, step = example_of_path(trial, drift, duration)
+    flow = Flow(trial)
+    if is_carried(flow.drift):
+        steps, step = example_of_path(trial)
         seconds = steps * filters / fewer * seconds_of(step)
     else:
+        stretches = flow.in_time.stretches(problem.time.stop)
+        momenta = [each.training.momentum for each in flow.in_time.extremes(problem.time.stop).values()]
         # With unit weights the flow takes some 3 steps per unit of time, of 12 rates of change each.
-        seconds = 12 * (1.0 + 3.0 * duration) * filters / fewer * seconds_of(lambda: flow.rate(0.0, flow.start))
+        steps = len(stretches) + 3.0 * problem.time.stop / (1.0 - float(np.mean(momenta)))
+        seconds = 12 * steps * filters / fewer * seconds_of(lambda: flow.rate(stretches[0], 0.0, flow.start))
     weights = len(flow.start) // fewer * filters
     numbers = problem.time.outputs * weights
     contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
@@ -156,7 +158,7 @@ def particles(problem: Problem) -> Prediction:
     """
     simulation = simulation_of(problem)
     places, filters, _ = problem.shape
-    batch = problem.training.batch_size
+    batch = max(each.training.batch_size for each in InTime(problem).extremes(problem.time.stop).values())
     tests = problem.particles.test_batches
     together = len(simulation.blocks[0])
     few = few_filters(problem)

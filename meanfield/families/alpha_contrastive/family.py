@@ -7,6 +7,13 @@ from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.alpha_contrastive"
 
+FOLLOWED = (
+    *(f"training.{key}" for key in ("learning_rate", "batch_size", "momentum", "weight_decay")),
+    "importance.temperature",
+    "importance.epsilon",
+)
+"""Keys of numbers that may change in time."""
+
 FAMILY = Family(
     name="alpha_contrastive",
     title="contrastive learning in which pairs of samples have an importance alpha",
@@ -30,6 +37,7 @@ FAMILY = Family(
             ("density", "sphere_density"),
             check=f"{HERE}.density.solver:check_density",
             cost=f"{HERE}.costs:density",
+            follows=FOLLOWED,
         ),
         "optimal_filters": Method(
             "optimal filters",
@@ -44,6 +52,7 @@ FAMILY = Family(
             ("population",),
             check=f"{HERE}.population.solver:check_population",
             cost=f"{HERE}.costs:population",
+            follows=FOLLOWED,
         ),
         "particles": Method(
             "particles",
@@ -53,6 +62,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:particles",
             resumes=True,
             threads=True,
+            follows=FOLLOWED,
         ),
     },
     distances=tuple(DISTANCES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, ValidationInfo
@@ -12,6 +12,8 @@ from meanfield.ingredients.activations import Activation
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import evaluate
 
@@ -41,13 +43,11 @@ class Importance(NamesFunctions):
         default="quadratic",
         description=f"one of {', '.join(KINDS)}, or your own function of d^2 = |f - f'|^2/2 as 'package.module:name'",
     )
-    temperature: float = Field(
-        default=1.0, ge=1e-6, le=1e6, description="tau of infonce, gaussian, soft_triplet, and 1/c of modified_triplet"
+    temperature: Annotated[float, Field(ge=1e-6, le=1e6), OrSchedule()] = Field(
+        default=1.0, description="tau of infonce, gaussian, soft_triplet, and 1/c of modified_triplet"
     )
-    epsilon: float = Field(
+    epsilon: Annotated[float, Field(ge=-1e6, le=1e6), OrSchedule()] = Field(
         default=0.0,
-        ge=-1e6,
-        le=1e6,
         description="epsilon: weight of the positive pair in infonce, margin or shift of triplet, soft_triplet, lifted",
     )
     argument: Literal["source", "views"] = Field(
@@ -66,7 +66,9 @@ class Importance(NamesFunctions):
                     f"unknown name '{self.kind:.60}'; {nearest(self.kind, list(KINDS))} (your own is "
                     "'package.module:name')",
                 )
-            if self.kind == "infonce" and self.epsilon < 0:
+            if self.kind == "infonce" and isinstance(self.epsilon, Schedule):
+                self.epsilon.narrow(ge=0.0)
+            elif self.kind == "infonce" and self.epsilon < 0:
                 raise FieldError("epsilon", f"= {self.epsilon:g} is a weight of infonce; give 0 or more")
             return
         super().look_up(info)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mi
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import network_of
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.in_time import made_of
 from meanfield.results.result import Result
 from meanfield.results.schema import build_dataset
 from meanfield.typing import FloatArray
@@ -96,7 +97,9 @@ def _alike(w: FloatArray) -> FloatArray:
     return np.full(len(w), 1.0 / len(w))
 
 
-def measured(problem: Problem, w: FloatArray, objective: Objective | None) -> dict[str, FloatArray]:
-    """Moments and objective of several networks of one layer, shape (networks, filters, coordinates)."""
-    found = moments(w) if moment_shapes(problem) else {}
-    return found if objective is None else found | {"G": np.array([objective(each) for each in w])}
+def measured(problems: Sequence[Problem], w: FloatArray) -> dict[str, FloatArray]:
+    """Moments and objectives of networks of one layer, shape (networks, filters, coordinates), each of a problem."""
+    found = moments(w) if moment_shapes(problems[0]) else {}
+    objective = made_of(objective_of, lambda problem: (problem.data, problem.importance))
+    heights = [of(each) for each, of in zip(w, map(objective, problems), strict=True) if of is not None]
+    return found | {"G": np.array(heights)} if heights else found

@@ -20,8 +20,10 @@ from meanfield.families.alpha_contrastive.settings import (
     SearchSettings,
     Training,
 )
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.phases import pieces_of
 
 
 class FlowTime(Time):
@@ -95,14 +97,17 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _steps_can_be_counted(self) -> Problem:
-        rate = f"training.learning_rate = {self.training.learning_rate:g}"
-        self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
+        if self.trusted:  # schedules of a result are not opened
+            per_time = self.steps_per_time
+            rate = f"training.learning_rate = {1.0 / per_time:g}"
+            self.particles.check_steps(self.time, per_time, rate, "lower the first or raise the second")
         return self
 
     @property
     def steps_per_time(self) -> float:
-        """Steps of SGD per unit of time."""
-        return 1.0 / self.training.learning_rate
+        """Steps of SGD per unit of time; of a learning rate that changes, as many as there are of the largest ones."""
+        rates = [_largest(each.problem.training.learning_rate, each.start, each.stop) for each in pieces_of(self)]
+        return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -120,4 +125,13 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}
+        rate, batch = self.training.learning_rate, self.training.batch_size
+        steady = {"learning_rate": rate, "batch_size": batch}
+        found = {name: value for name, value in steady.items() if not isinstance(value, Schedule)}
+        if isinstance(rate, Schedule) and self.trusted:  # a result alone may not open what tells it
+            found["steps_per_time"] = self.steps_per_time
+        return found
+
+
+def _largest(rate: float | Schedule, start: float, stop: float) -> float:
+    return rate.value_at(rate.extremes(start, stop)[1]) if isinstance(rate, Schedule) else rate

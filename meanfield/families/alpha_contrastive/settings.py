@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import StartSettings
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
 
 
 class Training(Part):
     """SGD in batches of pairs."""
 
-    learning_rate: float = Field(default=0.02, gt=0, le=1e6, description="eta, the step size, for instance 0.02")
-    batch_size: int = Field(default=128, ge=2, le=10**7, description="N, the number of samples per step")
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="share of the last step that is added to a step")
-    weight_decay: float = Field(default=0.0, ge=0, le=1e6, description="multiple of the weights in the gradient")
+    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
+        default=0.02, description="eta, the step size, for instance 0.02, which also is the time that a step takes"
+    )
+    batch_size: Annotated[int, Field(ge=2, le=10**7), OrSchedule()] = Field(
+        default=128, description="N, the number of samples per step"
+    )
+    momentum: Annotated[float, Field(ge=0, lt=1), OrSchedule()] = Field(
+        default=0.0, description="share of the last step that is added to a step"
+    )
+    weight_decay: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
+        default=0.0, description="multiple of the weights in the gradient"
+    )
 
 
 class SearchSettings(Part):

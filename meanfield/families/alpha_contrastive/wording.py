@@ -20,6 +20,7 @@ from meanfield.families.alpha_contrastive.laws import (
 from meanfield.families.alpha_contrastive.limit.pairs import NORMALISED
 from meanfield.families.alpha_contrastive.population.solver import check_population
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.ingredients.user_functions import is_address
 from meanfield.problems.problem_keys import with_values
 
@@ -91,8 +92,8 @@ def _network(problem: Problem) -> str:
 def _importance(importance: Importance) -> str:
     if importance.kind == "quadratic":
         return "uniform: every pair of samples counts alike, as for the quadratic loss"
-    numbers = [f"tau = {importance.temperature:g}"] * (importance.kind in USES_TEMPERATURE)
-    numbers += [f"epsilon = {importance.epsilon:g}"] * (importance.kind in USES_EPSILON)
+    numbers = [f"tau = {in_words_of(importance.temperature)}"] * (importance.kind in USES_TEMPERATURE)
+    numbers += [f"epsilon = {in_words_of(importance.epsilon)}"] * (importance.kind in USES_EPSILON)
     own = " (a user's own function of d^2)" if is_address(importance.kind) else ""
     return f"{importance.kind}{own}" + (f", {', '.join(numbers)}" if numbers else "")
 
@@ -114,9 +115,14 @@ def _filters(problem: Problem) -> str:
 
 def _training(problem: Problem) -> str:
     training = problem.training
-    more = f", momentum {training.momentum:g}" * (training.momentum > 0)
-    more += f", weight decay {training.weight_decay:g}" * (training.weight_decay > 0)
-    return f"SGD in batches of {training.batch_size} pairs, eta = {training.learning_rate:g}{more}"
+    more = "".join(
+        f", {name} {in_words_of(value)}"
+        for name, value in (("momentum", training.momentum), ("weight decay", training.weight_decay))
+        if value != 0.0
+    )
+    batch, rate = in_words_of(training.batch_size), in_words_of(training.learning_rate)
+    many = f"N pairs, N = {batch}" if isinstance(training.batch_size, Schedule) else f"{batch} pairs"
+    return f"SGD in batches of {many}, eta = {rate}{more}"
 
 
 def toward_limit(problem: Problem) -> str:
@@ -153,8 +159,8 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     importance = problem.importance
     if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
         return [
-            f"importance.epsilon = {importance.epsilon:g} has no effect in the limit of large batches, in which it is "
-            "beside a sum over the batch, or cancels; meanfield.alpha_contrastive.contrastive_covariance takes it in "
-            "for a batch"
+            f"importance.epsilon = {in_words_of(importance.epsilon)} has no effect in the limit of large batches, "
+            "in which it is beside a sum over the batch, or cancels; "
+            "meanfield.alpha_contrastive.contrastive_covariance takes it in for a batch"
         ]
     return []

@@ -21,14 +21,26 @@ class OrSchedule:
 
     Code sees the number that the annotation says: solvers are given problems at one time (`meanfield.at_time`), or ask
     for schedules by themselves and say so in the declaration of their method.
+
+    Parameters
+    ----------
+    may_vanish : bool
+        Whether a number that is above 0 may be 0 at some times, as a learning rate that begins there.
     """
 
     models = (*KINDS.values(), *SHAPES.values())
+
+    def __init__(self, may_vanish: bool = True) -> None:
+        self._may_vanish = may_vanish
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Schema of the number, or of any schedule."""
         number = handler(source)
         bounds = {name: number[name] for name in ("gt", "ge", "lt", "le") if name in number}  # type: ignore[literal-required]
+        if self._may_vanish and bounds.get("gt") == 0.0:
+            bounds["ge"] = bounds.pop("gt")
+        if number["type"] == "int":
+            bounds["whole"] = 1
 
         def with_bounds(found: Any) -> Any:
             if isinstance(found, Schedule):

@@ -5,7 +5,7 @@ Time is t = k/N, as everywhere, and the values have the units of the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
@@ -39,6 +39,11 @@ class Schedule(Part):
         """What it does, in words."""
         raise NotImplementedError
 
+    def value_at(self, time: float) -> float:
+        """Value at one time, a whole number where the key takes nothing else."""
+        value = float(self.values_at(np.array(time)))
+        return int(value) if "whole" in self.bounds and value.is_integer() else value
+
     def check(self, key: str, stop: float) -> None:
         """Refuse values that are not finite, or that the key does not allow, before the end of a run.
 
@@ -47,10 +52,30 @@ class Schedule(Part):
         ValueError
             With the first time at which there is one.
         """
-        corners = np.array([time for time in self.corners if time <= stop])
-        times = np.unique([*np.linspace(0.0, stop, CHECKED_TIMES), *corners, *corners * (1.0 - 1e-12)])
+        times = self._looked_at(0.0, stop)
         with np.errstate(over="ignore"):
-            values = self.values_at(times)
+            self.check_values(key, times, self.values_at(times))
+
+    def extremes(self, start: float, stop: float) -> tuple[float, float]:
+        """Times before the end of a stretch at which the value is smallest and largest."""
+        times = np.append(self._looked_at(start, stop)[:-1], np.nextafter(stop, start))
+        values = self.values_at(times)
+        return float(times[values.argmin()]), float(times[values.argmax()])
+
+    def _looked_at(self, start: float, stop: float) -> FloatArray:
+        """Evenly spaced times, corners, and times just before them."""
+        corners = np.array([time for time in self.corners if start <= time <= stop])
+        before = corners[corners > start] * (1.0 - 1e-12)
+        return np.unique([*np.linspace(start, stop, CHECKED_TIMES), *corners, *before])
+
+    def check_values(self, key: str, times: FloatArray, values: FloatArray) -> None:
+        """Refuse values that are not finite, or that the key does not allow.
+
+        Raises
+        ------
+        ValueError
+            With the first time at which there is one.
+        """
         for words, allowed in (("finite", np.isfinite(values)), *_allowed(self.bounds, values)):
             if not allowed.all():
                 first = int(np.argmin(allowed))
@@ -61,9 +86,13 @@ class Schedule(Part):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Bounds of the key that holds it, as pydantic calls them."""
+        """Bounds of the key that holds it, as pydantic calls them; `whole`, where it takes whole numbers alone."""
         found: dict[str, float] = self.__dict__.get("_bounds", {})
         return found
+
+    def narrow(self, **bounds: float) -> None:
+        """Add bounds that other keys make."""
+        self.__dict__["_bounds"] = self.bounds | bounds
 
     def _refuse(self, *_: object) -> NoReturn:
         raise InputError(
@@ -75,11 +104,30 @@ class Schedule(Part):
     __lt__ = __le__ = __gt__ = __ge__ = __float__ = __neg__ = __format__ = _refuse  # type: ignore[assignment]
 
 
+def in_words_of(value: float | Schedule) -> str:
+    """A number, or what its schedule does, in words."""
+    if isinstance(value, Schedule):
+        return value.in_words
+    return f"{value}" if isinstance(value, int) else f"{value:g}"
+
+
+_WITHIN: dict[str, tuple[str, Callable[[FloatArray, float], Any]]] = {
+    "gt": ("above", np.greater),
+    "ge": ("at least", np.greater_equal),
+    "lt": ("below", np.less),
+    "le": ("at most", np.less_equal),
+}
+"""Bounds in words, and what they let through."""
+
+
 def _allowed(bounds: dict[str, float], values: FloatArray) -> Iterator[tuple[str, Any]]:
     """Which values are within each bound, with the bound in words."""
-    for name, bound in bounds.items():  # a rate that is positive may begin with 0
-        words, within = ("at least", values >= bound) if name in ("gt", "ge") else ("at most", values <= bound)
-        yield f"{words} {bound:.15g}", within
+    for name, bound in bounds.items():
+        if name == "whole":
+            yield "a whole number, as of interpolation = 'step',", values == np.rint(values)
+        else:
+            words, within = _WITHIN[name]
+            yield f"{words} {bound:.15g}", within(values, bound)
 
 
 Duration = Annotated[float, Field(gt=0, le=1e12)]

@@ -9,7 +9,7 @@ circle is the equator of a sphere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Carrier(Protocol):
     offset: FloatArray
 
     def forces(
-        self, w: FloatArray, side: FloatArray, L: tuple[FloatArray, FloatArray], share: FloatArray
+        self, w: FloatArray, side: FloatArray, L: tuple[Any, Any], share: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Field of filters, shape (filters, 3), and its jumps along normals, shape (filters, walls).
 
@@ -56,9 +56,7 @@ class CarriedFilters:
     held: IntArray
 
 
-def advance(
-    filters: CarriedFilters, carrier: Carrier, L: tuple[FloatArray, FloatArray], duration: float
-) -> CarriedFilters:
+def advance(filters: CarriedFilters, carrier: Carrier, L: tuple[Any, Any], duration: float) -> CarriedFilters:
     """Filters after a step, in which L goes linearly from the first to the second.
 
     Parameters
@@ -66,7 +64,7 @@ def advance(
     filters : CarriedFilters
         Left as they are.
     carrier : Carrier
-    L : (ndarray, ndarray)
+    L : (object, object)
     duration : float
     """
     w, side, held = filters.w.copy(), filters.side.copy(), filters.held.copy()
@@ -107,7 +105,7 @@ def _moved(
     carrier: Carrier,
     force: FloatArray,
     jump: FloatArray,
-    L: tuple[FloatArray, FloatArray],
+    L: tuple[Any, Any],
     share: FloatArray,
     left: FloatArray,
 ) -> FloatArray:

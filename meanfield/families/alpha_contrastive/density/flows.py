@@ -6,8 +6,10 @@ moves by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,12 @@ from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixt
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import Network, network_of, with_importance
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
+from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.in_time import InTime, made_of
+from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
+
+AnyMixture = MixtureField | KernelMixtureField
 
 Best = Callable[[AnyField], float]
 """Function of a field that returns the largest energy of a filter."""
@@ -33,11 +40,13 @@ class CoupledFlow:
         Of data in the plane, or in space.
     best : callable, optional
         Largest energy of a filter of a field, without which there is no summary.
+    speed : float
+        Factor of all rates, such as that of a momentum.
     """
 
-    def __init__(self, field: DiscreteField, best: Best | None = None) -> None:
+    def __init__(self, field: DiscreteField, best: Best | None = None, speed: float = 1.0) -> None:
         self.field = field
-        self._best = best
+        self._best, self.speed = best, speed
         self.dimension = field.atoms.shape[1]
         self._atoms = np.pad(field.atoms, ((0, 0), (0, 3 - self.dimension)))
         self.walls = make_walls(self._atoms, field.filter)
@@ -58,7 +67,7 @@ class CoupledFlow:
         return self.field.laplacian(np.eye(self.dimension)[0])
 
     def forces(
-        self, w: FloatArray, side: FloatArray, L: tuple[FloatArray, FloatArray], share: FloatArray
+        self, w: FloatArray, side: FloatArray, L: tuple[Any, Any], share: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """See `Carrier.forces`."""
         h, slope = self.walls.outputs(w @ self._atoms.T, side)
@@ -67,7 +76,7 @@ class CoupledFlow:
             pull += share[:, None] * (h @ (L[1] - L[0]))
         return np.asarray((pull * slope) @ self._atoms), self.walls.jumps(pull)
 
-    def rate(self, L: FloatArray) -> float:
+    def rate(self, L: Any) -> float:
         """Scale of the rates at which filters come together or part.
 
         That of the uniform importance is added for the answer of the importance to all filters.
@@ -89,9 +98,9 @@ class CoupledFlow:
 class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
-    def __init__(self, field: MixtureField | KernelMixtureField, best: Best) -> None:
+    def __init__(self, field: AnyMixture, best: Best, speed: float = 1.0) -> None:
         self.field = field
-        self._best_of = best
+        self._best_of, self.speed = best, speed
         self.dimension = field.mean.shape[1]
         self.normal, self.offset = np.empty((0, 3)), np.empty(0)
 
@@ -99,19 +108,21 @@ class MixtureFlow:
     def _best(self) -> float:
         return self._best_of(self.field)
 
-    def laplacian(self, filters: CarriedFilters, weight: FloatArray) -> FloatArray:
-        """Nothing on which the filters depend."""
-        return np.empty(0)
+    def laplacian(self, filters: CarriedFilters, weight: FloatArray) -> AnyMixture:
+        """The field itself, which filters do not change."""
+        return self.field
 
     def forces(
-        self, w: FloatArray, side: FloatArray, L: tuple[FloatArray, FloatArray], share: FloatArray
+        self, w: FloatArray, side: FloatArray, L: tuple[Any, Any], share: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """See `Carrier.forces`."""
-        force = np.zeros_like(w)
-        force[:, : self.dimension] = self.field.field(w[:, : self.dimension])
+        force, some = np.zeros_like(w), w[:, : self.dimension]
+        force[:, : self.dimension] = first = L[0].field(some)
+        if L[1] is not L[0]:
+            force[:, : self.dimension] += share[:, None] * (L[1].field(some) - first)
         return force, np.empty((len(w), 0))
 
-    def rate(self, L: FloatArray) -> float:
+    def rate(self, L: Any) -> float:
         """See `CoupledFlow.rate`."""
         # Filters at which the speed of a flow is looked at.
         some = np.random.default_rng(0).standard_normal((64, self.dimension))
@@ -127,15 +138,69 @@ class MixtureFlow:
 Flow = CoupledFlow | MixtureFlow
 
 
-def carry(flow: Flow, filters: CarriedFilters, weight: FloatArray, duration: float, courant: float) -> CarriedFilters:
-    """Filters after some time, in steps of at most `courant` over the rate of the flow."""
-    left = duration
+def carry(
+    at: Callable[[float], Flow], filters: CarriedFilters, weight: FloatArray, span: tuple[float, float], courant: float
+) -> CarriedFilters:
+    """Filters after some time, in steps of at most `courant` over the rate of the flow.
+
+    Parameters
+    ----------
+    at : callable
+        Flow at a time, which does not jump.
+    filters : CarriedFilters
+    weight : ndarray, shape (filters,)
+    span : (float, float)
+        First and last time.
+    courant : float
+    """
+    now, stop = span
+    flow = at(now)
+    left = flow.speed * (stop - now)
     while left > 0.0:
         L = flow.laplacian(filters, weight)
         steps = max(1, int(np.ceil(left * flow.rate(L) / courant)))
-        dt = left / steps
+        then = stop if steps == 1 else now + (stop - now) / steps
+        following = at(then)
+        steady = following.speed == flow.speed
+        dt = left / steps if steady else 0.5 * (flow.speed + following.speed) * (then - now)
         guess = advance(filters, flow, (L, L), dt)
-        later = flow.laplacian(guess, weight)
+        later = following.laplacian(guess, weight)
         filters = guess if later is L else advance(filters, flow, (L, later), dt)
-        left = left - dt if steps > 1 else 0.0
+        left = left - dt if steady else following.speed * (stop - then)
+        if steps == 1:
+            return filters
+        now, flow = then, following
     return filters
+
+
+def carried_along(
+    problem: Problem,
+    make: Callable[[Problem], Flow],
+    filters: CarriedFilters,
+    weight: FloatArray,
+    courant: float,
+    label: str,
+) -> Iterator[tuple[CarriedFilters, Flow]]:
+    """Filters at all output times after the first, with the flow of that time; no step goes past a corner.
+
+    Parameters
+    ----------
+    problem : Problem
+    make : callable
+        Flow of the problem of a time.
+    filters : CarriedFilters
+        At the start.
+    weight : ndarray, shape (filters,)
+    courant : float
+    label : str
+        Of the progress bar.
+    """
+    times, in_time = problem.time.outputs_at, InTime(problem)
+    flow_of = made_of(make, lambda each: (each.data, each.importance, each.training.batch_size, each.training.momentum))
+    with progress_bar(len(times) - 1, label) as bar:
+        for stretch in in_time.stretches(problem.time.stop):
+            for span in itertools.pairwise(stretch.outputs(times).tolist()):
+                filters = carry(lambda t, at=stretch.at: flow_of(at(t)), filters, weight, span, courant)  # type: ignore[misc]
+                if span[1] in times:
+                    yield filters, flow_of(in_time(span[1]))
+                    bar.update(1)

@@ -11,13 +11,18 @@ common noise, and no such equation.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import expm_multiply
 
 from meanfield.errors import InputError
+from meanfield.families.alpha_contrastive.clock import Clock
 from meanfield.families.alpha_contrastive.density.cells import angles_of, masses
-from meanfield.families.alpha_contrastive.density.grid import make_grid
+from meanfield.families.alpha_contrastive.density.grid import Grid, make_grid
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
@@ -25,6 +30,7 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.pairs import half_squares
 from meanfield.families.alpha_contrastive.moments import HARMONICS
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.in_time import InTime, Stretch, made_of
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -88,23 +94,26 @@ def batch_moments(field: DiscreteField, angle: FloatArray, batch: int) -> tuple[
 def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]:
     """Coordinates, density with moments, and the average of G, at all times."""
     assert isinstance(problem.data, DiscreteLaw)
-    field = discrete_field(problem, problem.data)
-    training = problem.training
+    times, in_time = problem.time.outputs_at, InTime(problem)
+    first = in_time(0.0)
     grid = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
     width = float(grid.width[0])
-    operator = _operator(field, grid.nodes, grid.edges[:-1], width, training.learning_rate, training.batch_size)
-    mass, times = masses(problem, grid.edges), problem.time.outputs_at
-    rows = [mass]
+    law_of = made_of(partial(_Law, grid), _decides)
+    mass = masses(problem, grid.edges)
+    rows, longest = [mass], 4.0 * times[-1] / cells
     with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
-        for duration in np.diff(times):
-            rows.append(expm_multiply(operator * float(duration), rows[-1]))
-            bar.update(1)
+        for stretch in _seen_by_steps(problem, in_time):
+            for span in itertools.pairwise(stretch.outputs(times).tolist()):
+                mass = _moved(lambda t, at=stretch.at: law_of(at(t)).operator, mass, span, longest)  # type: ignore[misc]
+                if span[1] in times:
+                    rows.append(mass)
+                    bar.update(1)
     masses_at = np.array(rows)
     # A law that the cells resolve has no density below -1e-6 of the largest.
     if masses_at.min() < -1e-6 * masses_at.max() and cells >= 6400:
         raise InputError(
             f"density.noise = true: the law of the filter is narrower than a cell, of which there are {cells}; lower "
-            f"time.stop = {problem.time.stop:g}, or raise training.learning_rate = {training.learning_rate:g}"
+            f"time.stop = {problem.time.stop:g}, or raise training.learning_rate = {first.training.learning_rate:g}"
         )
     k = HARMONICS
     damping = np.sinc(0.5 * width * k / np.pi)
@@ -114,7 +123,66 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
         "moment_sin": masses_at @ np.sin(np.outer(grid.nodes, k)) / damping,
     }
     coordinates = {**angles_of(grid), "harmonic": k}
-    return coordinates, arrays, masses_at @ field.objective(on_circle(grid.nodes))
+    heights = [law_of(in_time(t)).height for t in times.tolist()]
+    distinct = {id(height): masses_at @ height for height in heights}  # one product where nothing changes
+    return coordinates, arrays, np.array([distinct[id(height)][i] for i, height in enumerate(heights)])
+
+
+def _decides(problem: Problem) -> tuple[object, ...]:
+    """What a law depends on of all that may change in time."""
+    return problem.importance, problem.training.learning_rate, problem.training.batch_size
+
+
+class _Law:
+    """What moves the law of a filter with the numbers of one time.
+
+    Attributes
+    ----------
+    operator : csr_array
+    height : ndarray, shape (cells,)
+        G of a filter in each cell.
+    """
+
+    def __init__(self, grid: Grid, problem: Problem) -> None:
+        assert isinstance(problem.data, DiscreteLaw)
+        field, training, width = discrete_field(problem, problem.data), problem.training, float(grid.width[0])
+        step, batch = training.learning_rate, training.batch_size
+        self.operator = _operator(field, grid.nodes, grid.edges[:-1], width, step, batch)
+        self.height = field.objective(on_circle(grid.nodes))
+
+
+def _seen_by_steps(problem: Problem, in_time: InTime[Problem]) -> Iterator[Stretch[Problem]]:
+    """Stretches of time as steps see them.
+
+    The first step after a jump begins a stretch. A step has the field of its beginning, which on average is half a step
+    before: to first order the term -(eta/2) dF/dt of the drift.
+    """
+    clock, stop = Clock(problem), problem.time.stop
+    stretches = in_time.stretches(stop)
+    ends = [0.0, *(min(clock.begin_of(stretch.start), stop) for stretch in stretches[1:]), stop]
+    for stretch, (start, end) in zip(stretches, itertools.pairwise(ends), strict=True):
+        if start < end:
+            yield Stretch(start, end, lambda t, at=stretch.at: at(t - 0.5 * at(t).training.learning_rate))  # type: ignore[misc]
+
+
+def _moved(
+    operator: Callable[[float], csr_array], mass: FloatArray, span: tuple[float, float], longest: float
+) -> FloatArray:
+    """Masses at the end of a span, by exponentials of operators at Gauss points, of fourth order in steps of a length.
+
+    Source: Blanes and Moan (2006), the commutator-free Magnus scheme of two exponentials.
+    """
+    start, stop = span
+    first = operator(start)
+    if operator(0.5 * (start + stop)) is first and operator(stop) is first:  # nothing changes
+        return np.asarray(expm_multiply(first * (stop - start), mass))
+    steps = int(np.ceil((stop - start) / longest))
+    h, away = (stop - start) / steps, np.sqrt(3.0) / 6.0
+    for k in range(steps):
+        one, other = (operator(start + h * (k + 0.5 + side * away)) for side in (-1.0, 1.0))
+        mass = expm_multiply(h * ((0.25 + away) * one + (0.25 - away) * other), mass)
+        mass = expm_multiply(h * ((0.25 - away) * one + (0.25 + away) * other), mass)
+    return np.asarray(mass)
 
 
 def _operator(

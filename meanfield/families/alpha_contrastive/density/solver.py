@@ -16,7 +16,7 @@ from meanfield.families.alpha_contrastive.critical_points.circle import circle_p
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.density.cells import CircleCells, MovedCells
-from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carry
+from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carried_along, carry
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
 from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
@@ -27,7 +27,7 @@ from meanfield.families.alpha_contrastive.limit.networks import best_on_circle
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import change_of, doublings, largest_of_times, missed, refine
 from meanfield.problems.base import check_problem
-from meanfield.process.progress import progress_bar
+from meanfield.problems.in_time import InTime, check_at_extremes
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -86,6 +86,10 @@ def check_density(problem: Problem) -> None:
         raise InputError(
             f"filters.start.law = '{start.law}' is a start of single filters; take 'uniform' or 'fourier' for a density"
         )
+    check_at_extremes(problem, _check_at_one_time)
+
+
+def _check_at_one_time(problem: Problem) -> None:
     if problem.density.noise:
         check_noise(problem)
     make_flow(problem)
@@ -99,16 +103,16 @@ def make_flow(problem: Problem) -> Flow:
     InputError
         If the field of a filter is not known.
     """
-    best = best_energy(problem)
+    best, speed = best_energy(problem), 1.0 / (1.0 - problem.training.momentum)
     if isinstance(problem.data, GaussianMixture):
         if problem.importance.kind != "quadratic":
             raise InputError(
                 f"importance.kind = '{problem.importance.kind}' depends on the distances of all samples of data.law = "
                 "'gaussian_mixture', which are no finite number; take 'quadratic', or data.law = 'points'"
             )
-        return MixtureFlow(mixture_field(problem, problem.data), best)
+        return MixtureFlow(mixture_field(problem, problem.data), best, speed)
     assert isinstance(problem.data, DiscreteLaw)
-    return CoupledFlow(discrete_field(problem, problem.data), best)
+    return CoupledFlow(discrete_field(problem, problem.data), best, speed)
 
 
 @solver
@@ -183,18 +187,23 @@ def courant_of(problem: Problem, cells: int) -> float:
 
 
 def predicted_steps(problem: Problem, cells: int) -> float:
-    """Number of time steps of a density, at the rate of the start."""
-    flow = make_flow(problem)
+    """Number of time steps of a density, at the rates that the start has with the numbers of some times."""
+    flow = make_flow(InTime(problem)(0.0))
     few = _cells(problem, flow, FEWEST[flow.dimension])
-    return problem.time.stop * flow.rate(flow.laplacian(few.filters, few.weight)) / courant_of(problem, cells)
+    rates = [_rate(make_flow(each), few) for each in InTime(problem).extremes(problem.time.stop).values()]
+    return problem.time.stop * float(np.mean(rates)) / courant_of(problem, cells)
+
+
+def _rate(flow: Flow, moved: CircleCells | MovedCells) -> float:
+    return flow.speed * flow.rate(flow.laplacian(moved.filters, moved.weight))
 
 
 def example_step(problem: Problem, cells: int) -> Callable[[], object]:
     """Function that takes one time step from the start."""
-    flow = make_flow(problem)
+    flow = make_flow(InTime(problem)(0.0))
     moved = _cells(problem, flow, cells)
     duration = problem.time.stop / max(predicted_steps(problem, cells), 1.0)
-    return lambda: carry(flow, moved.filters, moved.weight, duration, courant_of(problem, cells))
+    return lambda: carry(lambda _: flow, moved.filters, moved.weight, (0.0, duration), courant_of(problem, cells))
 
 
 def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | MovedCells:
@@ -203,19 +212,14 @@ def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | MovedCells
 
 def carried_path(problem: Problem, cells: int) -> Path:
     """Density of infinitely many filters, on one set of cells."""
-    flow = make_flow(problem)
+    flow = make_flow(InTime(problem)(0.0))
     moved = _cells(problem, flow, cells)
-    filters = moved.filters
-    courant = courant_of(problem, cells)
-    times = problem.time.outputs_at
-    rows = [moved.arrays(filters)]
-    summaries = [flow.summary(filters, moved.weight)]
-    with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
-        for duration in np.diff(times):
-            filters = carry(flow, filters, moved.weight, float(duration), courant)
-            rows.append(moved.arrays(filters))
-            summaries.append(flow.summary(filters, moved.weight))
-            bar.update(1)
+    rows = [moved.arrays(moved.filters)]
+    summaries = [flow.summary(moved.filters, moved.weight)]
+    courant, label = courant_of(problem, cells), f"density, {cells} cells"
+    for filters, now in carried_along(problem, make_flow, moved.filters, moved.weight, courant, label):
+        rows.append(moved.arrays(filters))
+        summaries.append(now.summary(filters, moved.weight))
     objective, gap = np.array(summaries).T
     return Path(moved.coordinates(), {name: np.array([row[name] for row in rows]) for name in rows[0]}, objective, gap)
 

@@ -15,6 +15,7 @@ from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.families.alpha_contrastive.clock import Clock
 from meanfield.families.alpha_contrastive.initial import (
     Weights,
     common_weights,
@@ -31,8 +32,9 @@ from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
+from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
-from meanfield.problems.problem_keys import with_value
+from meanfield.problems.in_time import InTime, check_at_extremes, made_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -60,23 +62,27 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     Importances that are divided by a sum over the batch are multiplied by N. Source: alpha_contrastive.md, section 5.
     """
-    solved = run_ensemble(simulation_of(problem), lambda: partial(Replicas, problem), workers, record)
+    solved = run_ensemble(
+        simulation_of(problem), lambda: partial(Replicas, problem, clock=Clock(problem)), workers, record
+    )
     return replace(solved, arrays=solved.arrays | harmonics_of(problem))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
+    in_time, stop = InTime(problem), problem.time.stop
     if problem.population.fast_top:
-        check_fast_top(problem)
+        check_at_extremes(problem, check_fast_top)
     return batched(
         problem,
-        numbers_of_a_step(problem),
+        max(numbers_of_a_step(each) for each in in_time.extremes(stop).values()),
         together=2**16,
         rows=row_shapes(problem),
         quantiles=("energy",),
         remedy="lower training.learning_rate, or keep weights at length 1",
         size="filters.count",
+        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
 
 
@@ -94,25 +100,37 @@ class Replicas(PythonStepper):
 
     kept: ClassVar[tuple[str, ...]] = ("filters", "top", "filter_speed", "top_speed", "rngs")
 
-    def __init__(self, problem: Problem, replicas: range) -> None:
+    def __init__(self, problem: Problem, replicas: range, clock: Clock | None = None) -> None:
         super().__init__(replicas)
-        self.problem = problem
+        self._in_time, self._clock = InTime(problem), clock or Clock(problem)
+        times = problem.time.outputs_at
+        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
         self._h = Filter(problem.model.activation_functions)
         self._sampler = sampler_of(problem.data)
-        self._pairs = BatchPairs(problem.importance, problem.training.batch_size)
-        self._network = BatchNetwork(problem.model, self._sampler.layer(self._h), self._pairs)
         importance = problem.importance
         self._with_source = importance.argument == "source" and importance.kind != "quadratic"
-        self._objective = objective_of(problem)
+        self._network_of = made_of(self._make_network, lambda each: (each.importance, each.training.batch_size))
+        self._fast_of = made_of(_fast_top, lambda each: each.training.batch_size)
+        self.problem = self._in_time(0.0)
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
         if problem.particles.common_start:
             starts = [common_weights(problem)] * len(starts)
         self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
         self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
-        # The mean of batches: a top layer that learns fast sees many of them before filters move.
-        exact = with_value(problem, "population.finite_batch", True)
-        self._fast = FastTop(exact) if problem.population.fast_top else None
+        self._follow()
+
+    @property
+    def _network(self) -> BatchNetwork:
+        return self._network_of(self.problem)
+
+    def _make_network(self, problem: Problem) -> BatchNetwork:
+        pairs = BatchPairs(problem.importance, problem.training.batch_size)
+        return BatchNetwork(problem.model, self._sampler.layer(self._h), pairs)
+
+    def _enter(self, time: float) -> None:
+        """Go on with what the problem says at a time."""
+        self.problem = self._in_time(time)
         self._follow()
 
     @property
@@ -122,6 +140,8 @@ class Replicas(PythonStepper):
 
     def step(self, k: int) -> None:
         """Take step k: speed <- momentum speed + grad E - decay weights, and weights <- weights + eta speed."""
+        if self._in_time.moves:
+            self._enter(self._clock.time_of(k))
         training, model = self.problem.training, self.problem.model
         slope = self._network.slope(self.weights, self._activity(self.rngs))
         moves = []
@@ -140,11 +160,12 @@ class Replicas(PythonStepper):
 
     def _follow(self) -> None:
         """Put a fast top at its optimum."""
-        if self._fast is None:
+        if not self.problem.population.fast_top:
             return
+        fast = self._fast_of(self.problem)
         for filters, top in zip(self.filters, self.top, strict=True):
             if np.isfinite(filters).all():
-                top[:] = self._fast.top(Weights(filters, top))
+                top[:] = fast.top(Weights(filters, top))
 
     def _activity(self, rngs: list[Generator]) -> Activity:
         """Activity at a fresh batch for each replica."""
@@ -163,6 +184,9 @@ class Replicas(PythonStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
+        if self._in_time.moves:
+            step = int(self.reached.max())
+            self._enter(self._outputs.get(step, self._clock.time_of(step)))
         problem = self.problem
         samples = self.problem.particles.test_batches
         rngs = [
@@ -177,7 +201,7 @@ class Replicas(PythonStepper):
         if has_loss(problem):
             rows["loss"] = np.mean([one.weighed.loss for one in found], axis=0)
         if problem.model.layers == 1:
-            rows |= measured(problem, self.filters[:, 0], self._objective)
+            rows |= measured([problem] * len(self.filters), self.filters[:, 0])
         if isinstance(problem.data, Tokens):
             rows |= matches(self.filters, problem.data, self._h)
         if problem.particles.record == "replicas":
@@ -185,6 +209,11 @@ class Replicas(PythonStepper):
             if problem.model.layers == 2:
                 rows["top"] = self.top.reshape(*self.top.shape[:2], *self.filters.shape[1:3])
         return {name: rows[name] for name in row_shapes(problem)}
+
+
+def _fast_top(problem: Problem) -> FastTop:
+    """Top layer at its optimum for the mean of batches: if it learns fast, it sees many of them before filters move."""
+    return FastTop(with_unchecked(problem, population=with_unchecked(problem.population, finite_batch=True)))
 
 
 def has_loss(problem: Problem) -> bool:
@@ -202,7 +231,7 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     if isinstance(problem.data, Tokens):
         marked = problem.data.marked
         shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
-    shapes |= moment_shapes(problem) | ({} if objective_of(problem) is None else {"G": ()})
+    shapes |= moment_shapes(problem) | ({} if objective_of(InTime(problem)(0.0)) is None else {"G": ()})
     if problem.particles.record == "replicas":
         shapes["weights"] = problem.shape
         if problem.model.layers == 2:

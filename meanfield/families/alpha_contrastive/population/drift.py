@@ -13,7 +13,6 @@ from meanfield.families.alpha_contrastive.limit.activation import Rounded
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.limit.networks import network_of, with_importance
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.problems.problem_keys import with_value
 
 MOST_CARRIED = 3
 """Largest number of coordinates in which filters are carried across and along walls; in more, kinks are rounded."""
@@ -80,7 +79,8 @@ class PointDrift:
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.data, DiscreteLaw)
-        self.field = discrete_field(with_value(problem, "importance.diagonal", "include"), problem.data)
+        field = discrete_field(problem, problem.data)
+        self.field = replace(field, pairs=replace(field.pairs, diagonal=True))
         if self.field.filter.kinks and problem.data.dimension > MOST_CARRIED:
             self.field = replace(self.field, filter=Rounded(problem.model.activation_functions))
         self.share = share_of_pairs(problem)

@@ -7,17 +7,16 @@ Steps are halved until the filters of two runs agree.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeGuard
 
 import numpy as np
 
 from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
-from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, carry
+from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, carried_along, carry
 from meanfield.families.alpha_contrastive.initial import common_weights
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import Refined, change_of, refine
-from meanfield.process.progress import progress_bar
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
 
 COURANTS = tuple(0.1 / 2**k for k in range(9))
@@ -27,11 +26,11 @@ BEST_TOLERANCE = 1e-6
 """Smallest tolerance that steps of order two are held to."""
 
 
-def carried_filters(problem: Problem, drift: PointDrift) -> Refined[float, dict[str, FloatArray]]:
+def carried_filters(problem: Problem) -> Refined[float, dict[str, FloatArray]]:
     """Filters at output times, shape (times, filters * coordinates), with the change by the last halving of steps."""
     return refine(
         COURANTS,
-        lambda courant: {"filters": _path(problem, drift, courant)},
+        lambda courant: {"filters": _path(problem, courant)},
         lambda coarse, fine: change_of(coarse, fine, ("filters",)),
         tolerance_of(problem),
     )
@@ -42,37 +41,36 @@ def tolerance_of(problem: Problem) -> float:
     return max(problem.population.tolerance, BEST_TOLERANCE)
 
 
-def start_of_path(problem: Problem, drift: PointDrift) -> tuple[CoupledFlow, CarriedFilters]:
-    """Flow of a problem, and its filters at the start, on the sides of walls where they are."""
-    flow = CoupledFlow(drift.field)
-    w = common_weights(problem).filters[0]
-    w = np.pad(w, ((0, 0), (0, 3 - w.shape[1])))
-    return flow, CarriedFilters(w, flow.walls.side(w), np.full((len(w), 2), NO_WALL))
-
-
-def is_carried(drift: Drift) -> TypeGuard[PointDrift]:
+def is_carried(drift: Drift) -> bool:
     """Whether filters meet walls."""
     return isinstance(drift, PointDrift) and bool(drift.field.filter.kinks) and not drift.is_rounded
 
 
-def example_of_path(problem: Problem, drift: PointDrift, duration: float) -> tuple[float, Callable[[], object]]:
+def example_of_path(problem: Problem) -> tuple[float, Callable[[], object]]:
     """Usual number of steps until two runs agree, and a function that takes one of them."""
-    flow, filters = start_of_path(problem, drift)
-    weight = np.full(len(filters.w), 1.0 / len(filters.w))
-    rate = drift.share * flow.rate(flow.laplacian(filters, weight))
+    flow, filters, weight = _start(problem)
+    rate = flow.speed * flow.rate(flow.laplacian(filters, weight))
     usual = 0.1 / 2**3  # the finest steps of most problems; those of all runs together are twice as many
-    steps = 2.0 * (duration * rate / usual + problem.time.outputs)
-    return steps, lambda: carry(flow, filters, weight, usual / max(rate, 1e-12), usual)
+    steps = 2.0 * (problem.time.stop * rate / usual + problem.time.outputs)
+    return steps, lambda: carry(lambda _: flow, filters, weight, (0.0, usual / max(rate, 1e-12)), usual)
 
 
-def _path(problem: Problem, drift: PointDrift, courant: float) -> FloatArray:
-    flow, filters = start_of_path(problem, drift)
-    weight = np.full(len(filters.w), 1.0 / len(filters.w))
-    speed = drift.share / (1.0 - problem.training.momentum)
-    rows = [filters.w]
-    with progress_bar(len(problem.time.outputs_at) - 1, f"exact flow, steps of {courant:.2g} over its rate") as bar:
-        for duration in np.diff(problem.time.outputs_at):
-            filters = carry(flow, filters, weight, speed * float(duration), courant)
-            rows.append(filters.w)
-            bar.update(1)
+def _start(problem: Problem) -> tuple[CoupledFlow, CarriedFilters, FloatArray]:
+    """Flow at the start, filters on the sides of walls where they are, and their weights."""
+    flow = _flow(InTime(problem)(0.0))
+    w = common_weights(problem).filters[0]
+    w = np.pad(w, ((0, 0), (0, 3 - w.shape[1])))
+    filters = CarriedFilters(w, flow.walls.side(w), np.full((len(w), 2), NO_WALL))
+    return flow, filters, np.full(len(w), 1.0 / len(w))
+
+
+def _flow(problem: Problem) -> CoupledFlow:
+    drift = PointDrift(problem)
+    return CoupledFlow(drift.field, speed=drift.share / (1.0 - problem.training.momentum))
+
+
+def _path(problem: Problem, courant: float) -> FloatArray:
+    flow, filters, weight = _start(problem)
+    label = f"exact flow, steps of {courant:.2g} over its rate"
+    rows = [filters.w, *(each.w for each, _ in carried_along(problem, _flow, filters, weight, courant, label))]
     return np.stack(rows)[..., : flow.dimension].reshape(len(rows), -1)

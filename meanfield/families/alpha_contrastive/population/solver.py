@@ -12,7 +12,7 @@ from meanfield.families.alpha_contrastive.initial import Weights, common_weights
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
-from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, objective_of
+from meanfield.families.alpha_contrastive.moments import harmonics_of, measured
 from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, MixtureDrift, PointDrift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
 from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
@@ -22,12 +22,13 @@ from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, matches
-from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.ingredients.part import with_unchecked
+from meanfield.numerics.ode import Tolerance, solve_in_stretches
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
-from meanfield.problems.problem_keys import with_value
+from meanfield.problems.in_time import InTime, Stretch, check_at_extremes, made_of
 from meanfield.results.solved import Solved, solver
-from meanfield.typing import BoolArray, FloatArray
+from meanfield.typing import FloatArray
 
 KERNELS = ("quadratic", "gaussian")
 """Importances whose averages over tokens factorise given the generators."""
@@ -62,29 +63,31 @@ def solve_population(problem: Problem) -> Solved:
     """
     check_problem(problem, Problem)
     check_population(problem)
-    drift = drift_of(problem)
-    flow = Flow(problem, drift)
-    if is_carried(drift):
-        return _carried(problem, drift, flow)
-    error = problem.population.tolerance
-    solution = solve_ode(
-        flow.rate,
+    flow = Flow(problem)
+    if is_carried(flow.drift):
+        return _carried(problem, flow)
+    error, times = problem.population.tolerance, problem.time.outputs_at
+    solution = solve_in_stretches(
+        [
+            (stretch.outputs(times), partial(flow.rate, stretch))
+            for stretch in flow.in_time.stretches(problem.time.stop)
+        ],
         flow.start,
-        problem.time.outputs_at,
+        times,
         Tolerance(error, error),
         # Rounded kinks make the flow stiff where filters rest on them.
-        integrator="LSODA" if drift.is_rounded else "DOP853",
-        check=partial(_fault, problem),
+        integrator="LSODA" if flow.drift.is_rounded else "DOP853",
+        check=lambda t, vector: _fault(flow.in_time(t), t, vector),
         label="exact flow",
         interruptible=True,
     )
-    arrays = {"time": problem.time.outputs_at} | flow.observables(solution.values) | harmonics_of(problem)
+    arrays = {"time": times} | flow.observables(solution.values) | harmonics_of(problem)
     return Solved("population", arrays, solution.status)
 
 
-def _carried(problem: Problem, drift: PointDrift, flow: Flow) -> Solved:
+def _carried(problem: Problem, flow: Flow) -> Solved:
     """Flow of filters that gather on walls."""
-    found, tolerance = carried_filters(problem, drift), tolerance_of(problem)
+    found, tolerance = carried_filters(problem), tolerance_of(problem)
     arrays = {"time": problem.time.outputs_at} | flow.observables(found.result["filters"]) | harmonics_of(problem)
     remedy = "lower time.stop, or take a smooth activation"
     warning = missed("filters", found.change.largest, "population.tolerance", tolerance, remedy)
@@ -112,6 +115,11 @@ def drift_of(problem: Problem) -> Drift:
     return StringDrift(problem) if because_of_strings(problem) else PlaceDrift(problem)
 
 
+def decides_drift(problem: Problem) -> tuple[object, ...]:
+    """What the drift depends on of all that may change in time."""
+    return problem.data, problem.importance, problem.training.batch_size
+
+
 def because_of_strings(problem: Problem) -> str:
     """Key because of which strings are enumerated; empty where averages given the generator are enough."""
     importance, augments = problem.importance, places_of(problem.data).augments
@@ -127,10 +135,21 @@ def because_of_strings(problem: Problem) -> str:
 
 
 class Flow:
-    """Flow of all weights as a vector."""
+    """Flow of all weights as a vector.
 
-    def __init__(self, problem: Problem, drift: Drift) -> None:
-        self._problem, self._drift = problem, drift
+    Attributes
+    ----------
+    in_time : InTime
+        Problem at each time.
+    drift : Drift
+        At the start.
+    start : ndarray
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self.in_time = problem, InTime(problem)
+        self._drift_of = made_of(drift_of, decides_drift)
+        self.drift = self._drift_of(self.in_time(0.0))
         first = common_weights(problem)
         self._shapes = first.filters.shape, first.top.shape
         self.start = self._joined(first)
@@ -146,36 +165,41 @@ class Flow:
     def _joined(self, weights: Weights) -> FloatArray:
         return np.concatenate([part.ravel() for part in weights])
 
-    def rate(self, t: float, vector: FloatArray) -> FloatArray:
-        """Rate of change of all weights."""
-        training = self._problem.training
-        model = self._problem.model
+    def rate(self, stretch: Stretch[Problem], t: float, vector: FloatArray) -> FloatArray:
+        """Rate of change of all weights at a time of a stretch."""
+        problem = stretch.at(t)
+        training, model = problem.training, problem.model
         weights = self.weights(vector)
-        slope, moves = self._drift(weights).slope, []
+        slope, moves = self._drift_of(problem)(weights).slope, []
         for part, by_part, held, dims in zip(weights, slope, (model.unit_filters, model.unit_top), (1, 2), strict=True):
             change = by_part - training.weight_decay * part
             moves.append(tangential(change, part, dims) if held else change)
         return self._joined(Weights(*moves)) / (1.0 - training.momentum)
 
     def observables(self, states: FloatArray) -> dict[str, Any]:
-        """Energy, scores and ranks of weights in rows; NaN for rows that are not finite."""
+        """Energy, scores and ranks of weights at all output times, in rows; NaN for rows that are not finite."""
         weights, data = self.weights(states), self._problem.data
+        problems = [self.in_time(float(t)) for t in self._problem.time.outputs_at]
         reached = np.asarray(np.isfinite(states).all(axis=1))
         energy, trace = np.full((2, len(states)), np.nan)
         for i in np.flatnonzero(reached):
-            found = self._drift(Weights(weights.filters[i], weights.top[i]))
+            found = self._drift_of(problems[i])(Weights(weights.filters[i], weights.top[i]))
             energy[i], trace[i] = found.energy, found.covariance_trace
         arrays = {"energy": energy, "covariance_trace": trace, "weights": weights.filters}
         arrays["filter_rank"] = effective_rank(weights.filters)
         if self._problem.model.layers == 1:
-            arrays |= measured(self._problem, weights.filters[:, 0], objective_of(self._problem))
-        if isinstance(self._drift, FastTop):
-            tops = np.zeros_like(weights.top)
-            for i in np.flatnonzero(reached):
-                tops[i] = self._drift.top(Weights(weights.filters[i], tops[i]))
+            arrays |= measured(problems, weights.filters[:, 0])
+        if isinstance(self.drift, FastTop):
+            tops, terms = np.zeros_like(weights.top), []
+            for row, problem in enumerate(problems):
+                drift, filters = self._drift_of(problem), weights.filters[row if reached[row] else 0]
+                assert isinstance(drift, FastTop)
+                if reached[row]:
+                    tops[row] = drift.top(Weights(filters, tops[row]))
+                if is_modulated(problem):
+                    terms.append(drift.modulation(filters))
             weights = weights._replace(top=tops)
-            if is_modulated(self._problem):
-                arrays |= self._modulations(self._drift, weights, reached)
+            arrays |= {name: np.stack([each[name] for each in terms]) for name in (terms[0] if terms else ())}
         if self._problem.model.layers == 2:
             arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
             arrays["top_rank"] = effective_rank(weights.top)
@@ -186,17 +210,13 @@ class Flow:
             arrays[name][~reached] = np.nan
         return arrays
 
-    def _modulations(self, drift: FastTop, weights: Weights, reached: BoolArray) -> dict[str, FloatArray]:
-        """Terms of theorem 5 in time."""
-        rows = [
-            drift.modulation(w if found else weights.filters[0])
-            for w, found in zip(weights.filters, reached, strict=True)
-        ]
-        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
 
 def check_population(problem: Problem) -> None:
     """Refuse problems without exact averages."""
+    check_at_extremes(problem, _check_at_one_time)
+
+
+def _check_at_one_time(problem: Problem) -> None:
     data = problem.data
     importance = problem.importance
     finite = problem.population.finite_batch
@@ -230,7 +250,7 @@ def check_population(problem: Problem) -> None:
             f"followed in at most {MOST_CARRIED} coordinates, but data have {data.dimension}; take another, or solve "
             "by particles"
         )
-    if discrete_field(with_value(problem, "importance.diagonal", "include"), data).pairs.normalised and finite:
+    if discrete_field(problem, data).pairs.normalised and finite:
         raise InputError(
             f"population.finite_batch = true has no exact drift for importance.kind = '{importance.kind}', which is "
             "divided by a sum over the batch; take 'quadratic' or 'gaussian', or solve by particles"
@@ -258,5 +278,5 @@ def _check_two_layers(problem: Problem) -> None:
             "population.finite_batch = true has no exact drift with model.batch_norm, whose statistics are those of "
             f"the batch; set one to false, {other}"
         )
-    few = with_value(problem, "filters.count", few_filters(problem))
+    few = with_unchecked(problem, filters=with_unchecked(problem.filters, count=few_filters(problem)))
     drift_of(few)(common_weights(few))

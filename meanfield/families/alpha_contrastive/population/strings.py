@@ -13,6 +13,7 @@ two generators, because views are drawn beside them; without augmentation there 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -26,7 +27,6 @@ from meanfield.families.alpha_contrastive.population.inputs import PlacesLaw, pl
 from meanfield.families.alpha_contrastive.population.tables import Tables, by_places, flat
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.networks.normalisation import Normalisation
-from meanfield.problems.problem_keys import with_value
 from meanfield.typing import FloatArray, IntArray
 
 MOST_STRINGS = 2000
@@ -44,7 +44,7 @@ class StringDrift:
         self._atoms = np.eye(law.chance.shape[2])[atoms.T]  # (places, strings, atoms)
         self._of_generator = np.eye(len(law.probability))[generator]  # (strings, generators)
         probability = self._given * law.probability[generator]
-        self._pairs = make_pairs(with_value(problem, "importance.diagonal", "include").importance, probability)
+        self._pairs = replace(make_pairs(problem.importance, probability), diagonal=True)
         self._augments = law.augments
         self._of_sources = problem.importance.argument == "source"
 

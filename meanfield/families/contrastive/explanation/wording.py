@@ -12,7 +12,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.ingredients.user_functions import is_address
 
 SAMPLES = (Empirical, JointEmpirical)
@@ -114,7 +114,7 @@ def _kinks(kinks: tuple[float, ...]) -> str:
 
 def _training(model: Model) -> str:
     tau, m = model.learning_rate, model.batch_size
-    rate = tau.in_words if isinstance(tau, Schedule) else f"{tau:g}"
+    rate = in_words_of(tau)
     noise = f" = {tau / m:.3g}" if not isinstance(tau, Schedule) else ""
     return (
         f"one-pass SGD, tau = {rate}, batches of m = {m}, {CENTERINGS[model.centering]}; "
@@ -194,7 +194,7 @@ def _law(name: str) -> str:
 
 
 def _prior(prior: PriorSettings, look_up: bool) -> str:
-    strength = prior.strength.in_words if isinstance(prior.strength, Schedule) else f"{prior.strength:g}"
+    strength = in_words_of(prior.strength)
     if prior.name == "none" or strength == "0":
         return f"none: {EFFECTS['none']}; the order parameters close"
     name = prior.name + "".join(f", {key} = {value:g}" for key, value in prior.parameters.items())
