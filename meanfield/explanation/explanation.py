@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import textwrap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from meanfield.explanation.prediction import START, Prediction, predictions
+from meanfield.ingredients.part import Part
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.base import Problem
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
+from meanfield.problems.phases import pieces_of
+from meanfield.problems.problem_keys import held_by
 from meanfield.process.own_numba.folder import has_compiled_code
 
 Statement = tuple[str, str]
@@ -22,6 +30,12 @@ LABEL = 19
 """Number of columns of the label at the beginning of a line."""
 
 COMPILES = "The first run of each method in a new installation compiles for 15 s to a minute more."
+
+FORMULA_SIGNS = r"[$\\]"
+"""Signs that make formulas of words on axes of figures, such as $\\tau$."""
+
+MOST_LISTED = 8
+"""Largest number of entries of a list that a sentence shows."""
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -124,11 +138,37 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     look_up : bool
         Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
     """
-    family = family_of(problem)
+    family, phases = family_of(problem), _phases(problem)
     if not family.wording:
-        return [("family", family.title)]
-    statements: list[Statement] = resolve(family.wording)(problem, look_up)
-    return statements
+        return [("family", family.title), *phases]
+    statements: list[Statement] = resolve(family.wording)(pieces_of(problem)[0].problem, look_up)
+    return [*statements, *phases]
+
+
+def _phases(problem: Problem) -> Iterator[Statement]:
+    """Time of each phase of a problem, and what changes there."""
+    words = family_of(problem).words_of
+    for number, (phase, piece) in enumerate(zip(problem.phases or (), pieces_of(problem), strict=False)):
+        changes = [
+            f"{re.sub(FORMULA_SIGNS, '', words(key))} = {_value(held_by(piece.problem, key), given)}"
+            for key, given in phase.set.items()
+        ]
+        what = "; ".join(changes) or "nothing changes"
+        yield f"phase {number + 1}", f"t = {piece.start:g} to {piece.stop:g}: {what if number else 'as above'}"
+
+
+def _value(held: Any, given: Any) -> str:
+    """What a phase sets, as its file has it, or a schedule in words."""
+    if isinstance(held, Schedule):
+        return held.in_words
+    if isinstance(given, Part):
+        given = given.model_dump(mode="json", exclude_none=True)
+    if isinstance(given, Mapping):
+        return f"{{ {', '.join(f'{key} = {_value(None, value)}' for key, value in given.items())} }}"
+    if isinstance(given, list | tuple):
+        listed = ", ".join(_value(None, value) for value in given[:MOST_LISTED])
+        return f"[{listed}{', ...' * (len(given) > MOST_LISTED)}]"
+    return f"{given:g}" if isinstance(given, float) else json.dumps(given, default=str)
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from meanfield.numerics.remembering import remembered
 from meanfield.problems.base import Problem
 from meanfield.problems.family import Method, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.problems.phases import Piece, pieces_of
 from meanfield.process.cores import one_thread
 from meanfield.process.progress import counted
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 Maker = Callable[[Callable[[Any], Any]], Any]
 
 _SHARED: ContextVar[tuple[Problem | None, Maker | None]] = ContextVar("_SHARED", default=(None, None))
-"""The problem that is explained, and what has each of its functions make something of it once."""
+"""The problem that is predicted, and what has each of its functions make something of it once."""
 
 MOST_SHARED = 16
 """Largest number of things that the predictions of one explanation share."""
@@ -79,18 +80,20 @@ def prediction_of(method: str, seconds: float, kept: float, saved: float, conten
 def predictions(problem: Problem) -> list[Prediction]:
     """Predictions for all methods that can be predicted, each from its work and the rate of its kernels."""
     methods = [method for method in family_of(problem).methods.values() if method.cost]
+    pieces = [(piece, _maker(piece.problem)) for piece in pieces_of(problem)]
+    # Threads of linear algebra that wait for one another take processor time, which is what trials measure.
+    with one_thread():
+        return [_prediction(method, problem, pieces) for method in counted(methods, "predicted costs", "method")]
+
+
+def _maker(problem: Problem) -> Maker:
+    """What has each of its functions make something of a problem once."""
 
     @remembered(MOST_SHARED)
     def made(make: Callable[[Any], Any]) -> Any:
         return make(problem)
 
-    token = _SHARED.set((problem, made))
-    try:
-        # Threads of linear algebra that wait for one another take processor time, which is what trials measure.
-        with one_thread():
-            return [_prediction(method, problem) for method in counted(methods, "predicted costs", "method")]
-    finally:
-        _SHARED.reset(token)
+    return made
 
 
 def shared(make: Callable[[P], T], problem: P) -> T:
@@ -113,13 +116,32 @@ def shared(make: Callable[[P], T], problem: P) -> T:
     return found
 
 
-def _prediction(method: Method, problem: Problem) -> Prediction:
+def _prediction(method: Method, problem: Problem, pieces: Sequence[tuple[Piece[Problem], Maker]]) -> Prediction:
+    """Prediction of a method, which takes of the time of each phase alone the share that the phase has of the run."""
     try:
         method.check_schedules(problem)
         if method.check:
             resolve(method.check)(problem)
-        found: Prediction = resolve(method.cost)(problem)
-        # a megabyte besides the arrays of a method
-        return replace(found, seconds=found.seconds + START, memory=found.memory + 1e6)
+        found = [_of_a_phase(method, piece.problem, made) for piece, made in pieces]
     except InputError as error:
         return Prediction(method.title, reason=str(error))
+    stop = pieces[-1][0].stop
+    shares = [(piece.stop - piece.start) / stop for piece, _ in pieces] if len(pieces) > 1 else [1.0]
+    # a megabyte besides the arrays of a method
+    return replace(
+        found[0],
+        seconds=sum(share * each.seconds for share, each in zip(shares, found, strict=True)) + START,
+        memory=max(each.memory for each in found) + 1e6,
+        file=max(each.file for each in found),
+        warning=next((each.warning for each in found if each.warning), ""),
+    )
+
+
+def _of_a_phase(method: Method, problem: Problem, made: Maker) -> Prediction:
+    """Prediction of a method for a problem without phases, which shares what is made of it with other methods."""
+    token = _SHARED.set((problem, made))
+    try:
+        found: Prediction = resolve(method.cost)(problem)
+        return found
+    finally:
+        _SHARED.reset(token)

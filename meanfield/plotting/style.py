@@ -7,7 +7,6 @@ colour-blindness.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -172,5 +171,4 @@ def entry_label(name: str, index: str, words: str = "") -> str:
 
 def key_words(dataset: xr.Dataset, key: str) -> str:
     """Words and symbol of a key of a problem, or the key itself."""
-    known = family_of_result(dataset).key_words
-    return next((words for pattern, words in known.items() if re.fullmatch(pattern, key)), key)
+    return family_of_result(dataset).words_of(key)

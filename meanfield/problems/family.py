@@ -7,6 +7,7 @@ imported when it is used, so that reading a problem file or asking for help impo
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -208,6 +209,10 @@ class Family:
     def advice(self, problem: Any) -> str:
         """Remedy that brings runs of SGD of a problem closer to the limit."""
         return self.toward_limit if " " in self.toward_limit else str(resolve(self.toward_limit)(problem))
+
+    def words_of(self, key: str) -> str:
+        """Words and symbol of a key of a problem, or the key itself."""
+        return next((words for pattern, words in self.key_words.items() if re.fullmatch(pattern, key)), key)
 
     @property
     def problem_class(self) -> Any:

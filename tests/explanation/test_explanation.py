@@ -7,7 +7,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import COMPILES, WIDTH, Explanation, duration, size
-from meanfield.explanation.prediction import predictions
+from meanfield.explanation.prediction import START, predictions
 from meanfield.families.contrastive.explanation import density_cost as density_cost_module
 from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.predictions import LARGEST_TRIAL, particle_seconds
@@ -215,6 +215,16 @@ def test_particles_are_predicted_on_the_cores_that_are_granted(quick, monkeypatc
     finally:
         os.sched_setaffinity(0, before)
     assert threads == [1]
+
+
+def test_phases_take_their_share_of_the_time(quick, monkeypatch):
+    where = "meanfield.families.contrastive.explanation.predictions.particle_seconds"
+    monkeypatch.setattr(where, lambda problem, _: 100.0 * problem.model.batch_size)
+    phases = "[{ stop = 5.0 }, { stop = 20.0, set = { 'model.batch_size' = 30 } }]"
+    found = {p.method: p for p in predictions(make_problem(f"phases = {phases}"))}["particles"]
+    assert found.seconds == pytest.approx(0.25 * 1000.0 + 0.75 * 3000.0 + START, rel=1e-3)  # writing of weights
+    alone = {p.method: p for p in predictions(make_problem("model.batch_size = 30"))}["particles"]
+    assert (found.file, found.memory) == (alone.file, alone.memory)
 
 
 def test_averages_that_do_not_converge_are_tried_once(monkeypatch):

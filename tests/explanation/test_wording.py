@@ -93,3 +93,29 @@ def test_nothing_that_a_stored_problem_names_is_opened(tmp_path, monkeypatch):
     stored = parse_problem(format_problem(make_problem(features(feature(0.3, hidden)))), trusted=False)
     samples.unlink()
     assert "(not opened)" in dict(in_words(stored, look_up=False))["feature"]
+
+
+def test_phases_have_a_line_each_in_the_words_of_the_family():
+    rate = '{ schedule = "linear", start = 0.1, end = 0.2, duration = 9.0 }'
+    hidden = '{ law = "gaussian", second_moment = 2.0 }'
+    said = words(
+        f"phases = [{{ stop = 5.0 }}, {{ stop = 9.0, set = {{ 'model.learning_rate' = {rate}, 'prior.name' = 'l1', "
+        f"'prior.strength' = 0.5, 'features[0].hidden' = {hidden} }} }}, {{ stop = 20.0 }}]"
+    )
+    assert said["phase 1"] == "t = 0 to 5: as above"
+    assert said["phase 2"] == (
+        't = 5 to 9: learning rate tau = linear from 0.1 to 0.2 at t = 9; prior.name = "l1"; strength of the prior = '
+        '0.5; features[0].hidden = { law = "gaussian", second_moment = 2 }'
+    )
+    assert said["phase 3"] == "t = 9 to 20: nothing changes"
+
+
+def test_what_the_first_phase_sets_is_what_is_said_of_the_problem():
+    said = words("phases = [{ stop = 20.0, set = { 'model.learning_rate' = 0.5 } }]")
+    assert "tau = 0.5," in said["training"]
+    assert said["phase 1"] == "t = 0 to 20: as above"
+
+
+def test_schedules_are_in_words_where_numbers_stand():
+    said = words('model.learning_rate = { schedule = "exponential", start = 0.1, rate = 0.3 }')
+    assert "tau = 0.1 exp(-0.3 t), batches" in said["training"]

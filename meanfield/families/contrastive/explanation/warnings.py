@@ -46,7 +46,7 @@ def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
         closure = Closure(reference_of(problem))
     except InputError:
         return found  # the methods say so themselves
-    if schedules_of(problem):  # what is learnt, and when, follows from rates at all times
+    if schedules_of(problem) or problem.phases:  # what is learnt, and when, follows from rates at all times
         return [*_of_the_start(problem, closure), *found]
     return [
         *_of_the_start(problem, closure),
