@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.mckean_vlasov.closures import closure_values, compiled_closure_of, register_closure
+from meanfield.mckean_vlasov.closures import MOST_LIMITS, closure_values, compiled_closure_of, register_closure
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.array_operations import copy
 from meanfield.process import own_numba as numba
@@ -86,7 +86,7 @@ def tiled(closure: Any, features: int) -> Any:
     )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=MOST_LIMITS)
 def tiled_closure_of(limit: Limit) -> tuple[Any, float]:
     """Compiled closure of a limit with tiles, for paths that are followed many times, and its reach."""
     compiled, reach = compiled_closure_of(limit)

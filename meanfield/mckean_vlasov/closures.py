@@ -27,6 +27,10 @@ ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
 """Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
 
+MOST_LIMITS = 64
+"""Number of limits, one for each phase, whose compiled closures are kept."""
+
+
 @runtime_checkable
 class CompiledClosure(Protocol):
     """A closure whose family has compiled it."""
@@ -116,6 +120,24 @@ def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
     return values
 
 
+def coefficients_along(limit: Limit, q: FloatArray) -> FloatArray:
+    """Drift g and diffusion Lambda at the output times, shape (outputs, d1 + 1); NaN where the overlaps are.
+
+    Parameters
+    ----------
+    q : ndarray, shape (outputs, d1)
+    """
+    unknown = np.full(q.shape[1] + 1, np.nan)
+
+    def values_of(phase: Limit, at: slice) -> FloatArray:
+        of_g, of_diffusion, _ = phase.drive.at(limit.times[at]).T
+        factors = np.column_stack([*[of_g] * q.shape[1], of_diffusion])
+        values = [called_values(phase.closure, row) if np.all(np.isfinite(row)) else unknown for row in q[at]]
+        return np.asarray(np.array(values).reshape(factors.shape) * factors)  # a phase may have no output time
+
+    return limit.along(values_of)
+
+
 def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, float]:
     """Closure for compiled code, and the largest |q| at which it is accurate.
 
@@ -138,7 +160,7 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
     return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=MOST_LIMITS)
 def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
     """Results of `compiled_closure` for a limit; a table is made once for all solutions."""
     return compiled_closure(limit.closure, len(limit.coordinates))

@@ -6,7 +6,7 @@ the coefficients of one constant problem, that of the largest rate and strength,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -54,6 +54,10 @@ class Drive(NamedTuple):
     def inner_corners(self) -> tuple[float, ...]:
         """Corners between the start and the end."""
         return tuple(self.corners[1:-1].tolist())
+
+    def stopping_at(self, times: Sequence[float]) -> Drive:
+        """The same with further corners."""
+        return self._replace(corners=np.unique([*self.corners, *times]))
 
     def fill(self, time: float, low: float, high: float, result: FloatArray) -> None:
         """Fill in factors and their slopes; see `fill_factors`."""

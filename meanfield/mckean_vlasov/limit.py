@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,10 @@ class Limit:
         Advice of messages about E[w^2] far from 1: a family names its keys.
     schedules : Drive, optional
         Factors in time on g, Lambda and phi, which are those of the largest rate and strength then.
+    start : float
+        Time from which on the equation holds.
+    later : tuple of Limit
+        Limits of later phases, by their starts; what trains goes on from one to the next. Their times are not asked.
 
     Notes
     -----
@@ -62,6 +66,8 @@ class Limit:
     remedy_if_too_fast: str = "lower the learning rate"
     remedy_if_norm_drifts: str = "lower the learning rate or the noise"
     schedules: Drive | None = None
+    start: float = 0.0
+    later: tuple[Limit, ...] = ()
 
     @cached_property
     def drive(self) -> Drive:
@@ -71,15 +77,55 @@ class Limit:
         return self.schedules or steady_drive(float(self.times[-1]))
 
     @property
-    def factors_on_closure(self) -> FloatArray:
-        """Factors of g and of Lambda at the output times, shape (outputs, d1 + 1)."""
-        of_g, of_diffusion, _ = self.drive.at(self.times).T
-        return np.column_stack([*[of_g] * len(self.coordinates), of_diffusion])
+    def phases(self) -> tuple[Limit, ...]:
+        """Limits of all phases."""
+        return (self, *self.later)
+
+    @property
+    def priors(self) -> tuple[PriorSettings, ...]:
+        """Priors of all phases."""
+        return tuple(phase.prior for phase in self.phases)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """Times at which later phases begin."""
+        return tuple(phase.start for phase in self.later)
+
+    @cached_property
+    def corners(self) -> tuple[float, ...]:
+        """Times after the start at which a phase begins, or a schedule jumps or bends, increasing."""
+        ends = (*self.starts, np.inf)
+        found = {
+            time
+            for phase, end in zip(self.phases, ends, strict=True)
+            for time in (phase.start, *phase.drive.inner_corners)
+            if phase.start <= time < end
+        }
+        return tuple(sorted(found - {self.start}))
+
+    def phase_at(self, time: float) -> Limit:
+        """Limit that holds at a time: that of the next phase where one ends."""
+        return self.phases[int(np.searchsorted(self.starts, time, side="right"))]
+
+    def along(self, values_of: Callable[[Limit, slice], FloatArray]) -> FloatArray:
+        """Values at the output times, from a function of a phase and the numbers of its output times."""
+        ends = np.searchsorted(self.times, self.starts)
+        outputs = map(slice, [0, *ends], [*ends, len(self.times)])
+        return np.concatenate([values_of(phase, at) for phase, at in zip(self.phases, outputs, strict=True)])
 
     @property
     def learning_rates(self) -> FloatArray:
         """Factor of the prior's force at the output times, with the prior's largest strength, shape (outputs,)."""
-        return np.asarray(self.learning_rate * self.drive.at(self.times)[:, 2])
+        return self.along(lambda phase, at: phase.learning_rate * phase.drive.at(self.times[at])[:, 2])
+
+    def followed_by(self, later: Sequence[tuple[float, Limit]]) -> Limit:
+        """Limit of this phase and of later ones, each with its start; itself if there are none."""
+        starts = [start for start, _ in later]
+        first, *others = (
+            replace(limit, start=start, schedules=limit.drive.stopping_at(starts))
+            for start, limit in ((self.start, self), *later)
+        )
+        return replace(first, later=tuple(others)) if later else self
 
     @classmethod
     def of(

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.ingredients.priors import PRIORS, PriorSettings, make_prior
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import coefficients_along
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.ode import Solution, Tolerance, solve_ode
 from meanfield.results.solved import Solved
@@ -76,29 +76,26 @@ def order_parameters_of(limit: Limit) -> Solved:
 
 def as_order_parameters(limit: Limit, solution: Solution) -> Solved:
     """Overlaps of a limit with the coefficients there, NaN at times that were not reached."""
-    unknown = np.full(len(limit.initial_overlap) + 1, np.nan)
-    closed = [called_values(limit.closure, q) if np.all(np.isfinite(q)) else unknown for q in solution.values]
-    values = np.array(closed) * limit.factors_on_closure
+    values = coefficients_along(limit, solution.values)
     arrays = {"time": solution.times, "q": solution.values, "g": values[:, :-1], "Lambda": values[:, -1]}
     return Solved("order_parameters", arrays, solution.status)
 
 
 def overlaps_along(limit: Limit) -> Solution:
-    """Overlaps at the output times and between them; no step goes past a corner of a schedule."""
-    times, corners = limit.times, limit.drive.corners
+    """Overlaps at the output times and between them; no step goes past a corner of a schedule or the end of a phase."""
+    times, q = limit.times, limit.initial_overlap
     found: list[Solution] = []
-    q = limit.initial_overlap
-    for low, high in itertools.pairwise(np.append(corners[:-1], times[-1]).tolist()):
+    for low, high in itertools.pairwise([0.0, *limit.corners, float(times[-1])]):
         outputs = np.unique([low, *times[(times >= low) & (times <= high)], high])
-        found.append(_overlaps_between(limit, q, outputs))
+        found.append(_overlaps_between(limit.phase_at(low), q, outputs))
         if found[-1].status != "complete":
             break
         q = found[-1].end
-    return found[0] if len(corners) == 2 else _joined(found, times)
+    return _joined(found, times) if limit.corners else found[0]
 
 
 def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Solution:
-    """Overlaps from one corner of a schedule to the next."""
+    """Overlaps from one corner of a schedule or end of a phase to the next."""
     drive, factors = limit.drive, limit.drive.room
     low, high = float(times[0]), float(times[-1])
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import wrightomega
 
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,8 @@ class StepTimes:
         Steps per tick. There is at least one tick in each interval between outputs.
     corners : tuple of float
         Times at which steps end besides.
+    starts : tuple of float
+        Those of the corners at which the dynamics starts anew, and the clock with it.
     """
 
     outputs: FloatArray
@@ -43,6 +45,7 @@ class StepTimes:
     onset: float = math.inf
     factor: int = 1
     corners: tuple[float, ...] = ()
+    starts: tuple[float, ...] = ()
 
     def refined(self, factor: int) -> StepTimes:
         """Times with `factor` steps in place of each."""
@@ -54,10 +57,21 @@ class StepTimes:
         return np.unique([*self.outputs, *(time for time in self.corners if 0.0 < time < self.outputs[-1])])
 
     @cached_property
-    def _counts(self) -> FloatArray:
+    def _begins(self) -> FloatArray:
+        """Last start before the end of each interval between knots."""
+        starts = np.array([0.0, *self.starts])
+        return np.asarray(starts[np.searchsorted(starts, self._knots[:-1], side="right") - 1])
+
+    @cached_property
+    def _ticks(self) -> FloatArray:
+        """Clock at both ends of each interval between knots, shape (2, intervals)."""
+        return np.asarray(self._clock(np.stack([self._knots[:-1], self._knots[1:]]) - self._begins))
+
+    @cached_property
+    def _counts(self) -> IntArray:
         """Number of steps from each knot to the next."""
-        ticks = np.diff(self._clock(self._knots))
-        return np.maximum(1, np.ceil(ticks * (1 - 1e-12))).astype(int) * self.factor
+        ticks = self._ticks[1] - self._ticks[0]
+        return np.asarray(np.maximum(1, np.ceil(ticks * (1 - 1e-12))).astype(int) * self.factor)
 
     @property
     def counts(self) -> list[int]:
@@ -75,11 +89,10 @@ class StepTimes:
 
     @cached_property
     def _steps(self) -> list[FloatArray]:
-        ticks = self._clock(self._knots)
         parts = [np.arange(1, count + 1) / count for count in self._counts]
-        ends = np.concatenate([a + (b - a) * part for a, b, part in zip(ticks[:-1], ticks[1:], parts, strict=True)])
+        ends = np.concatenate([a + (b - a) * part for a, b, part in zip(*self._ticks, parts, strict=True)])
         last = np.cumsum(self._counts)
-        times = self._inverse(ends)
+        times = np.repeat(self._begins, self._counts) + self._inverse(ends)
         times[last - 1] = self._knots[1:]
         return np.split(times, last[np.isin(self._knots[1:], self.outputs)][:-1])
 

@@ -14,7 +14,7 @@ class Limit:
     """What the two ask of a limit: its prior."""
 
     def __init__(self, prior):
-        self.prior = self
+        self.priors = (self,)
         self.force = prior.forces
 
 

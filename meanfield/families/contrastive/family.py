@@ -27,6 +27,7 @@ FAMILY = Family(
             cost=f"{COSTS}:density",
             keep=IN_TIME,
             follows=FOLLOWED,
+            phases=True,
         ),
         "order_parameters": Method(
             "order parameters",
@@ -36,6 +37,7 @@ FAMILY = Family(
             cost=f"{COSTS}:order_parameters",
             keep=(*IN_TIME, "arrangement"),
             follows=FOLLOWED,
+            phases=True,
         ),
         "dynamics": Method(
             "dynamics",

@@ -9,17 +9,18 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.drive import drive_for, reference_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.problems.base import check_problem
+from meanfield.problems.phases import pieces_of
 
 
-def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
-    """The McKean-Vlasov equation of a problem.
+def limit_of(problem: Problem, *closures: Closure | None) -> Limit:
+    """The McKean-Vlasov equation of a problem, phase by phase.
 
     Parameters
     ----------
     problem : Problem
         Problem of the limit; a random start is taken as q = 0.
-    closure : Closure, optional
-        g and Lambda of the problem, or of its reference if schedules change them, if they are known already.
+    *closures : Closure, optional
+        g and Lambda of each phase, or of its reference if schedules change them, where they are known already.
 
     Raises
     ------
@@ -27,6 +28,13 @@ def limit_of(problem: Problem, closure: Closure | None = None) -> Limit:
         If the problem has no closure; see `Closure`.
     """
     check_problem(problem, Problem)
+    pieces = pieces_of(problem)
+    known = closures or (None,) * len(pieces)
+    first, *later = [_limit_of_phase(piece.problem, made) for piece, made in zip(pieces, known, strict=True)]
+    return first.followed_by([(piece.start, limit) for piece, limit in zip(pieces[1:], later, strict=True)])
+
+
+def _limit_of_phase(problem: Problem, closure: Closure | None) -> Limit:
     reference = reference_of(problem)
     made = Closure(reference) if closure is None else closure
     limit = Limit.of(reference, made, problem.initial_overlap, " or raise model.batch_size")

@@ -30,6 +30,7 @@ from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
@@ -282,6 +283,11 @@ class Problem(base.Problem):
         return tuple(feature.coordinate for feature in self.features)
 
     @property
+    def priors(self) -> tuple[PriorSettings, ...]:
+        """Priors of all phases."""
+        return tuple(piece.problem.prior for piece in pieces_of(self))
+
+    @property
     def noise_covariance(self) -> FloatArray:
         """V, shape (2, 2); zero without augmentation."""
         return np.zeros((2, 2)) if self.augmentation is None else self.augmentation.covariance
@@ -317,13 +323,18 @@ def check_one_channel(problem: Problem, what: str) -> None:
 
 
 def check_constant(problem: Problem, what: str) -> None:
-    """Refuse numbers of several channels that change in time, which their limit does not follow.
+    """Refuse numbers and phases of several channels that change in time, which their limit does not follow.
 
     Parameters
     ----------
     what : str
         The method, for the message.
     """
+    if problem.phases is not None:
+        raise InputError(
+            f"phases: {what} of several channels know one phase only; use SGD, or give the problem of one time: "
+            "meanfield.at_time(problem, t)"
+        )
     for key in base.schedules_of(problem):
         raise InputError(
             f"{key}: changes in time by a schedule, which {what} of several channels do not follow; use SGD, or give "

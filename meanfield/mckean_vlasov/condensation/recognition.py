@@ -63,18 +63,25 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     -----
     The tilt u.g of single weights is left out of w_c. Source: theory.md, section 6.
     """
-    prior, rates = limit.prior.functions, limit.learning_rates
+    rates, diffusion = limit.learning_rates, arrays["Lambda"]
     reached = np.flatnonzero(np.isfinite(arrays["r"]))
     if not len(reached) or rates[reached[-1]] == 0.0:
         return None
-    if held_norm(limit.prior, float(rates[reached[-1]]), float(arrays["Lambda"][reached[-1]])) >= 1.0:
-        return None
-    below = arrays["Lambda"] < np.array([critical_diffusion(limit.prior, rate) for rate in rates.tolist()])
-    G = np.sum(arrays["q"] * arrays["g"], axis=1) + rates * arrays["r"] - 0.5 * arrays["Lambda"]
-    pull = np.where(rates > 0.0, rates, np.nan) * limit.prior.strength
-    critical = critical_weight(prior, G / pull - stiffness(prior))
-    critical = np.where(below & np.isfinite(critical), critical, np.nan)
     last = int(reached[-1])
+    if held_norm(limit.phase_at(limit.times[last]).prior, float(rates[last]), float(diffusion[last])) >= 1.0:
+        return None
+    G = np.sum(arrays["q"] * arrays["g"], axis=1) + rates * arrays["r"] - 0.5 * diffusion
+
+    def critical_in(phase: Limit, at: slice) -> FloatArray:
+        prior = phase.prior
+        below = diffusion[at] < np.array([critical_diffusion(prior, rate) for rate in rates[at].tolist()])
+        if not below.any():
+            return np.full(below.shape, np.nan)
+        pull = np.where(rates[at] > 0.0, rates[at], np.nan) * prior.strength
+        critical = critical_weight(prior.functions, G[at] / pull - stiffness(prior.functions))
+        return np.where(below & np.isfinite(critical), critical, np.nan)
+
+    critical = limit.along(critical_in)
     if np.isnan(critical[last]):
         return None
     onset = max(np.flatnonzero(np.isnan(critical[:last])), default=-1) + 1
@@ -131,7 +138,8 @@ def with_condensate(limit: Limit, arrays: dict[str, FloatArray], dimension: int)
 
 
 def _in_words(limit: Limit, diffusion: FloatArray, found: Condensate, dimension: int) -> str:
-    critical, last = critical_diffusion(limit.prior, float(limit.learning_rates[found.last])), found.last
+    last, prior = found.last, limit.phase_at(limit.times[found.last]).prior
+    critical = critical_diffusion(prior, float(limit.learning_rates[last]))
     return (
         f"condensation: from t = {limit.times[found.onset]:.4g} on the prior outweighs the noise (Lambda = "
         f"{diffusion[last]:.3g}, below Lambda_c = {critical:.3g}), and the norm goes to ever fewer, ever larger "

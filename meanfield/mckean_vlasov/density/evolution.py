@@ -81,11 +81,17 @@ class Evolution:
         self._limit = limit
         self._current = pack(initial_density(limit, grid))
         self._trial = self._current.copy()
-        self._field = _field(limit, grid, worst_norm)
+        self._worst_norm, self._step = worst_norm, make_step and make_step(grid)
         self._waiting: Sequence[object] = ()
         self._make_threads(alone=make_step is not None)
-        self._make_calls(make_step)
+        self._enter(limit)
         self._times, self._history = [0.0], [self._moments()]
+
+    def _enter(self, phase: Limit) -> None:
+        """Take the coefficients of a phase."""
+        self._phase = phase
+        self._field = _field(phase, self.grid, self._worst_norm)
+        self._make_calls()
 
     def _make_threads(self, alone: bool) -> None:
         """Share the blocks among threads, with working space for each."""
@@ -100,12 +106,11 @@ class Evolution:
         self._sums = np.empty((2, blocks, 4 * lanes))
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
 
-    def _make_calls(self, make_step: MakeStep | None) -> None:
+    def _make_calls(self) -> None:
         """Callbacks for a closure or a step that is not compiled."""
         d1 = self.grid.u.shape[1]
-        self._closure, reach = compiled_closure_of(self._limit)
-        self._step = make_step and make_step(self.grid)
-        works = self._call_closure if reach < np.inf else None, self._call_step if make_step else None
+        self._closure, reach = compiled_closure_of(self._phase)
+        works = self._call_closure if reach < np.inf else None, self._call_step if self._step else None
         self._callbacks = [Callback(work) if work else None for work in works]
         closure, step = (callback.address if callback else 0 for callback in self._callbacks)
         stopped = np.zeros(1, dtype=np.int64)
@@ -129,15 +134,16 @@ class Evolution:
         BlowUpError
             If steps are too long, the solution is no longer finite or E[w^2] is far from 1.
         """
-        for piece in np.split(times, np.searchsorted(times, self._limit.drive.corners[1:-1], side="right")):
+        corners = self._limit.corners
+        for piece in np.split(times, np.searchsorted(times, corners, side="right")):
             taken = 0
             while taken < len(piece):  # a signal that a handler ignores stops steps in Python for a moment
                 taken += self._march(piece[taken:])
                 self.check()
-            if (
-                self._times[-1] in self._limit.drive.corners[1:-1]
-            ):  # q and r bend there, and are not extrapolated across
-                self._times, self._history = self._times[-1:], self._history[-1:]
+            if (now := self._times[-1]) in corners:  # q and r bend there, and are not extrapolated across
+                if self._limit.phase_at(now) is not self._phase:
+                    self._enter(self._limit.phase_at(now))
+                self._times, self._history = [now], [self._moments()]
 
     def _march(self, times: FloatArray) -> int:
         """Take steps until one is refused, and return how many were taken."""
@@ -182,7 +188,7 @@ class Evolution:
 
     def _call_closure(self) -> bool:
         """Callback whose address is `Calls.closure`."""
-        self._calls.values[:] = called_values(self._limit.closure, self._calls.q)
+        self._calls.values[:] = called_values(self._phase.closure, self._calls.q)
         return bool(self._waiting)
 
     def _call_step(self) -> bool:

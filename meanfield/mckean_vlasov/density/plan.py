@@ -80,7 +80,7 @@ def fixed_plan(limit: Limit, settings: DensitySettings, widening: float = 1.0, r
     intervals = len(limit.times) - 1
     steps_per_output = math.ceil(steps / intervals)
     rate = steps_per_output * intervals / stop
-    step_times = StepTimes(limit.times, 1.0, rate, corners=limit.drive.inner_corners)
+    step_times = StepTimes(limit.times, 1.0, rate, corners=limit.corners)
     return Plan(half_width, cells, settings.feature_nodes, step_times)
 
 
@@ -102,7 +102,7 @@ def coarse_plan(
     onset = 0.1 / (rate + _stiffest_rate(limit))
     ticks = refinement * 1.25 * COARSE_WIDTH / width  # with them steps and cells contribute equally to the error
     ticks *= min(1.0, 5000 / (ticks * rate * float(limit.times[-1])))  # no more on the coarsest level
-    step_times = StepTimes(limit.times, ticks, rate, onset, corners=limit.drive.inner_corners)
+    step_times = StepTimes(limit.times, ticks, rate, onset, corners=limit.corners, starts=limit.starts)
     scale = node_scale(tolerance, settings.feature_nodes)
     return Plan(half_width, cells, settings.feature_nodes, step_times, scale)
 
@@ -115,7 +115,8 @@ def _cells(limit: Limit, settings: DensitySettings, width: float, widening: floa
         # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
         half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
     h = width if settings.cells is None else 2 * half_width / settings.cells
-    kink = min((abs(kink) for kink in limit.prior.functions.kinks if abs(kink) > 0.5 * h), default=None)
+    kinks = [abs(kink) for prior in limit.priors for kink in prior.functions.kinks]
+    kink = min((kink for kink in kinks if kink > 0.5 * h), default=None)
     if kink is not None and settings.cells is None:
         h = kink / math.ceil(kink / h)
     elif kink is not None and settings.half_width is None:
@@ -163,15 +164,19 @@ def _fastest_rate(limit: Limit) -> float:
     """Largest rate of change: of the drift gain and the diffusion over the ball, and by the force of the prior."""
     axis = np.linspace(-1.0, 1.0, 9)
     ball = [np.array(q) for q in product(axis, repeat=len(limit.coordinates)) if np.dot(q, q) <= 1.0]
-    values = [called_values(limit.closure, q) for q in ball]
-    rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
     two_deviations = np.array([2.0])
-    prior = 0.5 * limit.learning_rate * float(limit.prior.force(two_deviations)[0])
-    return float(max(rates)) + prior
+
+    def fastest(phase: Limit) -> float:
+        values = [called_values(phase.closure, q) for q in ball]
+        rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
+        return float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])
+
+    return max(fastest(phase) for phase in limit.phases)
 
 
 def _stiffest_rate(limit: Limit) -> float:
     """Largest rate of change by the force of the prior, from w = 1 to the start of the tails."""
     w = np.linspace(1.0, TAIL, 56)
-    pull = np.abs(limit.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
-    return float(limit.learning_rate * pull.max())
+    both, distances = np.concatenate([-w[::-1], w]), np.concatenate([w[::-1], w])
+    pulls = [phase.learning_rate * np.abs(phase.prior.force(both)) / distances for phase in limit.phases]
+    return float(np.max(pulls))

@@ -83,7 +83,7 @@ class CellSearch(LevelSearch[Plan, Level]):
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
         # A level whose E[w^2] is off by 0.5 is useless.
         self._thresholds = Thresholds(0.5, ringing, edge, edge_mean)
-        self._powers = KINKED_POWERS if limit.prior.functions.kinks else SMOOTH_POWERS
+        self._powers = KINKED_POWERS if any(prior.functions.kinks for prior in limit.priors) else SMOOTH_POWERS
         self._errors: Errors | None = None
         self._series = ErrorSeries()
 

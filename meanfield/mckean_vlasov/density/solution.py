@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from meanfield.mckean_vlasov.cells import cell_arrays
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import coefficients_along
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.numerics.finite_volumes.grid import Grid
@@ -90,10 +90,8 @@ class Solution:
 
     def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
-        q = self.moments[:, :-3]
-        unknown = np.full(q.shape[1] + 1, np.nan)
-        values = [called_values(limit.closure, row) if np.all(np.isfinite(row)) else unknown for row in q]
-        closed, grid = np.array(values) * limit.factors_on_closure, self.grid
+        q, grid = self.moments[:, :-3], self.grid
+        closed = coefficients_along(limit, q)
         P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (

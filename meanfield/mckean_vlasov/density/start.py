@@ -45,8 +45,8 @@ class Symmetric(Protocol):
         """Laws of the features."""
 
     @property
-    def prior(self) -> PriorSettings:
-        """Prior of the weights."""
+    def priors(self) -> tuple[PriorSettings, ...]:
+        """Priors of the weights, one for each phase."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,9 @@ class Nodes:
 
     @classmethod
     def with_symmetry(cls, limit: Symmetric, u: FloatArray, weight: FloatArray) -> Nodes:
-        """Nodes of a rule, mirrored if it and the prior of the limit are."""
-        w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
-        up, down = limit.prior.force(w), -limit.prior.force(-w)
-        # Far out a force may be so large, or infinite, that beside it all others would be alike.
-        so_far = np.maximum.accumulate(np.abs(up))
-        pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max()), (up, down, so_far)
-        return cls(u, weight, all(_alike(*pair) for pair in pairs))
+        """Nodes of a rule, mirrored if it and the priors of the limit are."""
+        pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max())
+        return cls(u, weight, all(_alike(*pair) for pair in pairs) and all(map(_is_odd, limit.priors)))
 
     @property
     def solved(self) -> tuple[FloatArray, FloatArray]:
@@ -101,6 +97,14 @@ class Nodes:
 def node_scale(tolerance: float, given: int | None) -> float:
     """Factor on the number of nodes to begin with; errors fall exponentially with the nodes."""
     return 1.0 if given else math.log(tolerance) / math.log(1e-8)  # for which the default numbers are a good start
+
+
+def _is_odd(prior: PriorSettings) -> bool:
+    """Whether weights of both signs are pulled alike."""
+    w = np.concatenate([np.linspace(0.05, 8.0, 33), np.geomspace(10.0, 1e4, 8)])
+    up, down = prior.force(w), -prior.force(-w)
+    # Far out a force may be so large, or infinite, that beside it all others would be alike.
+    return _alike(up, down, np.maximum.accumulate(np.abs(up)))
 
 
 def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:

@@ -30,6 +30,7 @@ from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overla
 from meanfield.numerics.linear_noise import covariance_along
 from meanfield.numerics.ode import Path
 from meanfield.numerics.piecewise import tabulate, values_at
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -189,14 +190,14 @@ def solve_order_parameters(problem: Problem) -> Solved:
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
         return Solved("order_parameters", *trajectory_of_channels(ChannelClosure(problem), fluctuations=True))
-    field = VectorField(reference_of(problem))
-    limit = limit_of(problem, field.closure)
+    fields = [VectorField(reference_of(piece.problem)) for piece in pieces_of(problem)]
+    limit = limit_of(problem, *(field.closure for field in fields))
     solution = overlaps_along(limit)
     solved = as_order_parameters(limit, solution)
     if solution.path is None or solution.status == "interrupted":
         return solved
     last = int(np.isfinite(solution.values).all(axis=1).sum())
-    covariance, interrupted = _covariance(field, solution.path, solution.times, last)
+    covariance, interrupted = _covariance(fields[0], solution.path, solution.times, last)
     status = "interrupted" if interrupted else solved.status
     return replace(solved, arrays=solved.arrays | covariance, status=status)
 
@@ -220,7 +221,8 @@ def _covariance(
 
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
-    check_linear(problem)
+    for piece in pieces_of(problem):
+        check_linear(piece.problem)
     if problem.model.channels > 1:
         check_constant(problem, "order parameters")
     if problem.random_start:

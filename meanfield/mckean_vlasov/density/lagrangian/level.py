@@ -66,6 +66,8 @@ class Level:
         Averages of w, w phi(w) and w^2 at every node.
     calls : int
         Number of closures that were called in Python.
+    least_noise : ndarray, shape (phases,)
+        Least D = Lambda/2 that was met in each phase, relative to the factor of the force; infinite if it has none.
     """
 
     def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
@@ -74,18 +76,14 @@ class Level:
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
         self.zeta, spacing, X = frames.start(limit, points)
-        mesh = _mesh(limit, frames, packed(self.zeta), packed(spacing), points)
-        coupling, self._callback = self._couple(u, u_weight, tolerance)
-        self._size = size = mesh.zeta.size
-        padded = len(coupling.u_weight)
-        weight = mesh.spacing * np.exp(-0.5 * mesh.zeta**2) / ROOT_TWO_PI
-        frame = Frame(mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
-        own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
-        if not limit.drive.moves or limit.prior.strength == 0.0:
-            own = own._replace(by_rate=np.empty(0))
+        self._zeta, self._spacing = packed(self.zeta), packed(spacing)
+        self._size = size = self._zeta.size
+        padded = -(-self.nodes // LANES) * LANES
+        self._u, self._u_weight = np.repeat(u[-1:], padded, axis=0), np.zeros(padded)
+        self._u[: self.nodes], self._u_weight[: self.nodes] = u, u_weight
         start = packed(X)
-        state = State(
-            np.array([0.0, 0.0, self._first_step(), GROW, np.inf]),
+        self._state = State(
+            np.array([0.0, 0.0, 0.0, GROW, np.inf]),
             np.zeros(2, dtype=np.int64),
             start.copy(),
             start.copy(),
@@ -96,12 +94,28 @@ class Level:
             np.zeros(padded),
             np.zeros(padded),
         )
-        self._clock, self._counts = state.clock, state.counts
-        self._march = tiled_closure_of(limit)[0], coupling, mesh, frame, own, state
+        self._clock, self._counts = self._state.clock, self._state.counts
+        self.least_noise = np.full(len(limit.phases), np.inf)
+        self._averages = np.empty(d1 + 3)
+        self._enter(0, limit.initial_overlap)
         outputs = len(limit.times)
         self.moments = np.full((outputs, d1 + 3), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
         self.given_u = np.full((3, outputs, self.nodes), np.nan)
+
+    def _enter(self, number: int, q: FloatArray) -> None:
+        """Take the coefficients of a phase, which begins with these overlaps."""
+        self._number, size = number, self._size
+        phase = self._limit.phases[number]
+        mesh = _mesh(phase, self.frames, self._zeta, self._spacing, self.points)
+        coupling, self._callback = self._couple(phase)
+        weight = mesh.spacing * np.exp(-0.5 * mesh.zeta**2) / ROOT_TWO_PI
+        frame = Frame(mesh.zeta.copy(), np.zeros(size), weight, np.zeros(size), np.zeros(size))
+        own = Elimination(*(np.zeros(size) for _ in Elimination._fields))
+        if not phase.drive.moves or phase.prior.strength == 0.0:
+            own = own._replace(by_rate=np.empty(0))
+        self._march = tiled_closure_of(phase)[0], coupling, mesh, frame, own, self._state
+        self._clock[2:] = self._first_step(phase, q), GROW, np.inf
 
     def xi(self, output: int) -> FloatArray:
         """Quantiles of the points at an output time, on the scale of the normal law, shape (nodes, points)."""
@@ -109,7 +123,7 @@ class Level:
 
     def release(self) -> None:
         """Let go of what only further steps need, which is as large as the points at dozens of output times."""
-        del self._march, self._callback
+        del self._march, self._callback, self._state, self._zeta, self._spacing
 
     @property
     def steps(self) -> int:
@@ -120,11 +134,6 @@ class Level:
     def time(self) -> float:
         """Time that was reached."""
         return float(self._clock[1])
-
-    @property
-    def least_noise(self) -> float:
-        """Least D = Lambda/2 that was met."""
-        return float(self._clock[4])
 
     @property
     def nearest_end(self) -> float:
@@ -145,35 +154,29 @@ class Level:
         """Number of steps that were tried."""
         return int(self._counts.sum())
 
-    def _couple(self, u: FloatArray, u_weight: FloatArray, tolerance: float) -> tuple[Coupling, Callback]:
+    def _couple(self, phase: Limit) -> tuple[Coupling, Callback]:
         """Nodes in lanes, and the callback for a closure that is not compiled."""
-        nodes, d1 = u.shape
-        padded = -(-nodes // LANES) * LANES
-        all_u, all_weights = np.repeat(u[-1:], padded, axis=0), np.zeros(padded)
-        all_u[:nodes], all_weights[:nodes] = u, u_weight
+        d1 = self._u.shape[1]
         q, values = np.empty(d1), np.empty(d1 + 1)
-        closure, reach = tiled_closure_of(self._limit)
+        closure, reach = tiled_closure_of(phase)
         is_pilot = self._budget.is_pilot
         if is_pilot and isinstance(closure, TiledClosure):
             reach = -1.0  # the closure is called everywhere
 
         def call() -> bool:
-            values[:] = called_values(self._limit.closure, q)
+            values[:] = called_values(phase.closure, q)
             self.calls += 1
             return not self._budget.spend(0.0 if is_pilot else CALL_WORK)  # pilots have these calls counted
 
         callback = Callback(call)
-        tau = float(self._limit.learning_rate)
-        of_drive = self._limit.drive, self._limit.drive.room
-        return Coupling(
-            all_u, all_weights, tau, tolerance, float(reach), *of_drive, callback.address, q, values
-        ), callback
+        given = self._u, self._u_weight, float(phase.learning_rate), self.tolerance, float(reach)
+        return Coupling(*given, phase.drive, phase.drive.room, callback.address, q, values), callback
 
-    def _first_step(self) -> float:
-        """Length of the first step that is tried."""
-        values = called_values(self._limit.closure, self._limit.initial_overlap)
-        force = float(np.abs(self._limit.prior.force(np.array([1.0, 3.0]))).max())
-        rate = float(np.abs(values).sum()) + self._limit.learning_rate * force
+    def _first_step(self, phase: Limit, q: FloatArray) -> float:
+        """Length of the first step that is tried in a phase."""
+        values = called_values(phase.closure, q)
+        force = float(np.abs(phase.prior.force(np.array([1.0, 3.0]))).max())
+        rate = float(np.abs(values).sum()) + phase.learning_rate * force
         stop = float(self._limit.times[-1])
         # A fraction of the time in which the fastest coefficient acts, which follows the error that steps may make:
         # solutions of different accuracy must not share steps that only their growth limits.
@@ -188,21 +191,24 @@ class Level:
         StuckError, ExpensiveError
             If the points cannot be advanced, or too slowly.
         """
-        _, coupling, mesh, frame, _, state = self._march
-        averages = np.empty(self.moments.shape[1])
         time = float(self._limit.times[index])
         # The step over an output time is taken again to end there: points within a long step may be out of order.
         for _ in range(8):
             self._advance(time)
-            if interpolate(time, mesh, frame, coupling, state, averages):
+            if self._interpolate(time):
                 break
             self._return(time)
         else:
             raise self._stuck()
-        self.moments[index] = averages if index > 0 else self._at_start(averages)
-        sums = state.sums[:, : self.nodes]
+        self.moments[index] = self._averages if index > 0 else self._at_start(self._averages)
+        sums = self._state.sums[:, : self.nodes]
         self.given_u[:, index] = sums[1:] / sums[0]
-        self.X[index] = unpacked(state.stage, self.nodes, self.points)
+        self.X[index] = unpacked(self._state.stage, self.nodes, self.points)
+
+    def _interpolate(self, time: float) -> bool:
+        """Points at a time within the last step and their averages; whether they are in order."""
+        _, coupling, mesh, frame, _, state = self._march
+        return bool(interpolate(time, mesh, frame, coupling, state, self._averages))
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
@@ -211,16 +217,30 @@ class Level:
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""
-        *_, state = self._march
-        clock = state.clock
+        clock = self._clock
         clock[1:4] = clock[0], time - clock[0], 1.0
-        state.end[:] = state.start
+        self._state.end[:] = self._state.start
 
     def _advance(self, time: float) -> None:
+        """Advance to a time, from phase to phase."""
+        for number in range(self._number + 1, len(self._limit.phases)):
+            start = self._limit.phases[number].start
+            if time < start:
+                break
+            self._take_steps(start)
+            self._interpolate(start)
+            self._clock[0] = self._clock[1]
+            self._state.start[:] = self._state.end
+            self._enter(number, self._averages[:-3].copy())
+        self._take_steps(time)
+
+    def _take_steps(self, time: float) -> None:
+        """Take steps until the last one has passed a time, or to the end of the phase."""
         steps = 1 if self._budget.is_pilot else max(1, int(WORK_PER_CALL / self._size))
         while self._clock[1] < time:
             before = self.work
             end = advance(time, steps, *self._march)
+            self.least_noise[self._number] = self._clock[4]
             self._callback.reraise()
             if not self._budget.spend(self.work - before):
                 raise self._expensive()

@@ -62,40 +62,51 @@ class Grading:
         return replace(self, reach=self.reach + further)
 
 
-def grading_of(limit: Limit, noise: float, deficit: float = 0.0) -> Grading:
+def grading_of(limit: Limit, noise: FloatArray | float, deficit: float = 0.0) -> Grading:
     """Grading for the smallest noise D = Lambda/2 of a run.
+
+    Where several phases have terms at one place, those of the narrowest layer gather points for all of them.
 
     Parameters
     ----------
+    noise : float or ndarray, shape (phases,)
     deficit : float
         Quantiles by which the last points have moved inwards in a trial run, because their weights grew.
     """
-    if limit.prior.functions.linear or limit.prior.strength == 0.0 or limit.learning_rate == 0.0:
-        return Grading(np.zeros((4, 0)), PLAIN_REACH)
-    terms = _terms(limit, max(noise, SMALLEST_NOISE))
+    found: dict[float, list[Term]] = {}
+    for phase, least in zip(limit.phases, np.broadcast_to(noise, len(limit.phases)).tolist(), strict=True):
+        if phase.prior.functions.linear or phase.prior.strength == 0.0 or phase.learning_rate == 0.0:
+            continue
+        for centre, terms in _terms(phase, max(least, SMALLEST_NOISE)).items():
+            found[centre] = max(found.get(centre, terms), terms, key=lambda each: each[0][2])
+    terms = [term for of_centre in found.values() for term in of_centre]
     reach = CONDENSED_REACH + deficit if terms else PLAIN_REACH
     return Grading(np.array(terms, dtype=float).reshape(-1, 4).T.copy(), reach)
 
 
-def _terms(limit: Limit, noise: float) -> list[tuple[float, float, float, float]]:
-    """Terms around the jumps of phi, or else around the core of a sublinear prior."""
+Term = tuple[float, float, float, float]
+"""Amplitude, centre, inverse width and kind."""
+
+
+def _terms(limit: Limit, noise: float) -> dict[float, list[Term]]:
+    """Terms around the jumps of phi, or else around the core of a sublinear prior, by their centres."""
     jumps = [(kink, jump) for kink, jump, _ in kinks_of(limit.prior).T if jump > 0.0]
     if jumps:
-        terms = []
+        terms = {}
         for kink, jump in jumps:
             layer = max(2.0 * noise / (limit.learning_rate * jump), NARROWEST_LAYER)
             # In a core wider than 3 lies the whole density, whose points need no grading.
             core = CORE_EXPONENT * layer if CORE_EXPONENT * layer < 3.0 else None
             # Next to a jump points are equally spaced within half of the layer D/(tau |phi|), and at most 0.1.
-            terms += _around(kink, core, min(0.5 * layer, 0.1), len(jumps))
+            terms[kink] = _around(kink, core, min(0.5 * layer, 0.1), len(jumps))
         return terms
     if not _sublinear(limit):
-        return []
+        return {}
     core = _core_width(limit, noise)
-    return _around(0.0, core, core, 1) if core < WIDEST_SMOOTH_CORE else []
+    return {0.0: _around(0.0, core, core, 1)} if core < WIDEST_SMOOTH_CORE else {}
 
 
-def _around(centre: float, core: float | None, layer: float, shares: int) -> list[tuple[float, float, float, float]]:
+def _around(centre: float, core: float | None, layer: float, shares: int) -> list[Term]:
     """Terms for a core of points, if there is one, and a tail from a layer on."""
     terms = [(TAIL_AMPLITUDE / shares, centre, 1 / layer, LOGARITHMIC)]
     if core is not None:

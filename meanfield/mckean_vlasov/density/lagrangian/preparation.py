@@ -197,7 +197,7 @@ def prepare(
     InputError
         If the levels that an estimate takes at least do not fit into the free memory.
     """
-    noise = 0.5 * float(called_values(limit.closure, limit.initial_overlap)[-1])
+    noise = 0.5 * np.array([called_values(phase.closure, limit.initial_overlap)[-1] for phase in limit.phases])
     grading, wells = grading_of(limit, noise), None
     finer, moves = 1.0, 0
     deficit, before = 0.0, math.inf
@@ -223,9 +223,9 @@ def prepare(
         # in a core stay at their quantile.
         helps = REACH_SLACK < missing < 0.5 * before
         # A much quieter trial is graded anew.
-        if frames.grading.terms.size and (helps or level.least_noise < 0.7 * noise):
+        if frames.grading.terms.size and (helps or np.any(level.least_noise < 0.7 * noise)):
             before = missing
-            noise, deficit = min(noise, level.least_noise), deficit + 1.1 * missing
+            noise, deficit = np.minimum(noise, level.least_noise), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
             frames = Frames.plain(nodes, wider, frames.spacing)
         elif frames.spacing == SPACING:
@@ -234,7 +234,7 @@ def prepare(
                 break
             wells = None if failed else between_wells(limit, level)
             if wells is not None:
-                frames, noise = Frames.plain(nodes, wells, GRADED_SPACING), min(noise, level.least_noise)
+                frames, noise = Frames.plain(nodes, wells, GRADED_SPACING), np.minimum(noise, level.least_noise)
             else:
                 frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
         elif failed:
@@ -305,8 +305,10 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
 def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatArray, float]:
     """Potential of the drift without tilt at increasing w, and the noise D."""
     q, r, square = moments[:-3], moments[-3], moments[-2]
-    values = called_values(limit.closure, q) * limit.factors_on_closure[-1]
-    noise, rate = 0.5 * float(values[-1]), float(limit.learning_rates[-1])
-    growth = (q @ values[:-1] + rate * r - noise) / square
-    steps = rate * limit.prior.potential_steps(w)
+    last = limit.phases[-1]
+    of_g, of_diffusion, of_force = last.drive.at(limit.times[-1:])[0].tolist()
+    values, rate = called_values(last.closure, q), last.learning_rate * of_force
+    noise = 0.5 * of_diffusion * float(values[-1])
+    growth = (of_g * q @ values[:-1] + rate * r - noise) / square
+    steps = rate * last.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise

@@ -230,8 +230,8 @@ class Search:
     def solution(self, status: str) -> Solution:
         """Solution from the best levels; without an estimate, from a single one as far as it came."""
         levels = [self._single()] if self._found is None else self._shown or self._found.levels
-        prior = self._limit.prior
-        kinks = kinks_to_name(prior.name, prior.functions) if status.startswith("failed") and prior.strength > 0 else ""
+        acting = [prior for prior in self._limit.priors if status.startswith("failed") and prior.strength > 0]
+        kinks = next(filter(None, (kinks_to_name(prior.name, prior.functions) for prior in acting)), "")
         return assembled(self._found, levels, f"{status}; {kinks}" if kinks else status)
 
     def _single(self) -> Level:
