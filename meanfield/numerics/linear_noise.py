@@ -77,9 +77,12 @@ LARGEST_COVARIANCE = 1e12
 
 
 def covariance_along(
-    drift_and_noise: Callable[[float], tuple[FloatArray, FloatArray]], size: int, times: FloatArray
+    drift_and_noise: Callable[[float], tuple[FloatArray, FloatArray]],
+    size: int,
+    times: FloatArray,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, bool]:
-    """N times the covariance of a state along a trajectory that starts at the first of the times.
+    """N times the covariance of a state along a trajectory.
 
     Parameters
     ----------
@@ -88,6 +91,8 @@ def covariance_along(
     size : int
         Number of variables.
     times : ndarray, shape (times,)
+    start : ndarray, shape (size, size), optional
+        C at the first of the times; zero, if nothing is said.
 
     Returns
     -------
@@ -101,11 +106,15 @@ def covariance_along(
     What is integrated are log(1 + C_ii/offset_i) and the correlations of i and j: entries of C differ by many orders of
     magnitude on the way out of an unstable point, and the large ones multiply the rounding errors of J.
     """
+    first = np.zeros((size, size)) if start is None else start
     if times.size < 2:
-        return np.zeros((times.size, size, size)), False
+        return np.repeat(first[None], times.size, axis=0), False
     # The integrator asks several times for the same t: corrections, and differences in C.
     drift_and_noise = lru_cache(maxsize=1)(drift_and_noise)
-    variances = np.diag(drift_and_noise(times[0])[1]) * (times[-1] - times[0])
+    noise, later = (np.diag(drift_and_noise(t)[1]) for t in times[[0, -1]])
+    if noise.max() <= 1e-6 * later.max():  # a rate that begins with 0
+        noise = later
+    variances = np.diag(first) + noise * (times[-1] - times[0])
     # Variances are offset under their logarithm, because a direction may have no noise.
     offset = np.maximum(variances, max(1e-12 * float(variances.max()), np.finfo(float).tiny))
 
@@ -128,5 +137,8 @@ def covariance_along(
     def margin(t: float, y: FloatArray) -> float:
         return float(LARGEST_COVARIANCE - np.abs(covariance(y)[0]).max())
 
-    solution = solve_ode(derivative, np.zeros(size * size), times, TOLERANCE, stops=[margin], interruptible=True)
+    deviations = np.sqrt(np.diag(first) + offset)
+    y = first / np.outer(deviations, deviations)
+    np.fill_diagonal(y, np.log1p(np.diag(first) / offset))
+    solution = solve_ode(derivative, y.ravel(), times, TOLERANCE, stops=[margin], interruptible=True)
     return np.array([covariance(y)[0] for y in solution.values]), solution.status == "interrupted"

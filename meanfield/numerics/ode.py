@@ -184,15 +184,26 @@ def solve_in_stretches(
         return solve_ode(stretches[0][1], start, times, tolerance, **options)
     at = np.array(times, dtype=float)
     values, y = np.full((len(at), np.size(start)), np.nan), start
+    paths: list[Path] = []
     for inside, rate in stretches:
         found = solve_ode(rate, y, inside, tolerance, **options)
         row = np.searchsorted(inside, at).clip(max=len(inside) - 1)
         here = inside[row] == at
         values[here] = found.values[row[here]]
         y = found.end
+        if found.path is not None:
+            paths.append(found.path)
         if found.status != "complete":
             break
-    return replace(found, times=at, values=values, path=None)
+    return replace(found, times=at, values=values, path=_joined(paths, [inside[-1] for inside, _ in stretches]))
+
+
+def _joined(paths: list[Path], ends: list[float]) -> Path | None:
+    """Path from those of stretches and the ends of these, of which the last ones may not have been reached."""
+    if not paths:
+        return None
+    corners = np.array(ends[: len(paths) - 1])
+    return lambda t: paths[int(np.searchsorted(corners, t, side="right"))](t)
 
 
 def _check_input(start: FloatArray, times: FloatArray) -> None:

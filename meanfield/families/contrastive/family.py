@@ -9,7 +9,7 @@ from meanfield.problems.family import Family, Method
 HERE = "meanfield.families.contrastive"
 COSTS = f"{HERE}.explanation.predictions"
 IN_TIME = tuple(REDUCTIONS)
-FOLLOWED = ("model.learning_rate", "prior.strength")
+FOLLOWED = ("model.learning_rate", "prior.strength", "decorrelation.strength")
 
 FAMILY = Family(
     name="contrastive",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedNumbers, Parameters, Part
 from meanfield.ingredients.penalties import PENALTIES, Penalty, make_penalty
+from meanfield.ingredients.schedules.key import OrSchedule
 
 
 class DecorrelationSettings(NamesFunctions):
@@ -22,7 +23,9 @@ class DecorrelationSettings(NamesFunctions):
     penalty: str = Field(
         default="square", description=f"psi, one of {', '.join(PENALTIES)}, or your own as 'package.module:name'"
     )
-    strength: float = Field(ge=0, le=1e6, description="lambda, the factor of psi, a number >= 0, for instance 0.05")
+    strength: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
+        description="lambda, the factor of psi, a number >= 0, for instance 0.05, or a schedule"
+    )
     parameters: Parameters = Field(
         default=NamedNumbers(),
         description="numbers that the penalty takes, for instance { width = 0.1 } for smooth_absolute",

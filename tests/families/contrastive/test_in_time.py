@@ -159,7 +159,7 @@ def test_sgd_of_several_channels_follows_schedules_too(method):
     assert not np.any(found[:, 3:] == known[:, 3:])
 
 
-@pytest.mark.parametrize("method", ["density", "order_parameters"])
+@pytest.mark.parametrize("method", ["density"])
 def test_limits_of_several_channels_refuse_schedules_by_their_key(method):
     problem = make_problem(
         "model.channels = 2", "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.2, 0.1] }]"

@@ -9,6 +9,7 @@ Source: several_channels.md, sections 1 and 3.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ from scipy.optimize import brentq
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.averages import exact_averages
 from meanfield.families.contrastive.channels.fourier import fourier_averages
-from meanfield.families.contrastive.channels.polynomials import batch_terms
+from meanfield.families.contrastive.channels.kinks import PanelRule
+from meanfield.families.contrastive.channels.one_sample import Rule
+from meanfield.families.contrastive.channels.polynomials import terms_at
 from meanfield.families.contrastive.channels.randomised import Draw, PenaltyAverages, randomisations_of
 from meanfield.families.contrastive.channels.rules import (
     ACCURATE,
@@ -28,6 +31,7 @@ from meanfield.families.contrastive.channels.rules import (
     Vector,
     batch_law_of,
     refined,
+    vector_by,
 )
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.activations import Activation
@@ -55,6 +59,8 @@ class BatchMethod(NamedTuple):
 
     Parameters
     ----------
+    average : callable
+        From the strength of the penalty to the averages.
     accurate, worst : float
         See `refined`.
     collapsed : bool
@@ -63,7 +69,7 @@ class BatchMethod(NamedTuple):
         Whether the averages lack the penalty, whose contribution comes from random batches.
     """
 
-    average: Method
+    average: Callable[[float], Method]
     accurate: float
     worst: float
     collapsed: bool = False
@@ -80,6 +86,8 @@ class ChannelClosure:
 
     Attributes
     ----------
+    problem : Problem
+        The one whose learning rate and strength of the penalty the averages have.
     error : float
         Change of the averages by a finer quadrature over one sample, relative to their size.
     randomisations : list of ChannelClosure
@@ -120,7 +128,15 @@ class ChannelClosure:
         self._shape = len(problem.features), problem.model.channels
         self._tau = problem.model.learning_rate
         self._batch = batch_law_of(problem)
-        self._vector = self._choose()
+        self._vectors = self._choose()
+        self._vector = self._vectors(problem.decorrelation_strength)
+
+    def at(self, problem: Problem) -> ChannelClosure:
+        """Averages at the learning rate and the strength of the penalty of a problem that is otherwise the same.
+
+        Their quadrature is that of the closure, whose own strength is no smaller.
+        """
+        return self if problem is self.problem else self._with(self._vectors, problem)
 
     def __call__(self, q: FloatArray, M: FloatArray) -> BatchAverages:
         """Evaluate the averages.
@@ -144,12 +160,12 @@ class ChannelClosure:
         P, D, noise = np.split(values, [d1 * d2, d1 * d2 + d2 * d2])
         return BatchAverages(P.reshape(d1, d2), D.reshape(d2, d2), self._tau**2 * noise.reshape(d2, d2))
 
-    def _choose(self) -> Vector:
-        """Averages by the first method whose quadrature over one sample is accurate enough."""
-        law = self._batch.sample
+    def _choose(self) -> Callable[[float], Vector]:
+        """Averages at each strength by the first method whose quadrature over one sample is accurate enough."""
+        law, strength = self._batch.sample, self.problem.decorrelation_strength
         for method in self._methods():
             states = self.states(method.collapsed)
-            found = refined(method.average, law, self.kinks, states, method.accurate, method.worst)
+            found = refined(method.average(strength), law, self.kinks, states, method.accurate, method.worst)
             if found.error <= method.worst:
                 break
         else:
@@ -160,9 +176,13 @@ class ChannelClosure:
             )
         self.error, self.at_random = found.error, method.penalty_at_random
         if self.at_random:
-            return self._with_random_batches(found)
-        self.compared = None if found.compared is None else self._with(found.compared)
-        return found.vector
+            return self._with_random_batches(found, method.average(0.0))
+
+        def by(rule: Rule | PanelRule) -> Callable[[float], Vector]:
+            return lambda strength: vector_by(rule, method.average(strength), law)
+
+        self.compared = None if found.compared is None else self._with(by(found.compared))
+        return by(found.rule)
 
     def _methods(self) -> list[BatchMethod]:
         settings, strength = self.problem.decorrelation, self.problem.decorrelation_strength
@@ -172,28 +192,39 @@ class ChannelClosure:
         self.linear = absolute and not batch.centred and bool((activation.values(PROBES) >= 0).all())
         square = settings is not None and settings.penalty == "square"
         exactly = strength == 0 or square or self.linear
-        terms = batch_terms(channels, views, batch.size, batch.by_batch, strength if exactly else 0.0, self.linear)
-        exact = partial(exact_averages, batch, terms)
+        largest, linear = strength if exactly else 0.0, self.linear
+
+        def exact(strength: float) -> Method:
+            terms = terms_at(strength, channels, views, batch.size, batch.by_batch, largest, linear)
+            return partial(exact_averages, batch, terms)
+
         if exactly:
             return [BatchMethod(exact, ACCURATE, LARGEST_CHANGE)]
+        free = exact(0.0)
         # 1e-3 is accurate enough, as the rest comes from random batches.
-        at_random = BatchMethod(exact, 1e-3, LARGEST_CHANGE, penalty_at_random=True)
+        at_random = BatchMethod(lambda strength: free, 1e-3, LARGEST_CHANGE, penalty_at_random=True)
         if not absolute or channels != 2 or views != 1 or batch.by_batch:
             return [at_random]
-        by_fourier = partial(fourier_averages, batch, strength)
+
+        def by_fourier(strength: float) -> Method:
+            return partial(fourier_averages, batch, strength)
+
         if batch.size == 1 and not batch.centred:  # C is the product of the outputs of the sample itself
             self.kinks = (*self.kinks, *_zeros(activation))
             return [BatchMethod(by_fourier, ACCURATE, LARGEST_CHANGE)]
         return [BatchMethod(by_fourier, ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True), at_random]
 
-    def _with(self, vector: Vector) -> ChannelClosure:
+    def _with(self, vectors: Callable[[float], Vector], problem: Problem | None = None) -> ChannelClosure:
         """Copy of the closure with other averages, which take no random batches of their own."""
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
+        closure.problem = self.problem if problem is None else problem
         closure.randomisations = []
         closure.trial = closure
         closure.compared = None
-        closure._vector = vector
+        closure._tau = closure.problem.model.learning_rate
+        closure._vectors = vectors
+        closure._vector = vectors(closure.problem.decorrelation_strength)
         return closure
 
     def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
@@ -210,22 +241,30 @@ class ChannelClosure:
         states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
         return [(alike, np.ones((d2, d2))), *states] if collapsed else states
 
-    def _with_random_batches(self, free: Quadrature) -> Vector:
+    def _with_random_batches(self, found: Quadrature, free: Method) -> Callable[[float], Vector]:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
         batch, settings = self._batch, self.problem.decorrelation
         assert settings is not None
         draws, trial = randomisations_of(batch.sample, batch.size)
 
         def with_penalty(draw: Draw) -> ChannelClosure:
-            extra = PenaltyAverages(batch, draw, settings.functions.address, settings.strength, free.rule)
-            closure = self._with(_sum_of(free.vector, extra))
-            if draw is draws[0] and free.compared is not None:
-                closure.compared = self._with(_sum_of(free.compared, extra))
+            extra = PenaltyAverages(batch, draw, settings.functions.address, found.rule)
+
+            def by(rule: Rule | PanelRule) -> Callable[[float], Vector]:
+                return lambda strength: _sum_of(vector_by(rule, free, batch.sample), partial(extra, strength))
+
+            closure = self._with(by(found.rule))
+            if draw is draws[0] and found.compared is not None:
+                closure.compared = self._with(by(found.compared))
             return closure
 
         self.trial, self.randomisations = with_penalty(trial), [with_penalty(draw) for draw in draws]
-        each = [closure._vector for closure in self.randomisations]
-        return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
+
+        def mean(strength: float) -> Vector:
+            each = [closure._vectors(strength) for closure in self.randomisations]
+            return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
+
+        return mean
 
 
 def _zeros(activation: Activation) -> list[float]:

@@ -18,6 +18,7 @@ Source: several_channels.md, section 4.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import combinations_with_replacement, product
 from math import comb
 from typing import NamedTuple
@@ -160,6 +161,12 @@ class StepCovariance:
         self._pairs = [(k, j) for k in channels for j in channels if some and (k < j or (k > j and law.views == 2))]
         self._monomials = Monomials(len(self._pairs))
         self.size = self._d1 * self._d2 + self._d2 * (self._d2 - 1) // 2
+
+    def at(self, problem: Problem) -> StepCovariance:
+        """The same at the learning rate and the strength of the penalty of a problem that is otherwise the same."""
+        step = copy(self)
+        step._model, step._strength = problem.model, problem.decorrelation_strength
+        return step
 
     def numbers(self, q: FloatArray, M: FloatArray) -> int:
         """Number of values of h at the nodes of one sample."""

@@ -158,6 +158,34 @@ def batch_terms(
     return _arrays(algebra, [*gradients, *squares])
 
 
+def terms_at(
+    strength: float, channels: int, views: int, batch_size: int, by_batch: bool, largest: float, linear: bool = False
+) -> Terms:
+    """`batch_terms` at a strength up to the largest one, at a fraction of the cost: coefficients are polynomials in it.
+
+    Parameters
+    ----------
+    strength, largest : float
+    channels, views, batch_size, by_batch, linear
+        See `sensitivities`.
+    """
+    of_largest = channels, views, batch_size, by_batch, largest, linear
+    terms = batch_terms(*of_largest)
+    if strength == largest:
+        return terms
+    return terms._replace(coefficient=np.vander([strength / largest], 3)[0] @ _series_in_strength(*of_largest))
+
+
+@lru_cache(maxsize=32)
+def _series_in_strength(
+    channels: int, views: int, batch_size: int, by_batch: bool, largest: float, linear: bool
+) -> FloatArray:
+    """Coefficients of terms as polynomials in the strength relative to the largest one, shape (3, terms)."""
+    shares = np.array([0.5, 1.0, 2.0])  # squares of strengths are the highest powers
+    found = [batch_terms(channels, views, batch_size, by_batch, share * largest, linear) for share in shares]
+    return np.asarray(np.linalg.solve(np.vander(shares), [terms.coefficient for terms in found]))
+
+
 def _arrays(algebra: _Algebra, polynomials: list[Polynomial]) -> Terms:
     split = algebra.outputs
     needed = {exponents[split:] for polynomial in polynomials for exponents in polynomial}

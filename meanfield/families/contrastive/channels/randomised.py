@@ -114,7 +114,7 @@ def _random_points(count: int, dimensions: int, seed: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class PenaltyAverages:
-    """Contribution of a penalty to the averages by random batches: a function of q and M.
+    """Contribution of a penalty to the averages by random batches: a function of its strength, q and M.
 
     Parameters
     ----------
@@ -122,8 +122,6 @@ class PenaltyAverages:
         Draws the batches, when they are first needed.
     penalty_slope : int
         Address of psi'.
-    strength : float
-        lambda.
     rule : Rule or PanelRule
         For the mean outputs.
     """
@@ -131,7 +129,6 @@ class PenaltyAverages:
     batch_law: BatchLaw
     draw: Draw
     penalty_slope: int
-    strength: float
     rule: Rule | PanelRule
 
     @cached_property
@@ -139,14 +136,14 @@ class PenaltyAverages:
         """Random numbers, which are drawn once."""
         return self.draw()
 
-    def __call__(self, q: FloatArray, M: FloatArray) -> FloatArray:
-        """P, D and Lambda / tau^2 in one vector."""
+    def __call__(self, strength: float, q: FloatArray, M: FloatArray) -> FloatArray:
+        """P, D and Lambda / tau^2 in one vector, at a strength lambda."""
         law, means = self.batch_law.sample, np.zeros(self.batch_law.sample.views * q.shape[1])
         if self.batch_law.centred:
             weight, theta, _ = fill_nodes(law, self.rule.at(law, q, M), q, M)
             means = fill_outputs(self.batch_law.activation, theta)[0] @ weight
         return np.asarray(
-            randomised_averages(self.batch_law, self.batches, self.penalty_slope, self.strength, means, q, M)
+            randomised_averages(self.batch_law, self.batches, self.penalty_slope, strength, means, q, M)
         )
 
 

@@ -44,22 +44,20 @@ Method = Callable[[Rule, FloatArray, FloatArray], FloatArray]
 
 
 class Quadrature(NamedTuple):
-    """Averages by the rule that was chosen for them.
+    """Rule that was chosen for averages.
 
     Parameters
     ----------
-    vector : callable
-        The averages.
+    rule : Rule or PanelRule
     error : float
         Change of the averages by a finer rule, relative to their size.
-    compared : callable, optional
-        The averages by another rule, coarser if there is one; None where the rule is accurate to rounding.
+    compared : Rule or PanelRule, optional
+        Another rule, coarser if there is one; None where the first is accurate to rounding.
     """
 
-    vector: Vector
     rule: Rule | PanelRule
     error: float
-    compared: Vector | None
+    compared: Rule | PanelRule | None
 
 
 def batch_law_of(problem: Problem) -> BatchLaw:
@@ -125,7 +123,7 @@ def refined(
     accurate: float,
     worst: float,
 ) -> Quadrature:
-    """Averages by the first rule that a finer one does not change, or by the finest that there is.
+    """The first rule by which averages do not change any more by a finer one, or the finest that there is.
 
     Parameters
     ----------
@@ -158,16 +156,17 @@ def refined(
     error = np.inf
     for k, rule in enumerate(rules_for(law, kinks)):
         rules.append(rule)
-        vectors.append(_by(rule, method, law))
+        vectors.append(vector_by(rule, method, law))
         if k:
             error = change(k)
         if error <= accurate:
-            compared = None if error <= ACCURATE else vectors[k - 2 if k > 1 else k]
-            return Quadrature(vectors[k - 1], rules[k - 1], error, compared)
-    return Quadrature(vectors[-1], rules[-1], error, vectors[-2] if len(rules) > 1 else None)
+            compared = None if error <= ACCURATE else rules[k - 2 if k > 1 else k]
+            return Quadrature(rules[k - 1], error, compared)
+    return Quadrature(rules[-1], error, rules[-2] if len(rules) > 1 else None)
 
 
-def _by(rule: Rule | PanelRule, method: Method, law: OneSample) -> Vector:
+def vector_by(rule: Rule | PanelRule, method: Method, law: OneSample) -> Vector:
+    """Averages by a rule."""
     return lambda q, M: method(rule.at(law, q, M), q, M)
 
 

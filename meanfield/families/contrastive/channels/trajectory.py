@@ -10,16 +10,19 @@ M_kk = 1 is conserved. Source: several_channels.md, section 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
-from meanfield.families.contrastive.channels.fluctuations import step_covariance_of
+from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
+from meanfield.families.contrastive.channels.in_time import ClosureInTime, Stretch
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_along, interpolant
-from meanfield.numerics.ode import Path, Solution, Tolerance, solve_ode
+from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.process.cores import one_thread
 from meanfield.typing import FloatArray
 
@@ -53,8 +56,15 @@ class OverlapField:
         self.closure = closure
         self._shape = len(closure.problem.features), closure.problem.model.channels
         self._pairs = np.triu_indices(self._shape[1], 1)
-        self._tau = closure.problem.model.learning_rate
         self.unknowns = self._shape[0] * self._shape[1] + len(self._pairs[0])
+
+    def at(self, closure: ChannelClosure) -> OverlapField:
+        """The same field with the averages of another time."""
+        if closure is self.closure:
+            return self
+        field = copy(self)
+        field.closure = closure
+        return field
 
     def packed(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """Vector of shape (d1 d2 + d2 (d2 - 1)/2,)."""
@@ -71,7 +81,7 @@ class OverlapField:
     def __call__(self, vector: FloatArray) -> FloatArray:
         """Velocity of the vector."""
         q, M = self.unpacked(vector)
-        return self.packed(*velocity(self.closure(q, M), q, M, self._tau))
+        return self.packed(*velocity(self.closure(q, M), q, M, self.closure.problem.model.learning_rate))
 
     def jacobian(self, vector: FloatArray) -> FloatArray:
         """Jacobian of the velocity by central differences; NaN where K is singular."""
@@ -106,13 +116,13 @@ def velocity(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) 
     return tau * P - q * n, tau * (D + D.T) + noise - M * (n[:, None] + n)
 
 
-def trajectory_of_channels(closure: ChannelClosure, fluctuations: bool = False) -> Trajectory:
+def trajectory_of_channels(closure: ClosureInTime, fluctuations: bool = False) -> Trajectory:
     """Overlaps of several channels at the output times, with the averages that drive them.
 
     Parameters
     ----------
-    closure : ChannelClosure
-        Of a problem with a linear prior and a start that is not random.
+    closure : ClosureInTime
+        Of a problem with linear priors and a start that is not random.
     fluctuations : bool
         Whether N times the covariance of the overlaps is asked for, where it is known.
 
@@ -122,37 +132,37 @@ def trajectory_of_channels(closure: ChannelClosure, fluctuations: bool = False) 
     `q_error` and `M_error` are what chance exceeds once in 100 times. Where the quadrature over one sample is not exact
     they hold what another one changes. Without these variables the errors are those of a single channel.
     """
-    problem = closure.problem
-    closures = closure.randomisations or [closure]
-    runs: list[FloatArray] = []
-    status = "complete"
-    for number, each in enumerate(closures):
-        label = "order parameters" if len(closures) == 1 else f"order parameters, {number + 1} of {len(closures)}"
-        solution = _integrated(each, label)
-        status = solution.status
-        runs.append(solution.values)
-        if status != "complete":
+    problem, each_run = closure.problem, closure.runs
+    solutions: list[Solution] = []
+    for number, each in enumerate(each_run):
+        label = "order parameters" if len(each_run) == 1 else f"order parameters, {number + 1} of {len(each_run)}"
+        solutions.append(_integrated(each, label))
+        if solutions[-1].status != "complete":
             break
-    field = OverlapField(closure)
+    runs, status = [solution.values for solution in solutions], solutions[-1].status
     arrays: dict[str, Any] = {"time": problem.time.outputs_at}
-    mean = np.mean(runs, axis=0)
-    arrays["q"], arrays["M"] = _unpacked(field, mean)
+    arrays["q"], arrays["M"] = _unpacked(OverlapField(closure.closures[0]), np.mean(runs, axis=0))
     if status != "interrupted":
         arrays |= _errors(closure, runs)
-        if fluctuations and solution.path is not None and not closure.at_random:
-            covariance, interrupted = _covariance(closure, solution.path, problem.time.outputs_at, runs[0])
+        if fluctuations and solutions[0].path is not None and not closure.at_random:
+            covariance, interrupted = _covariance(closure, solutions[0])
             arrays |= covariance
             status = "interrupted" if interrupted else status
     return Trajectory(arrays | averages_along(closure, arrays["q"], arrays["M"]), status)
 
 
-def _integrated(closure: ChannelClosure, label: str) -> Solution:
+def _integrated(closure: ClosureInTime, label: str) -> Solution:
     """Vectors at the output times and between them."""
-    field, problem = OverlapField(closure), closure.problem
-    return solve_ode(
-        lambda t, vector: field(vector),
+    problem, times = closure.problem, closure.problem.time.outputs_at
+    field = OverlapField(closure.closures[0])
+
+    def rate_in(stretch: Stretch) -> Rate:
+        return lambda t, vector: field.at(stretch.at(t))(vector)
+
+    return solve_in_stretches(
+        [(stretch.outputs(times), rate_in(stretch)) for stretch in closure.stretches],
         field.packed(problem.initial_overlap, problem.initial_channel_overlap),
-        problem.time.outputs_at,
+        times,
         TOLERANCE_AT_RANDOM if closure.at_random else TOLERANCE,
         integrator="RK45" if closure.at_random else "LSODA",
         check=lambda t, vector: _blow_up(field, t, vector),
@@ -162,28 +172,53 @@ def _integrated(closure: ChannelClosure, label: str) -> Solution:
     )
 
 
-def _covariance(
-    closure: ChannelClosure, path: Path, times: FloatArray, values: FloatArray
-) -> tuple[dict[str, FloatArray], bool]:
+def _covariance(closure: ClosureInTime, solution: Solution) -> tuple[dict[str, FloatArray], bool]:
     """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
-    field = OverlapField(closure)
-    reached = times[np.isfinite(values).all(axis=1)]
+    field = OverlapField(closure.closures[0])
+    times, interrupted = solution.times, False
+    reached = times[np.isfinite(solution.values).all(axis=1)]
+    C = np.full((len(times), field.unknowns, field.unknowns), np.nan)
+    C[0] = last = np.zeros(C.shape[1:])
     try:
-        with one_thread():
-            step = step_covariance_of(closure)
-            # J and Cov(X) are interpolated in time, to six digits of their size.
-            J, S = (
-                interpolant(function, reached[0], reached[-1], what)
-                for function, what in (
-                    (lambda t: field.jacobian(path(t)), "the Jacobian of the overlaps"),
-                    (lambda t: step(*field.unpacked(path(t))), "the covariance of a step"),
-                )
-            )
+        steps = {each: step_covariance_of(each) for each in closure.closures}
+        for stretch in closure.stretches:
+            inside = stretch.outputs(times)
+            inside = inside[inside <= reached[-1]]
+            if interrupted or len(inside) < 2:
+                break
+            drift_and_noise = _drift_and_noise(stretch, solution, inside, field, steps[stretch.closure])
+            found, interrupted = covariance_along(drift_and_noise, field.unknowns, inside, last)
+            C[np.isin(times, inside)] = found[np.isin(inside, times)]
+            last = found[-1]
     except InputError:
         return {}, False
-    C = np.full((len(times), field.unknowns, field.unknowns), np.nan)
-    C[: len(reached)], interrupted = covariance_along(lambda t: (J(t), S(t)), field.unknowns, reached)
     return {"overlap_covariance": C} | field.covariances(C), interrupted
+
+
+def _drift_and_noise(
+    stretch: Stretch, solution: Solution, times: FloatArray, field: OverlapField, step: StepCovariance
+) -> Callable[[float], tuple[FloatArray, FloatArray]]:
+    """J and Cov(X) between the first and the last of some times of a stretch, interpolated to six digits of their size.
+
+    Raises
+    ------
+    InputError
+        If they are not smooth.
+    """
+    path = solution.path
+    assert path is not None
+
+    def jacobian(t: float) -> FloatArray:
+        return field.at(stretch.at(t)).jacobian(path(t))
+
+    def noise(t: float) -> FloatArray:
+        return step.at(stretch.at(t).problem)(*field.unpacked(path(t)))
+
+    ends = times[0], times[-1]
+    with one_thread():
+        J = interpolant(jacobian, *ends, "the Jacobian of the overlaps")
+        S = interpolant(noise, *ends, "the covariance of a step")
+    return lambda t: (J(t), S(t))
 
 
 def _blow_up(field: OverlapField, time: float, vector: FloatArray) -> BlowUpError | None:
@@ -201,17 +236,16 @@ def _unpacked(field: OverlapField, rows: FloatArray) -> tuple[FloatArray, FloatA
     return np.array(q), np.array(M)
 
 
-def _errors(closure: ChannelClosure, runs: list[FloatArray]) -> dict[str, FloatArray]:
+def _errors(closure: ClosureInTime, runs: list[FloatArray]) -> dict[str, FloatArray]:
     """Errors of q and M: by the randomisations, and by what another quadrature changes."""
     error = np.zeros_like(runs[0])
     if len(runs) > 1:
         error += DEVIATIONS * np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
-    compared = (closure.randomisations or [closure])[0].compared
-    if compared is not None:
-        error += np.abs(_integrated(compared, "order parameters, error").values - runs[0])
+    if closure.compared is not None:
+        error += np.abs(_integrated(closure.compared, "order parameters, error").values - runs[0])
     if not error.any():
         return {}
-    q, M = _unpacked(OverlapField(closure), error)
+    q, M = _unpacked(OverlapField(closure.closures[0]), error)
     M[:, range(M.shape[1]), range(M.shape[1])] = 0.0
     start = np.arange(len(q)) == 0  # the start is known exactly
     return {
@@ -220,8 +254,8 @@ def _errors(closure: ChannelClosure, runs: list[FloatArray]) -> dict[str, FloatA
     }
 
 
-def averages_along(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
-    """P, D and Lambda along a trajectory, and the standard error of those by random batches.
+def averages_along(closure: ClosureInTime, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
+    """P, D and Lambda along a trajectory at the output times, and the standard error of those by random batches.
 
     Parameters
     ----------
@@ -229,6 +263,7 @@ def averages_along(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dic
         NaN at times that were not reached.
     """
     d1, d2 = q.shape[1:]
+    runs = closure.runs
     P, D, noise = (
         np.full((len(q), d1, d2), np.nan),
         np.full((len(q), d2, d2), np.nan),
@@ -236,10 +271,10 @@ def averages_along(closure: ChannelClosure, q: FloatArray, M: FloatArray) -> dic
     )
     error = np.full(len(q), np.nan)
     for i in np.flatnonzero(np.isfinite(q).all(axis=(1, 2))):
-        each = [part(q[i], M[i]) for part in closure.randomisations or [closure]]
+        each = [run.at(closure.problem.time.outputs_at[i])(q[i], M[i]) for run in runs]
         P[i], D[i], noise[i] = (np.mean(values, axis=0) for values in zip(*each, strict=True))
         if len(each) > 1:
             spread = [np.std(values, axis=0, ddof=1).max() for values in zip(*each, strict=True)]
             error[i] = max(spread) / np.sqrt(len(each))
     arrays = {"P_gain": P, "D": D, "Lambda": noise}
-    return arrays | ({"averages_standard_error": error} if closure.randomisations else {})
+    return arrays | ({"averages_standard_error": error} if len(runs) > 1 else {})

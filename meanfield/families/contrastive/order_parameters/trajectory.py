@@ -24,7 +24,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.problem import Problem, check_constant
+from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along
@@ -186,10 +186,10 @@ def solve_order_parameters(problem: Problem) -> Solved:
     """
     check_trajectory(problem)
     if problem.model.channels > 1:
-        from meanfield.families.contrastive.channels.closure import ChannelClosure  # both imported where they are used
+        from meanfield.families.contrastive.channels.in_time import ClosureInTime  # both imported where they are used
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
-        return Solved("order_parameters", *trajectory_of_channels(ChannelClosure(problem), fluctuations=True))
+        return Solved("order_parameters", *trajectory_of_channels(ClosureInTime(problem), fluctuations=True))
     fields = [VectorField(reference_of(piece.problem)) for piece in pieces_of(problem)]
     limit = limit_of(problem, *(field.closure for field in fields))
     solution = overlaps_along(limit)
@@ -223,8 +223,6 @@ def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
     for piece in pieces_of(problem):
         check_linear(piece.problem)
-    if problem.model.channels > 1:
-        check_constant(problem, "order parameters")
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "

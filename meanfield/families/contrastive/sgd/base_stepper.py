@@ -16,10 +16,10 @@ from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.typing import FloatArray
 
 Rates = Callable[[FloatArray], FloatArray]
-"""Function of times to learning rates and relative strengths of the prior, shape (2, times)."""
+"""Function of times to learning rates, relative strengths of the prior, and those of the penalty, shape (3, times)."""
 
 RATES_AT_ONCE = 1 << 20
-"""Largest number of steps whose rates are in memory: 16 megabytes."""
+"""Largest number of steps whose rates are in memory: 24 megabytes."""
 
 
 class ContrastiveStepper(Stepper):

@@ -33,7 +33,11 @@ from meanfield.families.contrastive.sgd.start import (
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
 from meanfield.mckean_vlasov.drive import factors_of, reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
+<<<<<<< HEAD
 from meanfield.problems.phases import pieces_of
+=======
+from meanfield.problems.base import schedules_of
+>>>>>>> 9b9faaa2 (Order parameters of several channels and their covariance follow schedules and phases; the penalty may change in time, in SGD too)
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -201,9 +205,11 @@ def _maker(problem: Problem, method: str) -> tuple[Callable[[range], Contrastive
     if reference is problem:
         return make, None
     largest, factors = reference.model.learning_rate, factors_of(problem, reference)
+    penalty, in_time = reference.decorrelation_strength, schedules_of(problem).get("decorrelation.strength")
 
     def rates_at(times: FloatArray) -> FloatArray:
-        return np.asarray(factors(times) * np.array([[largest], [1.0]]))
+        rate, strength = factors(times)
+        return np.array([largest * rate, strength, in_time.values_at(times) if in_time else 0.0 * times + penalty])
 
     return make, rates_at
 

@@ -33,16 +33,16 @@ class Training(NamedTuple):
         N, m and d2.
     learning_rate : float
         Of all steps, unless `rates` says otherwise.
-    rates : ndarray, shape (2, steps)
-        Learning rate of each step from `first` on, and the strength of the prior relative to its largest one; empty
-        where they do not change.
+    rates : ndarray, shape (3, steps)
+        Learning rate of each step from `first` on, the strength of the prior relative to its largest one, and lambda;
+        empty where they do not change.
     first : int
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
     centering : int
         A value of `CENTERINGS`.
     strength : float
-        lambda.
+        lambda, the largest one.
     penalty : int
         Address of psi'; not called where lambda = 0.
     noisy : bool
@@ -99,7 +99,7 @@ def training_of(problem: Problem) -> Training:
         m,
         d2,
         model.learning_rate,
-        np.empty((2, 0)),
+        np.empty((3, 0)),
         0,
         compile_loop(activation.value),
         compile_loop(activation.slope),
@@ -150,6 +150,12 @@ def rates_of(training, step):  # type: ignore[no-untyped-def]
     if training.rates.size == 0:
         return training.learning_rate, 1.0
     return training.rates[0, step - training.first], training.rates[1, step - training.first]
+
+
+@numba.njit(inline="always", error_model="numpy")
+def penalty_of(training, step):  # type: ignore[no-untyped-def]
+    """Strength lambda of the penalty in a step."""
+    return training.strength if training.rates.size == 0 else training.rates[2, step - training.first]
 
 
 @numba.njit(inline="always", error_model="numpy")

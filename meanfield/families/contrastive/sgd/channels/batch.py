@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.draws import draw_hidden
-from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, first_slot
+from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, first_slot, penalty_of
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
@@ -123,7 +123,7 @@ def add_batch(training, key, replica, step, place, X, room):  # type: ignore[no-
     call_loop(training.value, room.z, room.y)
     call_loop(training.derivative, room.z, room.slope)
     _centre(training.centering, room.means, room.y)
-    _couple(training.strength, training.penalty, room.y, room.coupling)
+    _couple(penalty_of(training, step), training.penalty, room.y, room.coupling)
     _weigh(room.coupling, room.y, room.slope, room.gains)
     _add_up(training.view_factor, room.gains, room.x, room.spreads, room.inside)
     factorise_products(room.spreads, room.outside)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, rates_of
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, penalty_of, rates_of
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
@@ -55,7 +55,8 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
                 for k in range(channels):
                     q = U[i] @ W[i, k] / N
                     means[0, k], means[1, k] = call(mean_outputs, outputs, q)
-            if _step(training, rates_of(training, step), force, prior_strength, means, W[i], x1, x2):
+            rates = rates_of(training, step), penalty_of(training, step)
+            if _step(training, rates, force, prior_strength, means, W[i], x1, x2):
                 reached[i] = step + 1
 
 
@@ -88,7 +89,7 @@ def _add_noise(training, rng, x1, x2):  # type: ignore[no-untyped-def]
 def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ignore[no-untyped-def]
     """One step with the given views of a batch; false if the weights are no longer finite."""
     (channels, N), m = W.shape, len(x1)
-    (tau, share), root = rates, math.sqrt(N)
+    ((tau, share), penalty_strength), root = rates, math.sqrt(N)
     z1, z2, y1, y2, slope1, slope2 = [np.empty((channels, m)) for _ in range(6)]
     for k in range(channels):
         for b in range(m):
@@ -105,8 +106,8 @@ def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ig
     A = np.eye(channels)
     for k in range(channels):
         for j in range(channels):
-            if k != j and training.strength > 0.0:
-                A[k, j] = -training.strength * call_scalar(training.penalty, np.dot(y1[k], y2[j]) / m)
+            if k != j and penalty_strength > 0.0:
+                A[k, j] = -penalty_strength * call_scalar(training.penalty, np.dot(y1[k], y2[j]) / m)
     # w~_k = w_k + tau/(m sqrt(N)) sum_b (alpha_kb x1_b + beta_kb x2_b) - (tau/N) phi(w_k)
     for k in range(channels):
         change = np.zeros(N)

@@ -1,0 +1,106 @@
+"""Averages over a batch of several channels as they are at each time of a run with phases and schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.drive import reference_of
+from meanfield.problems import in_time
+from meanfield.problems.phases import phase_numbers, pieces_of
+from meanfield.typing import FloatArray
+
+
+class Stretch(NamedTuple):
+    """Time between two corners, in which nothing jumps or bends.
+
+    Parameters
+    ----------
+    closure : ChannelClosure
+        At the largest learning rate and strengths of its phase.
+    problem : in_time.Stretch
+        Its ends, and the problem at each of its times.
+    """
+
+    closure: ChannelClosure
+    problem: in_time.Stretch[Problem]
+
+    def at(self, time: float) -> ChannelClosure:
+        """Averages at a time, at both ends as they are inside."""
+        return self.closure.at(self.problem.at(time))
+
+    def outputs(self, times: FloatArray) -> FloatArray:
+        """Both ends, and those of some times that are in between."""
+        return self.problem.outputs(times)
+
+
+class ClosureInTime:
+    """Averages over a batch at each time of a run; those of a problem without phases and schedules are one closure.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of several channels.
+
+    Attributes
+    ----------
+    closures : list of ChannelClosure
+        Of each phase, at the largest learning rate and strengths that it has.
+
+    Raises
+    ------
+    InputError
+        If a phase has no closure; see `ChannelClosure`.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._in_time = in_time.InTime(problem)
+        self.closures = [ChannelClosure(reference_of(piece.problem)) for piece in pieces_of(problem)]
+
+    def at(self, time: float) -> ChannelClosure:
+        """Averages at a time, from a corner on at corners."""
+        (number,) = phase_numbers(self.problem, np.array([time]))
+        return self.closures[number].at(self._in_time(time))
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """Stretches from one corner to the next."""
+        found = self._in_time.stretches(self.problem.time.stop)
+        numbers = phase_numbers(self.problem, np.array([stretch.start for stretch in found]))
+        return [Stretch(self.closures[number], stretch) for number, stretch in zip(numbers, found, strict=True)]
+
+    @property
+    def at_random(self) -> bool:
+        """Whether averages of a phase take random batches."""
+        return any(closure.at_random for closure in self.closures)
+
+    @property
+    def runs(self) -> list[ClosureInTime]:
+        """The same averages by independent random batches; these averages alone where there is no chance."""
+        count = max(len(closure.randomisations) for closure in self.closures)
+        return [self._with(partial(_randomised, number)) for number in range(count)] or [self]
+
+    @property
+    def compared(self) -> ClosureInTime | None:
+        """Averages of the first run by other quadratures; None where all are accurate to rounding."""
+        first = self.runs[0]
+        others = any(closure.compared for closure in first.closures)
+        return first._with(lambda closure: closure.compared or closure) if others else None
+
+    def _with(self, chosen: Callable[[ChannelClosure], ChannelClosure]) -> ClosureInTime:
+        """Copy with other averages in each phase."""
+        other = copy(self)
+        other.closures = [chosen(closure) for closure in self.closures]
+        return other
+
+
+def _randomised(number: int, closure: ChannelClosure) -> ChannelClosure:
+    """Randomisation of some averages; they themselves where there is no chance."""
+    return closure.randomisations[number] if closure.randomisations else closure

@@ -1,0 +1,179 @@
+"""Several channels under schedules and phases: overlaps, their covariance, densities and SGD.
+
+Random schedules have fixed seeds. The reference integrates the equations of the overlaps by SciPy from corner to
+corner, with the averages of the constant problem of each time.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import meanfield
+from meanfield.families.contrastive.channels import randomised
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.polynomials import batch_terms, terms_at
+from meanfield.problems.base import corners_of
+from tests.families.contrastive.channels.problems import standard
+
+PAIR = np.triu_indices(2, 1)
+CHANGES = (
+    {"model.batch_size": 7, "features[1].hidden": {"law": "rademacher"}},
+    {"decorrelation.penalty": "absolute", "decorrelation.strength": 0.2},
+    {"augmentation": {"variance": [0.3, 0.2]}, "model.learning_rate": 0.02},
+    {"decorrelation": None, "model.centering": "population"},
+)
+"""What a phase changes, by problems whose averages are exact and take a millisecond to prepare."""
+
+
+def random_schedule(rng, largest):
+    """Table or shape whose values are between 0 and `largest`."""
+    kind = rng.integers(3)
+    if kind < 2:
+        times, values = [0.0, *np.sort(rng.uniform(0.2, 1.8, 2)).tolist()], (largest * rng.uniform(0, 1, 3)).tolist()
+        return {"times": times, "values": values, "interpolation": ["linear", "step"][kind]}
+    ends = {"end": 0.1 * largest, "warmup": rng.uniform(0.3, 1.0), "duration": 1.7}
+    return {"schedule": "warmup_cosine", "peak": largest, **ends}
+
+
+def driven(seed, phases=True, **values):
+    """Problem of two features and channels until t = 2 with three schedules and, if asked for, two phases."""
+    rng = np.random.default_rng(seed)
+    schedules = {
+        "model.learning_rate": random_schedule(rng, 0.04),
+        "prior": {"name": "l2", "strength": random_schedule(rng, 2.0)},
+        "decorrelation.strength": random_schedule(rng, 0.1),
+    }
+    times = {"time.stop": 2.0, "time.outputs": 3}
+    change = {"set": CHANGES[seed % len(CHANGES)], "stop": 2.0}
+    both = {"phases": [{"stop": rng.uniform(0.5, 1.5)}, change]} if phases else {}
+    return meanfield.with_values(standard(), schedules | times | both | values)
+
+
+def overlaps(problem):
+    """q and M at the output times, one vector for each, by averages of the constant problem of each time."""
+    times = problem.time.outputs_at
+
+    def velocity(t, vector, low, high):
+        inside = meanfield.at_time(problem, float(np.clip(t, max(low, 1e-12), np.nextafter(high, low))))  # no rate is 0
+        q, M = vector[:4].reshape(2, 2), np.array([[1.0, vector[4]], [vector[4], 1.0]])
+        P, D, noise = ChannelClosure(inside)(q, M)
+        tau = inside.model.learning_rate
+        n = tau * np.diag(D) + 0.5 * np.diag(noise)
+        return np.append(tau * P - q * n, (tau * (D + D.T) + noise - M * (n[:, None] + n))[PAIR])
+
+    knots = np.unique([*times, *corners_of(problem)])
+    found = [np.append(problem.initial_overlap, problem.initial_channel_overlap[PAIR])]
+    for low, high in itertools.pairwise(knots):
+        # a hundredth of what is asked of the order parameters
+        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-10, atol=1e-10)
+        found.append(solved.y[:, -1])
+    return np.array(found)[np.isin(knots, times)]
+
+
+def vectors(run):
+    """q and M of a result in the same way."""
+    return np.column_stack([run["q"].values.reshape(-1, 4), run["M"].values[:, 0, 1]])
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+def test_order_parameters_follow_any_schedules_and_phases(seed):
+    problem = driven(seed)
+    found = meanfield.solve_order_parameters(problem)
+    assert found.attrs["status"] == "complete"
+    assert vectors(found) == pytest.approx(overlaps(problem), abs=1e-8)  # ODE_ACCURACY
+
+
+def test_phases_that_change_nothing_change_nothing():
+    plain = driven(3, phases=False)
+    found, known = (
+        meanfield.solve_order_parameters(meanfield.with_values(plain, values))
+        for values in ({"phases": [{"stop": 0.77}, {"stop": 2.0, "set": {"model.batch_size": 3}}]}, {})
+    )
+    assert vectors(found) == pytest.approx(vectors(known), abs=1e-10)  # tolerances of steps, added up
+    # What is integrated is accurate to 1e-8, and the interpolation of J and Cov(X) to six digits.
+    assert np.allclose(found["overlap_covariance"], known["overlap_covariance"], rtol=1e-5, atol=1e-6)
+
+
+def test_more_outputs_change_nothing_at_jumps():
+    jump = {"times": [0.0, 0.6, 1.3], "values": [0.1, 0.0, 0.05], "interpolation": "step"}
+    problem = driven(1, **{"decorrelation.strength": jump})
+    coarse, fine = (
+        meanfield.solve_order_parameters(meanfield.with_value(problem, "time.outputs", outputs)) for outputs in (3, 5)
+    )
+    assert np.abs(vectors(coarse) - vectors(fine)[::2]).max() <= 1e-10  # both stop at corners
+
+
+def test_schedules_that_are_constant_give_the_bits_of_the_numbers():
+    keys = {"model.learning_rate": 0.01, "decorrelation.strength": 0.05, "prior.strength": 0.5, "prior.name": "l2"}
+    steady = {key: {"times": [0.0], "values": [value]} for key, value in keys.items() if value != "l2"}
+    fixed, problem = (meanfield.with_values(standard(), keys | values) for values in ({}, steady))
+    found, known = (meanfield.solve_order_parameters(each) for each in (problem, fixed))
+    for name in known:
+        assert np.array_equal(found[name], known[name]), name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model.centering": "batch"},
+        {"decorrelation.penalty": "absolute"},
+        {"decorrelation.penalty": "absolute", "model.activation": "tanh", "model.batch_size": 1},
+        {"decorrelation.penalty": "smooth_absolute", "decorrelation.parameters": {"width": 0.1}},
+    ],
+    ids=["polynomials", "linear", "fourier", "random"],
+)
+def test_averages_at_another_strength_and_rate_are_those_of_their_problem(changes, monkeypatch):
+    monkeypatch.setattr(randomised, "MOST_BATCHES", 2**6)
+    largest = meanfield.with_values(standard(), {"decorrelation.strength": 0.3, "model.learning_rate": 0.1, **changes})
+    q, M = largest.initial_overlap, largest.initial_channel_overlap
+    for strength in (0.2, 0.0):
+        problem = meanfield.with_values(largest, {"decorrelation.strength": strength, "model.learning_rate": 0.01})
+        found, known = ChannelClosure(largest).at(problem)(q, M), ChannelClosure(problem)(q, M)
+        for part, right in zip(found, known, strict=True):
+            assert part == pytest.approx(right, rel=1e-9, abs=1e-12)  # quadratures may be others
+
+
+@pytest.mark.parametrize("linear", [False, True])
+def test_averages_are_polynomials_in_the_strength(linear):
+    arguments = 2, 2, 4, not linear
+    made = batch_terms(*arguments, 0.013, linear).coefficient
+    found = terms_at(0.013, *arguments, 0.1, linear).coefficient
+    assert found == pytest.approx(made, rel=1e-12, abs=1e-15)  # rounding, relative to those of the largest strength
+
+
+def test_what_is_on_the_way_has_the_numbers_of_its_time():
+    problem = driven(1)
+    run = meanfield.solve_order_parameters(problem)
+    for i in (0, 1):
+        averages = ChannelClosure(meanfield.at_time(problem, float(run["time"][i])))(run["q"][i], run["M"][i])
+        for name, value in zip(("P_gain", "D", "Lambda"), averages, strict=True):
+            assert run[name].values[i] == pytest.approx(value, rel=1e-12, abs=1e-14)  # rounding
+
+
+def test_sgd_agrees_while_the_penalty_changes_and_differs_from_a_constant_one():
+    """Channels begin together, and a penalty that sets in parts them. A verdict is wrong once in 20 times by chance."""
+    apart = {"times": [0.0, 1.0, 2.0], "values": [0.0, 0.0, 0.2], "interpolation": "linear"}
+    ensemble = {"dimension": 20_000, "replicas": 8, "seed": 1}
+    values = {"decorrelation.strength": apart, "time.stop": 4.0, "time.outputs": 5, "particles": ensemble}
+    problem = meanfield.with_values(standard(), values)
+    sgd = meanfield.simulate_sgd(problem)
+    right = meanfield.solve_order_parameters(problem)
+    wrong = meanfield.solve_order_parameters(meanfield.with_value(problem, "decorrelation.strength", 0.15))
+    wrong.attrs["problem"] = right.attrs["problem"]  # only results of one problem are compared
+    assert [meanfield.compare(each, sgd).attrs["verdict"] for each in (right, wrong)] == ["AGREES", "DIFFERS"]
+
+
+@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
+def test_all_steps_have_the_penalty_of_their_time(method):
+    """Bits of the number up to the jump at t = 2, the third output, and none of them after it."""
+    jump = {"times": [0.0, 2.0], "values": [0.05, 0.5], "interpolation": "step"}
+    small = {"time.stop": 3.0, "time.outputs": 4, "particles": {"method": method, "dimension": 30}}
+    fixed = meanfield.with_values(standard(), small)
+    found, known = (
+        meanfield.simulate_sgd(each)["q"].values
+        for each in (meanfield.with_value(fixed, "decorrelation.strength", jump), fixed)
+    )
+    assert np.array_equal(found[:, :3], known[:, :3])
+    assert not np.any(found[:, 3:] == known[:, 3:])
