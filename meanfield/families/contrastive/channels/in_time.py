@@ -67,7 +67,8 @@ class ClosureInTime:
     def at(self, time: float) -> ChannelClosure:
         """Averages at a time, from a corner on at corners."""
         (number,) = phase_numbers(self.problem, np.array([time]))
-        return self.closures[number].at(self._in_time(time))
+        closure: ChannelClosure = self.closures[number].at(self._in_time(time))
+        return closure
 
     @property
     def stretches(self) -> list[Stretch]:

@@ -142,9 +142,7 @@ class PenaltyAverages:
         if self.batch_law.centred:
             weight, theta, _ = fill_nodes(law, self.rule.at(law, q, M), q, M)
             means = fill_outputs(self.batch_law.activation, theta)[0] @ weight
-        return np.asarray(
-            randomised_averages(self.batch_law, self.batches, self.penalty_slope, strength, means, q, M)
-        )
+        return np.asarray(randomised_averages(self.batch_law, self.batches, self.penalty_slope, strength, means, q, M))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -15,6 +15,7 @@ from meanfield.families.contrastive.channels.density.display import CELLS, JOINT
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
 from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.states.symmetry import coincidences
@@ -47,27 +48,28 @@ def order_parameters(problem: Problem) -> Prediction:
 
 
 def _path_seconds(problem: Problem) -> float:
-    randomisations = len(shared(ChannelClosure, problem).randomisations)
+    closure = shared(ClosureInTime, problem)
+    seconds = dict(zip(closure.closures, shared(_average_seconds, problem), strict=True))
     # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
-    return (60 * randomisations or 600) * shared(_average_seconds, problem)
+    return sum((60 * len(each.closure.randomisations) or 600) * seconds[each.closure] for each in closure.stretches)
 
 
-def _average_seconds(problem: Problem) -> float:
-    """Processor time of averages at the start, of one randomisation if there are any."""
-    trial = shared(ChannelClosure, problem).trial
-    return seconds_of(partial(trial, problem.initial_overlap, problem.initial_channel_overlap))
+def _average_seconds(problem: Problem) -> list[float]:
+    """Processor time of averages at the start, of one randomisation if there are any, in each phase."""
+    start = problem.initial_overlap, problem.initial_channel_overlap
+    return [seconds_of(partial(each.trial, *start)) for each in shared(ClosureInTime, problem).closures]
 
 
 def dynamics(problem: Problem) -> Prediction:
     """Cost of the search for states: of Newton's method from each start, and of paths."""
-    closure = shared(ChannelClosure, problem)
+    (closure,) = shared(ClosureInTime, problem).closures
     field = SmoothField(problem, closure=closure)
     tries = sum(1 for space in coincidences(field) for _ in arrangements(field.features, space.groups))
     # The random starts take most of the evaluations, usually some 25,000 for each channel.
     # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
     evaluations = 25_000 * problem.model.channels + 0.3 * tries * 10 * field.unknowns
     # Besides its averages the field takes 30 microseconds.
-    seconds = evaluations * (max(1, len(closure.randomisations)) * shared(_average_seconds, problem) + 3e-5)
+    seconds = evaluations * (max(1, len(closure.randomisations)) * shared(_average_seconds, problem)[0] + 3e-5)
     return Prediction("dynamics", "", seconds, 1e6, 10_000 + HEADER, "fixed points of the channels, what attracts")
 
 
@@ -77,7 +79,7 @@ def stationary(problem: Problem) -> Prediction:
     nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
     seconds, size = dynamics(problem).seconds, PACKED_NUMBER * _numbers(len(nodes.u), states)
     if not problem.prior.functions.linear:
-        equations = PlaneEquations(shared(ChannelClosure, problem), nodes, Cells(LEVELS[0], USUAL_WIDTH))
+        equations = PlaneEquations(shared(ClosureInTime, problem).at(0.0), nodes, Cells(LEVELS[0], USUAL_WIDTH))
         q, few = np.zeros((len(problem.features), 2)), Nodes.of(problem, problem.density.feature_nodes, SEARCH_SCALE)
         each = seconds_of(partial(equations, equations.start(q, np.eye(2))))
         # Starts take seven evaluations each on few nodes, and a state on finer cells as long as some eighty.
@@ -95,7 +97,7 @@ def density(problem: Problem) -> Prediction:
     InputError
         If averages over samples would take too many nodes.
     """
-    closure = shared(ChannelClosure, problem)
+    closure = shared(ClosureInTime, problem).at(0.0)
     if problem.density.scheme == "particles" or why_no_cells(problem):
         return _of_particles(problem, closure)
     return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
@@ -141,7 +143,7 @@ def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
     """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
     averages = closure.randomisations or [closure] * RUNS
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
-    each = 13.0 * shared(_average_seconds, problem) + 8e-3
+    each = 13.0 * shared(_average_seconds, problem)[0] + 8e-3
     size = size_after_pilot(problem, averages) if each < DEAR_RUN else PILOT
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels

@@ -98,7 +98,8 @@ def _channels(problem: Problem, look_up: bool) -> list[Statement]:
     name = settings.penalty + "".join(f", {key} = {value:g}" for key, value in settings.parameters.items())
     own = " (a user's own, not looked up)" if is_address(name) and not look_up else ""
     what = "second moments" if problem.model.centering == "none" else "covariances"
-    text = f"{name}{own} of the {what} of the outputs of each two channels, strength lambda = {in_words_of(settings.strength)}"
+    strength = in_words_of(settings.strength)
+    text = f"{name}{own} of the {what} of the outputs of each two channels, strength lambda = {strength}"
     return [*statements, ("decorrelation", text)]
 
 

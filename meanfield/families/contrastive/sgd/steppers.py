@@ -33,11 +33,8 @@ from meanfield.families.contrastive.sgd.start import (
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
 from meanfield.mckean_vlasov.drive import factors_of, reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
-<<<<<<< HEAD
-from meanfield.problems.phases import pieces_of
-=======
 from meanfield.problems.base import schedules_of
->>>>>>> 9b9faaa2 (Order parameters of several channels and their covariance follow schedules and phases; the penalty may change in time, in SGD too)
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray, IntArray
 
 

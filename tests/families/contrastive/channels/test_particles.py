@@ -7,6 +7,7 @@ from scipy.stats import kstest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.families.contrastive.channels.limit.particles import Size, _ends_of_steps, coefficients, march
 from meanfield.families.contrastive.channels.limit.solver import _errors
 from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
@@ -30,8 +31,8 @@ def overlaps(moments):
 
 
 def predicted(problem):
-    closure = ChannelClosure(problem)
-    q, M = OverlapField(closure).unpacked(_integrated(closure, "").values[-1])
+    field = OverlapField(ChannelClosure(problem))
+    q, M = field.unpacked(_integrated(ClosureInTime(problem), "").values[-1])
     return np.concatenate([q.ravel(), M.ravel()])
 
 

@@ -8,6 +8,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
 from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.families.contrastive.channels.limit.solver import solve_particles
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
@@ -34,10 +35,10 @@ def solve_several(problem: Problem) -> Solved:
         particles, the attribute `warning` says why.
     """
     scheme = problem.density.scheme
-    closure = ChannelClosure(problem)
+    closure = ClosureInTime(problem)
     if scheme == "particles":
         return solve_particles(closure, problem.density.tolerance or PARTICLE_TOLERANCE)
-    reason = why_no_cells(problem, closure) if scheme == "automatic" else ""
+    reason = why_no_cells(problem, closure.at(0.0)) if scheme == "automatic" else ""
     if not reason:
         try:
             return solve_plane(closure)[0]
@@ -60,9 +61,9 @@ def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
         If cells do not serve for the problem.
     """
     scheme = problem.density.scheme
-    closure = ChannelClosure(problem)
+    closure = ClosureInTime(problem)
     try:
-        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure)
+        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure.at(0.0))
         if not reason:
             return solve_plane(closure)
     except DegenerateError as error:

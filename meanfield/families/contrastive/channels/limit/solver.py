@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.problem import Problem
@@ -58,12 +59,12 @@ class Errors:
         )
 
 
-def solve_particles(closure: ChannelClosure, tolerance: float) -> Solved:
+def solve_particles(closure: ClosureInTime, tolerance: float) -> Solved:
     """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
 
     Parameters
     ----------
-    closure : ChannelClosure
+    closure : ClosureInTime
         Of a problem of several channels and a start that is not random, with any prior.
     tolerance : float
         Error allowed in q and M at every output time; the numbers of particles and steps follow from it.
@@ -84,7 +85,7 @@ def solve_particles(closure: ChannelClosure, tolerance: float) -> Solved:
     else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
     """
     problem = closure.problem
-    size, runs, errors, status = _search(problem, closure, tolerance)
+    size, runs, errors, status = _search(problem, closure.at(0.0), tolerance)
     effort = {"particles": RUNS * size.particles, "steps": size.steps * (problem.time.outputs - 1)}
     return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
 
@@ -170,7 +171,7 @@ def _errors(problem: Problem, averages: list[ChannelClosure], size: Size, runs: 
     return Errors(chance, steps, quadrature)
 
 
-def _arrays(problem: Problem, closure: ChannelClosure, runs: Runs, errors: Errors) -> dict[str, Any]:
+def _arrays(problem: Problem, closure: ClosureInTime, runs: Runs, errors: Errors) -> dict[str, Any]:
     """Variables of the Dataset."""
     d1, d2 = len(problem.features), problem.model.channels
     mean = _by_name(runs.fine.mean(axis=0), d1, d2)
