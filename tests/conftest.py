@@ -41,7 +41,7 @@ def usual_signals():
 @pytest.fixture
 def plain_figures(monkeypatch):
     """Figures without layouts, each of which takes as long as a file; tests of plotting look at them."""
-    monkeypatch.setattr("meanfield.plotting.style._lay_out", lambda figure: figure.set_layout_engine("none"))
+    monkeypatch.setattr("meanfield.plotting.panels._lay_out", lambda figure: figure.set_layout_engine("none"))
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,9 @@ from meanfield.comparison.inputs import in_time
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
 from meanfield.plotting.arguments import draws
+from meanfield.plotting.course import course_of
 from meanfield.plotting.histograms import show_areas
+from meanfield.plotting.panels import draw_figure
 from meanfield.plotting.plane import plot_joint_density
 from meanfield.plotting.style import (
     ANY_TIME,
@@ -30,7 +32,6 @@ from meanfield.plotting.style import (
     MARKERS,
     TITLE_WIDTH,
     curve_style,
-    draw_figure,
     entry_label,
     feature_label,
     time_styles,
@@ -95,7 +96,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     for joint in (d for d in results.values() if "P_joint" in d and particles):
         panels += _panels_of_planes(joint, particles[0])
     verdicts = [] if comparison is None else verdicts_of(comparison)
-    return draw_figure("\n".join([first.dataset.attrs["title"], *verdicts]), panels)
+    return draw_figure("\n".join([first.dataset.attrs["title"], *verdicts]), panels, course_of(first.dataset))
 
 
 def _panels_of_weights(density: Result, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from meanfield.arguments import as_array
 from meanfield.plotting.arguments import draws
 from meanfield.plotting.histograms import bins_of_sample
+from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.portrait import MARKERS, plot_portrait
-from meanfield.plotting.style import COLOURS, LINES, Panel, draw_panels, marker_style
+from meanfield.plotting.style import COLOURS, LINES, marker_style
 from meanfield.plotting.trajectories import entries_of
 from meanfield.typing import FloatArray
 

@@ -22,11 +22,12 @@ from meanfield.plotting.comparison import (
     plot_standard_errors,
 )
 from meanfield.plotting.dynamics import plot_escape_times
+from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.phase_diagram import plot_along, plot_phase_diagram
 from meanfield.plotting.plane import plot_channel_densities, plot_joint_density
 from meanfield.plotting.portrait import plot_portrait
 from meanfield.plotting.states import plot_state_densities, plot_state_stability
-from meanfield.plotting.style import ANY_TIME, TITLE_WIDTH, Panel, curve_style, draw_panels, marker_style
+from meanfield.plotting.style import ANY_TIME, TITLE_WIDTH, curve_style, marker_style
 from meanfield.plotting.trajectories import (
     plot_channel_overlap,
     plot_coefficients,

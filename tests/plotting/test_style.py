@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from meanfield import plotting
 from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve, draw_histogram, show_areas
-from meanfield.plotting.style import LINES, draw_figure
+from meanfield.plotting.panels import draw_figure
+from meanfield.plotting.style import LINES
 from meanfield.plotting.trajectories import entries_of
 from tests.plotting.conftest import check_panels
 

@@ -135,7 +135,7 @@ def not_laid_out(figure, *_):
 
 def leave_out_layouts(patch):
     """Figures without their two layouts, each of which takes as long as a file; tests of plotting look at them."""
-    patch.setattr("meanfield.plotting.style._lay_out", lambda _: None)
+    patch.setattr("meanfield.plotting.panels._lay_out", lambda _: None)
     patch.setattr("meanfield.report.page.laid_out", not_laid_out)
 
 

@@ -18,16 +18,9 @@ from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.modulated_basins import chance_of_pattern
+from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
-from meanfield.plotting.style import (
-    COLOURS,
-    Panel,
-    curve_style,
-    draw_panels,
-    key_words,
-    marker_style,
-    time_styles,
-)
+from meanfield.plotting.style import COLOURS, curve_style, key_words, marker_style, time_styles
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray

@@ -10,8 +10,9 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.phase_diagram import named_in
-from meanfield.plotting.style import TIME, Panel, curve_style, draw_panels
+from meanfield.plotting.style import TIME, curve_style
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray

@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.numerics.growth_rates import VERDICTS
+from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
-from meanfield.plotting.style import Panel, curve_style, draw_panels, marker_style, time_styles
+from meanfield.plotting.style import curve_style, marker_style, time_styles
 from meanfield.plotting.trajectories import say_shown
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray

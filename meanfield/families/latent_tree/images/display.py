@@ -10,7 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.plotting.style import Panel, curve_style, draw_panels
+from meanfield.plotting.panels import Panel, draw_panels
+from meanfield.plotting.style import curve_style
 from meanfield.results.text import plain
 
 IN_TIME = {"sampled_loss": "sampled loss", "probe_accuracy": "accuracy of the linear probe"}
