@@ -33,7 +33,8 @@ from meanfield.comparison.judgement import (
     Place,
 )
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
-from meanfield.comparison.runs import judge_runs
+from meanfield.comparison.rotations import FEWEST_WEIGHTS
+from meanfield.comparison.runs import judge_runs, squared
 from meanfield.comparison.sides import (
     finished_runs,
     largest_value,
@@ -236,7 +237,7 @@ def left_out(
     phrases = [*_places(whole, results), *_runs(names, results, found)]
     for name in pair.family.compared:
         phrases += _quantity(name, names, results, pair, found)
-    phrases += _weights(whole, pair, found)
+    phrases += _scarce(pair, found) if found.scarce else _weights(whole, pair, found)
     return "; ".join([*phrases, *(resolve(pair.family.leaves_out)(*results) if pair.family.leaves_out else ())])
 
 
@@ -267,7 +268,7 @@ def _quantity(
     size = largest_value(results[0], results[1], name)
     if len(holders) == 1 and size > 0.0:  # without a prior r vanishes
         yield f"{name}, which only {holders[0]} holds"
-    if len(holders) < 2 or not found.places:
+    if len(holders) < 2 or not found.places or squared(results[0], results[1], name):
         return
     times, difference = (pair.dataset[variable].values for variable in ("time", f"{name}_difference"))
     judged = np.zeros(difference.shape, dtype=bool)
@@ -286,6 +287,12 @@ def _quantity(
         yield f"{name}{_when(times, missing)}, where values are missing"
     if still.any():
         yield f"{name}{_when(times, still)}, where runs do not scatter"
+
+
+def _scarce(pair: Result, found: Judgement) -> Iterator[str]:
+    """Distances that are not judged everywhere, because runs have too few weights."""
+    few = f"where all runs together have fewer than {FEWEST_WEIGHTS} weights, which are not Gaussian: take more runs"
+    yield f"{' and '.join(found.scarce)} of weights, {few}"
 
 
 def _weights(whole: Sequence[Result], pair: Result, found: Judgement) -> Iterator[str]:

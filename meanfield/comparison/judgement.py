@@ -72,6 +72,8 @@ class Judgement:
         Positions in each compared quantity that are judged.
     distances : dict of str to (tuple of ndarray, ndarray)
         Positions in each distance, and how many times as large chance and stated errors allow it to be there.
+    scarce : tuple of str
+        Distances that are not judged at all places, because there are too few weights.
     by_steps : Place, optional
         Where half a step explains most of a difference, if more than a standard error, which is `allowed`; see
         `meanfield.comparison.sides.within_half_a_step`.
@@ -87,6 +89,7 @@ class Judgement:
     resolution: dict[str, float] = field(default_factory=dict)
     places: dict[str, tuple[IntArray, ...]] = field(default_factory=dict)
     distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
+    scarce: tuple[str, ...] = ()
     by_steps: Place | None = None
     starts: str = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
+SQUARE_ROUNDING = 1e-6
+"""Largest deviation from a square, relative to the largest value, of numbers that may be kept in single precision."""
+
 
 def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     """Judge two results of which one at least holds runs one by one, and the other such runs or a prediction.
@@ -42,7 +46,9 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     if any(result.dataset.sizes["replica"] == 0 for result in (first, second) if result.has_runs):
         return Judgement("no scatter")
     contrast = _contrast(first, second)
-    quantities = list(_quantities(first, second, comparison)) if contrast.freedom > 0 else []
+    found = list(_quantities(first, second, comparison)) if contrast.freedom > 0 else []
+    scarce = tuple(name for quantity in found if quantity.scarce for name in quantity.measures)
+    quantities = [quantity for quantity in found if quantity.rows.shape[1]]
     if not quantities:
         shared = any(name in first.dataset and name in second.dataset for name in first.family.compared)
         return Judgement("no scatter" if shared else "nothing")
@@ -65,7 +71,7 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
     worst = _worst(outcome, quantities)
     scatters = 0.0 if contrast.common.any() else worst.deviation / contrast.reach
-    return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances)
+    return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances, scarce)
 
 
 def _contrast(first: Result, second: Result) -> Contrast:
@@ -86,14 +92,35 @@ def _quantities(first: Result, second: Result, comparison: Result) -> Iterator[D
     """Deviations of all quantities that both results hold and in which runs scatter."""
     family = first.family
     for name in family.compared:
-        if name in first.dataset and name in second.dataset:
+        if name in first.dataset and name in second.dataset and not squared(first, second, name):
             found = _compared(first, second, name)
             if found is not None:
                 yield found
     if family.measure_deviations and first.has_runs != second.has_runs:
         prediction, runs = (second, first) if first.has_runs else (first, second)
         for found in resolve(family.measure_deviations)(prediction, runs, comparison):
-            yield Deviations(batched(found.rows)[0], found.allowance, found.measures, found.where)
+            yield replace(found, rows=batched(found.rows)[0])
+
+
+def squared(first: Result, second: Result, name: str) -> str:
+    """Quantity of whose square a compared one is a multiple in both results, as the loss is of the output; or "".
+
+    It says nothing that the other does not. Where that one is Gaussian this is skew, and has a bias: both are of the
+    order of the scatter, so that the false alarms of few runs, and those of many, come from here.
+    """
+    both = (first.dataset, second.dataset)
+    if not all(name in held for held in both):
+        return ""
+    values = np.concatenate([held[name].values.ravel() for held in both])
+    for other in first.family.compared:
+        if other == name or any(other not in held or held[other].dims != held[name].dims for held in both):
+            continue
+        squares = np.concatenate([held[other].values.ravel() for held in both]) ** 2
+        known = np.isfinite(values) & np.isfinite(squares)
+        x, y = values[known], squares[known]
+        if (x @ y) and np.all(np.abs(x - y * (x @ y) / (y @ y)) <= SQUARE_ROUNDING * np.abs(x).max()):
+            return other
+    return ""
 
 
 def _compared(first: Result, second: Result, name: str) -> Deviations | None:

@@ -192,7 +192,7 @@ def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> DeviationsA
     points = _points(density, F)
     predicted = np.interp(points, edges_of(density), F)
     rows = deviations_from(w, np.ones_like(w), points, predicted)
-    return DeviationsAt((index, *pair.place), np.gradient(points), rows, _error(density, time))
+    return DeviationsAt((index, *pair.place), np.gradient(points), rows, w.size, _error(density, time))
 
 
 def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[DeviationsAt]:
@@ -205,9 +205,12 @@ def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) 
             points = _points(density, F)
             predicted = np.interp(points, edges_of(density), F)
             share = float(u_weight @ group.membership(u[:, k]))
-            rows = deviations_from(w, group.membership(U[:, :, k]), points, predicted)
+            membership = group.membership(U[:, :, k])
+            rows = deviations_from(w, membership, points, predicted)
             position = (index, k, number, *pair.place)
-            yield DeviationsAt(position, np.gradient(points), rows, _error(density, time) / share)
+            # the number of equal memberships of which a mean scatters as much (Kish, 1965)
+            count = float(membership.sum() ** 2 / (membership**2).sum())
+            yield DeviationsAt(position, np.gradient(points), rows, count, _error(density, time) / share)
 
 
 def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:

@@ -5,7 +5,17 @@ import pytest
 from scipy import stats
 
 from meanfield.comparison import rotations
-from meanfield.comparison.rotations import Deviations, batched, one_sample, rotation_test, two_samples
+from meanfield.comparison.rotations import (
+    FEWEST_WEIGHTS,
+    Deviations,
+    DeviationsAt,
+    batched,
+    deviations_from,
+    joined,
+    one_sample,
+    rotation_test,
+    two_samples,
+)
 
 
 def only(values):
@@ -151,3 +161,26 @@ def test_many_runs_are_batched_without_changing_the_mean():
     found, right = outcome.standard_errors["q"], stats.sem(x)
     assert found == pytest.approx(right, rel=0.26)  # 4 standard errors 1/sqrt(2 * 127); chance: 2e-4 each
     assert outcome.p_value > 0.05
+
+
+def uniform_weights(rng, runs, count):
+    """Deviations at three places of so many independent weights of each run from their law."""
+    points = np.linspace(0.03, 0.97, 32)
+    each = [rng.uniform(size=(runs, count)) for _ in range(3)]
+    rows = [deviations_from(w, np.ones_like(w), points, points) for w in each]
+    return joined([DeviationsAt((i,), np.gradient(points), rows[i], each[i].size) for i in range(3)], ("W1", "KS"))
+
+
+@pytest.mark.parametrize(("runs", "count"), [(4, 8), (8, 4), (16, 2)])
+def test_the_fewest_weights_differ_about_as_often_as_they_should(runs, count, monkeypatch):
+    """Of one weight fewer in each run nothing is judged: four runs of one weight each would differ in 32 %."""
+    assert runs * count == FEWEST_WEIGHTS
+    monkeypatch.setattr(rotations, "ROTATIONS", 99)
+    rng, trials, found = np.random.default_rng(1), 200, 0
+    for seed in range(trials):
+        monkeypatch.setattr(rotations, "SEED", seed)
+        found += rotation_test(one_sample(np.ones(runs)), [uniform_weights(rng, runs, count)]).p_value <= 0.05
+    assert found / trials <= 0.06 + four_errors(0.06, trials)  # 6 % of 2000 others; chance: 1e-4
+    few = uniform_weights(rng, runs, count - 1)
+    assert few.rows.shape[1] == 0
+    assert few.scarce == 3

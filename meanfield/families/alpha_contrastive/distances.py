@@ -169,7 +169,7 @@ def _of_projections(cells: Cells) -> DeviationsAt:
         values = rank[cells.numbers]
         rows.append(deviations_from(values, np.ones_like(values), 0.5 + kept.astype(np.float64), F))
         widths.append(np.gradient(projection[order][kept]) / len(cells.projections))
-    return DeviationsAt((), np.concatenate(widths), np.concatenate(rows, axis=1), cells.error)
+    return DeviationsAt((), np.concatenate(widths), np.concatenate(rows, axis=1), cells.numbers.size, cells.error)
 
 
 def _of_angles(density: xr.Dataset, w: FloatArray) -> DeviationsAt:
@@ -183,7 +183,7 @@ def _of_angles(density: xr.Dataset, w: FloatArray) -> DeviationsAt:
     angles = _angles(w, edges[0])
     rows = deviations_from(angles, np.ones_like(angles), edges[kept], F[kept])
     error = _error(density, "moment_cos_error", "moment_sin_error")
-    return DeviationsAt((), widths, without_a_cut(rows, widths), error)
+    return DeviationsAt((), widths, without_a_cut(rows, widths), angles.size, error)
 
 
 def _along_circle(density: xr.Dataset, w: FloatArray) -> float:

@@ -165,7 +165,7 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
     normal = ndtr(DEVIATION_POINTS)
     widths = np.gradient(DEVIATION_POINTS)
     places = [
-        DeviationsAt((index, student), widths, deviations_from(z, np.ones_like(z), DEVIATION_POINTS, normal))
+        DeviationsAt((index, student), widths, deviations_from(z, np.ones_like(z), DEVIATION_POINTS, normal), z.size)
         for index, student, z in found
     ]
     return [joined(places, ("W1", "KS"))]

@@ -53,3 +53,17 @@ def test_runs_on_images_agree_and_not_with_runs_that_are_twice_as_fast():
     as_if = {name: runs[name] for name in ("time", "snapshot_time", "eta")}
     fast = fast.assign_coords(as_if).assign_attrs(runs.attrs)
     assert meanfield.compare(runs, fast).attrs["verdict"] == "DIFFERS"
+
+
+def test_of_few_nodes_the_loss_is_told_by_the_output_and_two_nodes_of_a_sign_by_no_law():
+    """The loss is -Delta^2/4: skew, and off by 1/nodes, where Delta is Gaussian; 4 runs have 8 nodes of the sign -1."""
+    problem = with_values(problem_of(8, 2, 8, True), {"particles.replicas": 4, "time.stop": 1.0})
+    density, runs = (meanfield.solve(problem, method) for method in ("density", "particles"))
+    found = meanfield.compare(density, runs)
+    assert found.attrs["verdict"] == "AGREES"
+    assert np.isnan(found["loss_chance"]).all()
+    assert np.isfinite(found["Delta_chance"]).all()
+    assert "W1 of weights, where all runs together have fewer than 32 weights" in str(found["left_out"].values[0])
+    assert "loss" not in str(found["left_out"].values[0])
+    away = density.assign(loss=density["loss"] + 1.0)  # no multiple of the square of Delta: judged again
+    assert meanfield.compare(away, runs).attrs["verdict"] == "DIFFERS"

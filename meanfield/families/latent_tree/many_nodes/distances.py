@@ -149,7 +149,7 @@ def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Dev
         rows = place.rows
         if np.ptp(rows, axis=0).max() > 1e-12:  # runs with one start scatter by rounding there
             allowed = 0.0 if error is None else float(np.nan_to_num(error[place.position[0]]))
-            found.append(DeviationsAt(place.position, place.widths, rows, allowed))
+            found.append(DeviationsAt(place.position, place.widths, rows, place.has_sign.sum(), allowed))
     return [joined(found, ("W1",) if is_circle else ("W1", "KS"))] if found else []
 
 
