@@ -1,7 +1,8 @@
-"""Factors by which schedules multiply g, Lambda and the prior's force in time, relative to numbers of reference.
+"""Numbers that schedules change in time, for compiled code: any number of them, and those of a limit.
 
-A learning rate multiplies g and phi and, squared, Lambda; the strength of a prior multiplies phi. A limit therefore has
-the coefficients of one constant problem, that of the largest rate and strength, and three factors in time.
+These are factors of g, Lambda and the prior's force, relative to numbers of reference. A learning rate multiplies g and
+phi and, squared, Lambda; the strength of a prior multiplies phi. A limit therefore has the coefficients of one constant
+problem, that of the largest rate and strength, and three factors in time.
 """
 
 from __future__ import annotations
@@ -19,25 +20,22 @@ from meanfield.typing import FloatArray
 
 P = TypeVar("P", bound=Problem)
 
-FACTORS = 3
-"""Number of factors: of g, of Lambda and of the prior's force."""
-
 RATE, STRENGTH = "model.learning_rate", "prior.strength"
 
 
 class Drive(NamedTuple):
-    """Factors in time, for compiled code.
+    """Numbers in time, none of them negative, for compiled code.
 
     Parameters
     ----------
     table : Table
-        The factors and their slopes as functions of t/stop; its breaks are where they jump or bend.
+        The numbers and their slopes as functions of t/stop; its breaks are where they jump or bend.
     stop : float
         End of the run.
     corners : ndarray, shape (corners + 2,)
-        0, the times between 0 and the end at which the factors jump or bend, and infinity.
+        0, the times between 0 and the end at which the numbers jump or bend, and infinity.
     moves : bool
-        Whether anything changes in time; if not, factors are 1 without rounding.
+        Whether anything changes in time; if not, numbers are what they are without rounding.
     """
 
     table: Table
@@ -47,8 +45,9 @@ class Drive(NamedTuple):
 
     @property
     def room(self) -> FloatArray:
-        """Array for factors and their slopes, with those of numbers that do not change."""
-        return np.repeat([1.0, 0.0], FACTORS)
+        """Array for numbers and their slopes, with those at the start."""
+        count = len(self.table.values) // 2
+        return np.append(self.table.values[:count, 0], np.zeros(count))
 
     @property
     def inner_corners(self) -> tuple[float, ...]:
@@ -60,38 +59,39 @@ class Drive(NamedTuple):
         return self._replace(corners=np.unique([*self.corners, *times]))
 
     def fill(self, time: float, low: float, high: float, result: FloatArray) -> None:
-        """Fill in factors and their slopes; see `fill_factors`."""
-        fill_factors.py_func(self, time, low, high, result)  # type: ignore[no-untyped-call]
+        """Fill in numbers and their slopes; see `fill_numbers`."""
+        fill_numbers.py_func(self, time, low, high, result)  # type: ignore[no-untyped-call]
 
     def at(self, times: FloatArray) -> FloatArray:
-        """Factors at some times, from a corner on at corners, shape (times, 3)."""
-        found, both = np.ones((len(times), FACTORS)), self.room
+        """Numbers at some times, from a corner on at corners, shape (times, numbers)."""
+        both = self.room
+        count = len(both) // 2
+        found = np.tile(both[:count], (len(times), 1))
         for i, time in enumerate(times.tolist() if self.moves else []):
             piece = int(np.searchsorted(self.corners, time, side="right"))
             self.fill(time, self.corners[piece - 1], self.corners[piece], both)
-            found[i] = both[:FACTORS]
+            found[i] = both[:count]
         return found
 
 
-def drive_of(factors: Callable[[FloatArray], FloatArray], corners: FloatArray, stop: float) -> Drive:
-    """Drive from a function of times, shape (n,), to the three factors, shape (3, n)."""
+def drive_of(numbers: Callable[[FloatArray], FloatArray], corners: FloatArray, stop: float) -> Drive:
+    """Drive from a function of times, shape (n,), to the numbers, shape (numbers, n)."""
     inner = np.unique([time for time in corners if 0.0 < time < stop])
     table = tabulate(
-        lambda x: factors(stop * np.clip(x, 0.0, 1.0)),
+        lambda x: numbers(stop * np.clip(x, 0.0, 1.0)),
         [0.0, *(inner / stop)],  # nothing changes before the start
         1.0,
         "a schedule",
         "give the times at which it jumps or bends",
-        groups=(0, 1, 2),
     )
-    moves = bool(np.any(table.values != 1.0))
-    return Drive(with_derivatives(table, FACTORS), stop, np.array([0.0, *inner, np.inf]), moves)
+    moves = bool(np.any(table.values != table.values[:, :1]))
+    return Drive(with_derivatives(table, len(table.values)), stop, np.array([0.0, *inner, np.inf]), moves)
 
 
-def steady_drive(stop: float) -> Drive:
-    """Drive of numbers that do not change, which never looks at its table."""
-    none, row = np.empty(0), np.zeros((1, 2 * FACTORS))
-    table = Table(np.array([-1.0, 1.0]), none, none, row[:, :0], np.zeros((1, ORDER, 2 * FACTORS)), none, row[:0])
+def steady_drive(stop: float, count: int = 3) -> Drive:
+    """Drive of `count` numbers that stay 1, which never looks at its table."""
+    none, values = np.empty(0), np.repeat([[1.0], [0.0]], count, axis=0)
+    table = Table(np.array([-1.0, 1.0]), none, none, values, np.zeros((1, ORDER, 2 * count)), none, values.T[:0])
     return Drive(table, stop, np.array([0.0, np.inf]), moves=False)
 
 
@@ -105,8 +105,8 @@ def piece_of(drive, time):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def fill_factors(drive, time, low, high, result):  # type: ignore[no-untyped-def]
-    """Fill in the three factors at a time, then their slopes, as they are between the corners `low` and `high`.
+def fill_numbers(drive, time, low, high, result):  # type: ignore[no-untyped-def]
+    """Fill in the numbers at a time, then their slopes, as they are between the corners `low` and `high`.
 
     At a corner itself they are those on the side of the other one.
     """
@@ -115,9 +115,10 @@ def fill_factors(drive, time, low, high, result):  # type: ignore[no-untyped-def
     table, x = drive.table, time / drive.stop
     inside = min(max(x, low / drive.stop), high / drive.stop * (1.0 - 1e-15))  # the panel before the corner
     interpolate(table, panel_of(table, inside), x, result)
-    for i in range(3):
+    count = result.size // 2
+    for i in range(count):
         result[i] = max(result[i], 0.0)  # a series may leave -1e-17
-        result[3 + i] /= drive.stop
+        result[count + i] /= drive.stop
 
 
 def reference_of(problem: P) -> P:

@@ -74,7 +74,7 @@ class Euler:
         return {name: np.array(numbers) for name, numbers in found.items()}
 
     def _rates(self, r: Any, sigma: Any, Omega: Any, v: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        system, K, (eta, eta_v) = self._system, self._K, self._system.rates
+        system, K, (eta, eta_v) = self._system, self._K, self._system.training[:2]
         Q = self._rest * Omega + self._b**2 * np.tensordot(system.weight, sigma, 1)
         R = self._b * np.tensordot(system.weight, r, 1)
         C = np.block([[Q, R], [R.T, self._T]])

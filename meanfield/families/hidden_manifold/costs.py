@@ -39,6 +39,7 @@ from meanfield.families.hidden_manifold.particles.steppers import prepare_steppe
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import has_fast_means
 from meanfield.families.hidden_manifold.variables import CELLS
+from meanfield.problems.base import corners_of
 from meanfield.problems.problem_keys import with_values
 from meanfield.process.cores import available_cores
 
@@ -98,9 +99,10 @@ def fixed_points(problem: Problem) -> Prediction:
 
 
 def _path(problem: Problem, seconds: float) -> float:
-    # 40 steps for what happens first and one per unit of eta (1 + kappa) t; 2.5 solutions until two agree, by cost.
-    training = problem.training
-    steps = 40 + training.learning_rate * (1.0 + training.weight_decay) * problem.time.stop
+    # 40 steps for what happens first, as many after a jump, and one per unit of eta (1 + kappa) t; 2.5 solutions until
+    # two agree, by cost.
+    eta, _, _, _, decay = problem.training.average_numbers(problem.time.stop)
+    steps = 40 * (1 + len(corners_of(problem))) + float(eta * (1.0 + decay)) * problem.time.stop
     return 2.5 * EVALUATIONS * steps * seconds
 
 
@@ -140,7 +142,8 @@ def _seconds(problem: Problem, method: str) -> float:
     chain = method == "chain"
     # F of a trial has 2^21 entries at most, which takes 20 ms to draw; larger steps cost in proportion.
     trial = N if chain else min(N, max(math.isqrt(round(2**21 / delta)), 100))
-    batch = min(problem.training.batch_size, SAMPLES)
+    usual = float(problem.training.average_numbers(problem.time.stop)[2])
+    batch = min(math.ceil(usual), SAMPLES)
     small = with_values(problem, {"particles.dimension": trial, "particles.replicas": 1, "training.batch_size": batch})
     stepper = prepare_steppers(small, method)(range(1))
     calls, replicas = count(), problem.particles.replicas
@@ -148,9 +151,7 @@ def _seconds(problem: Problem, method: str) -> float:
     seconds = seconds_of(lambda: stepper.advance(steps * next(calls), steps))
     per_sample = seconds / (steps * batch) * (N / trial) ** 2
     rounds = math.ceil(replicas / available_cores())
-    samples = problem.time.stop * N * problem.training.batch_size + (
-        0 if chain else 2 * count_fresh(problem)
-    )  # fresh in double precision
+    samples = problem.time.stop * N * usual + (0 if chain else 2 * count_fresh(problem))  # fresh in double precision
     return rounds * (samples * per_sample + (0.0 if chain else _start_seconds(problem)))
 
 

@@ -19,6 +19,7 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance_of_step, sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     System,
@@ -249,7 +250,7 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
 def _noise(problem: Problem, system: System, start: FloatArray, times: FloatArray) -> Callable[[float], FloatArray]:
     """Covariance over profiles of a step of the pattern by each group of samples, as a function of time."""
     nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), 16))  # 16 times at which steps are sampled
-    path = follow(system, start, nodes, 1e-6)  # the noise is known less accurately
+    path = follow(steadily(system), start, nodes, 1e-6)  # the noise is known less accurately
     numbers = np.random.default_rng([problem.particles.seed, 2])  # these samples' stream of the seed
     pattern = _pattern(system)
     found = np.zeros((len(nodes), GROUPS, len(system.rho), len(system.rho)))

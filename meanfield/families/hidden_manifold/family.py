@@ -8,6 +8,15 @@ from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.hidden_manifold"
 
+TRAINING = (
+    "training.learning_rate",
+    "training.output_learning_rate",
+    "training.batch_size",
+    "training.label_noise",
+    "training.weight_decay",
+)
+"""Keys of numbers that may change in time."""
+
 FAMILY = Family(
     name="hidden_manifold",
     title="a student that sees nonlinear features of latents, and learns from a teacher that sees the latents",
@@ -22,6 +31,7 @@ FAMILY = Family(
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
             cost=f"{HERE}.costs:order_parameters",
+            follows=TRAINING,
         ),
         "particles": Method(
             "particles",
@@ -32,6 +42,7 @@ FAMILY = Family(
             resumes=True,
             threads=True,
             keep=("discrepancy",),
+            follows=TRAINING,
         ),
         "density": Method(
             "density",
@@ -39,6 +50,7 @@ FAMILY = Family(
             ("density",),
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{HERE}.costs:density",
+            follows=TRAINING,
         ),
         "fixed_points": Method(
             "fixed points",

@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.jacobian import coordinates_of, jacobian_at, rates_at
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
@@ -163,8 +164,8 @@ def fixed_points_along(system: System, start: FloatArray) -> Iterator[FloatArray
     """Fixed points that a trajectory passes by, up to the stable one at which it comes to rest."""
     y, before = start, 0.0
     for stage in (10.0, 100.0, 1000.0, 10000.0):  # in units of 1/eta
-        times = np.array([before, stage / system.rates[0]])
-        path = follow(system, y, times, 1e-8, "fixed points")
+        times = np.array([before, stage / system.training[0]])
+        path = follow(steadily(system), y, times, 1e-8, "fixed points")
         if path.status == "interrupted":
             raise KeyboardInterrupt
         if path.status != "complete":

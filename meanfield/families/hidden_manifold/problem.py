@@ -14,6 +14,8 @@ from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
 from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, Schedule, values_of
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.typing import FloatArray
@@ -170,37 +172,53 @@ def check_covariance(key: str, rows: tuple[tuple[float, ...], ...], units: int, 
         )
 
 
+NonNegative = Annotated[float, Field(ge=0, le=1e6), OrSchedule()]
+"""Number that may change in time."""
+
+
 class Training(Part):
     """One-pass SGD of the student, on fresh samples in each step."""
 
-    learning_rate: float = Field(gt=0, le=1e6, description="eta, the step size of the first layer, for instance 0.2")
-    output_learning_rate: float | None = Field(
-        default=None, ge=0, le=1e6, description="eta_v, that of the second layer; left out: the same; 0 keeps it fixed"
+    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
+        description="eta, the step size of the first layer, for instance 0.2, or a schedule"
     )
-    batch_size: int = Field(
+    output_learning_rate: NonNegative | None = Field(
+        default=None,
+        description="eta_v, that of the second layer, or a schedule; left out: the same; 0 keeps it fixed",
+    )
+    batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
         default=1,
-        ge=1,
-        le=10**6,
-        description="tau, the number of samples per step, over which the gradient is averaged",
+        description="tau, the number of samples per step, over which the gradient is averaged, or a schedule of whole "
+        "numbers, in steps",
     )
-    label_noise: float = Field(
+    label_noise: NonNegative = Field(
         default=0.0,
-        ge=0,
-        le=1e6,
-        description="sigma_y^2, variance of Gaussian noise on the teacher's output in training; errors are without it",
+        description="sigma_y^2, variance of Gaussian noise on the teacher's output in training, or a schedule; errors "
+        "are without it",
     )
-    weight_decay: float = Field(
+    weight_decay: NonNegative = Field(
         default=0.0,
-        ge=0,
-        le=1e6,
         description="kappa: a step takes the share eta kappa/N of the weights away, and eta_v kappa/N of those of "
-        "the second layer",
+        "the second layer; a number, or a schedule",
     )
 
     @property
     def second_layer(self) -> float:
         """eta_v."""
         return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """eta, eta_v, tau, sigma_y^2 and kappa."""
+        return self.learning_rate, self.second_layer, self.batch_size, self.label_noise, self.weight_decay
+
+    def numbers_at(self, times: FloatArray) -> FloatArray:
+        """Values of `numbers` at some times, shape (5, times)."""
+        return np.array([values_of(number, times) for number in self.numbers])
+
+    def average_numbers(self, stop: float) -> FloatArray:
+        """Averages of `numbers` over a run, shape (5,)."""
+        return np.asarray(self.numbers_at(np.linspace(0.0, stop, CHECKED_TIMES)).mean(axis=1))
 
 
 class Problem(base.Problem):
@@ -304,4 +322,6 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        return {"dimension": self.particles.dimension, "learning_rate": self.training.learning_rate}
+        rate = self.training.learning_rate
+        steady = {} if isinstance(rate, Schedule) else {"learning_rate": rate}
+        return {"dimension": self.particles.dimension, **steady}

@@ -7,6 +7,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.problems.base import schedules_of
 
 
 def has_fast_means(problem: Problem) -> bool:
@@ -46,7 +47,8 @@ def check_averages(problem: Problem) -> None:
             f"steps, and overlaps do not close with components_drawn = '{inputs.components_drawn}' and standardise = "
             f"'{inputs.standardise}'; solve by particles, or set them to 'coordinate' and 'latents'"
         )
-    if has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
+    steady = not schedules_of(problem)
+    if steady and has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
         _check_overshoot(problem)
 
 

@@ -14,6 +14,7 @@ from meanfield.families.hidden_manifold.problem import Network, Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 from meanfield.families.hidden_manifold.spectra import Atoms, SpectrumFile
 from meanfield.ingredients.laws.empirical import Empirical
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.ingredients.user_functions import is_address
 
 
@@ -128,13 +129,14 @@ def _start(problem: Problem) -> str:
 
 
 def _training(problem: Problem) -> str:
-    eta, eta_v = problem.training.learning_rate, problem.training.second_layer
-    second = "the second layer is fixed" if eta_v == 0 else f"eta_v = {eta_v:g} of the second layer"
     training = problem.training
-    samples = "one sample" if training.batch_size == 1 else f"{training.batch_size:,} samples"
-    noise = f"; labels have noise of variance {training.label_noise:g}, errors none" if training.label_noise else ""
-    decay = f"; weights decay at the rate kappa eta, kappa = {training.weight_decay:g}" if training.weight_decay else ""
-    return f"one-pass SGD, {samples} per step, eta = {eta:g}, {second}{noise}{decay}"
+    eta, eta_v, tau, variance, kappa = map(in_words_of, training.numbers)
+    second = "the second layer is fixed" if training.second_layer == 0 else f"eta_v = {eta_v} of the second layer"
+    several = f"samples per step: {tau}" if isinstance(training.batch_size, Schedule) else f"{tau} samples per step"
+    samples = "one sample per step" if training.batch_size == 1 else several
+    noise = f"; labels have noise of variance {variance}, errors none" if training.label_noise else ""
+    decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
+    return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}"
 
 
 def _time(problem: Problem) -> str:

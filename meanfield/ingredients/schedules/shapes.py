@@ -52,17 +52,17 @@ class Schedule(Part):
         ValueError
             With the first time at which there is one.
         """
-        times = self._looked_at(0.0, stop)
+        times = self.looked_at(0.0, stop)
         with np.errstate(over="ignore"):
             self.check_values(key, times, self.values_at(times))
 
     def extremes(self, start: float, stop: float) -> tuple[float, float]:
         """Times before the end of a stretch at which the value is smallest and largest."""
-        times = np.append(self._looked_at(start, stop)[:-1], np.nextafter(stop, start))
+        times = np.append(self.looked_at(start, stop)[:-1], np.nextafter(stop, start))
         values = self.values_at(times)
         return float(times[values.argmin()]), float(times[values.argmax()])
 
-    def _looked_at(self, start: float, stop: float) -> FloatArray:
+    def looked_at(self, start: float, stop: float) -> FloatArray:
         """Evenly spaced times, corners, and times just before them."""
         corners = np.array([time for time in self.corners if start <= time <= stop])
         before = corners[corners > start] * (1.0 - 1e-12)
@@ -109,6 +109,11 @@ def in_words_of(value: float | Schedule) -> str:
     if isinstance(value, Schedule):
         return value.in_words
     return f"{value}" if isinstance(value, int) else f"{value:g}"
+
+
+def values_of(value: float | Schedule, times: FloatArray) -> FloatArray:
+    """A number, or the values of its schedule, at some times."""
+    return value.values_at(times) if isinstance(value, Schedule) else np.full(times.shape, float(value))
 
 
 _WITHIN: dict[str, tuple[str, Callable[[FloatArray, float], Any]]] = {

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
-from meanfield.mckean_vlasov.drive import Drive, fill_factors, piece_of
+from meanfield.mckean_vlasov.drive import Drive, fill_numbers, piece_of
 from meanfield.numerics.compiled.callbacks import call_back
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.thread_barrier import meet
@@ -180,7 +180,7 @@ def march(  # type: ignore[no-untyped-def]
         dt = ends[step] - ends[step - 1]
         middle = ends[step - 1] + 0.5 * dt
         low, high = piece_of(field.drive, middle)
-        call(fill_factors, field.drive, middle, low, high, factors)
+        call(fill_numbers, field.drive, middle, low, high, factors)
         for _ in range(attempts):
             for j in range(d1 + 3):
                 half[j] = 0.5 * (history[step - 1, j] + guess[j])

@@ -71,9 +71,9 @@ def by_transition_matrix(a, eta, C, m, u, cells=60, width=3.0, order=24):
 
 def by_closed_form(system, C, u):
     """The same for linear units without means: along v the mean of inputs performs an autoregression."""
-    K, a, eta, chance = system.students, system.constant, system.rates[0], system.chance
+    K, a, eta, chance = system.students, system.constant, system.training[0], system.chance
     v, spread = u[:K], np.einsum("a,qab,b->q", u, C, u)
-    batch, noise = system.batch_size, system.label_noise
+    batch, noise = system.training[2], system.training[3]
     x = eta * a**2 * (v @ v)
     kept = (1.0 - chance @ x) ** 2 + (chance @ x**2 - (chance @ x) ** 2) / batch  # mean square of 1 - mean of x
     variance = eta**2 * (v @ v) ** 2 * (chance @ (a**2 * (spread + noise))) / batch / (1.0 - kept)

@@ -58,27 +58,28 @@ def i2(C):
     return 2 / math.pi * math.asin(C[0, 1] / math.sqrt((1 + C[0, 0]) * (1 + C[1, 1])))
 
 
-def published_rates(Q, R, T, v, vt):
+def published_rates(Q, R, T, v, vt, training=(ETA, ETA_V, BATCH, NOISE, DECAY)):
     """dR, dQ, dv and the generalisation error as sums over units, with all three keys."""
+    eta, eta_v, batch, noise, decay = training
     K, M = R.shape
     C, u = np.block([[Q, R], [R.T, T]]), np.append(v, -vt)
     of = lambda f, *at: f(C[np.ix_(at, at)])  # noqa: E731, the sums below are formulas of the paper
     units = range(K + M)
     dR = np.array(
-        [[-v[i] * sum(u[a] * of(i3, i, K + n, a) for a in units) - DECAY * R[i, n] for n in range(M)] for i in range(K)]
+        [[-v[i] * sum(u[a] * of(i3, i, K + n, a) for a in units) - decay * R[i, n] for n in range(M)] for i in range(K)]
     )
     half = np.array([[-v[i] * sum(u[a] * of(i3, i, k, a) for a in units) for k in range(K)] for i in range(K)])
     square = [
         [
             v[i] * v[k] * sum(u[a] * u[b] * of(i4, i, k, a, b) for a in units for b in units)
-            + v[i] * v[k] * NOISE * of(slopes, i, k)
+            + v[i] * v[k] * noise * of(slopes, i, k)
             for k in range(K)
         ]
         for i in range(K)
     ]
-    dQ = ETA * (half + half.T - 2 * DECAY * Q) + ETA**2 / BATCH * np.array(square)
-    dv = np.array([-ETA_V * (sum(u[a] * of(i2, k, a) for a in units) + DECAY * v[k]) for k in range(K)])
-    return ETA * dR, dQ, dv, 0.5 * sum(u[a] * u[b] * of(i2, a, b) for a in units for b in units)
+    dQ = eta * (half + half.T - 2 * decay * Q) + eta**2 / batch * np.array(square)
+    dv = np.array([-eta_v * (sum(u[a] * of(i2, k, a) for a in units) + decay * v[k]) for k in range(K)])
+    return eta * dR, dQ, dv, 0.5 * sum(u[a] * u[b] * of(i2, a, b) for a in units for b in units)
 
 
 def test_rates_are_the_published_ones():

@@ -10,6 +10,7 @@ from meanfield.families.hidden_manifold.escape import amplification, escape_time
 from meanfield.families.hidden_manifold.figures import describe
 from meanfield.families.hidden_manifold.fixed_points import fixed_points_along, symmetrised
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.system import (
     make_system,
     observables,
@@ -40,7 +41,7 @@ def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
     for node in range(2):
         state = unpacked(system, start.copy())
         state.r[node] += size * PATTERN
-        path = follow(system, packed(state), times, 1e-10)
+        path = follow(steadily(system), packed(state), times, 1e-10)
         d = np.einsum("tkm,km->t", observables(system, path.state)["R"], PATTERN) / size
         variance = system.rho[node] * system.t[node, 0, 0] / (0.5 * system.weight[node])  # N Var of the profile there
         total += variance * d**2

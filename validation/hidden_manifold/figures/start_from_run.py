@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield.families.hidden_manifold.order_parameters import start_from_run
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.start_from_run import OwnStart
 from meanfield.families.hidden_manifold.order_parameters.system import System, observables
 from meanfield.families.hidden_manifold.order_parameters.trajectory import refined
@@ -27,7 +28,7 @@ NO_ORDER = 4
 def solve_from(start: Start, activation: str, times: FloatArray) -> xr.Dataset:
     """Q, R, v and the generalisation error along the ODE, at times t > 0."""
     system, y = own_system(start, activation)
-    path = follow(system, y, np.concatenate([[0.0], times]), TOLERANCE)
+    path = follow(steadily(system), y, np.concatenate([[0.0], times]), TOLERANCE)
     return _from_path(system, path, times)
 
 

@@ -207,12 +207,12 @@ def gaussian_rates(law: Gaussian, y: FloatArray) -> tuple[FloatArray, float]:
     loadings = loadings_of(law, state)
     C[0] += loadings @ loadings.T
     A, H, G, D = np.zeros((1, K, K + M)), np.zeros((1, K, K)), np.zeros((1, K)), np.zeros((1, K))
-    error = float(expectations(system.kind, K, C[0], m[0], u, system.label_noise, system.rule, A[0], H[0], G[0], D[0]))
+    error = float(expectations(system.kind, K, C[0], m[0], u, system.training[3], system.rule, A[0], H[0], G[0], D[0]))
     change = np.empty(len(y))
     rates_of_expectations(system, y, C, m, A, H, G, D, change)
     others = unpacked(system, change)
     pull = float(system.slope[0] / system.scale[0]) * A[0] @ loadings
-    along = -system.rates[0] / system.aspect_ratio * system.rho[:, None, None] * pull
+    along = -system.training[0] / system.aspect_ratio * system.rho[:, None, None] * pull
     half = along @ state.r[..., law.spread].swapaxes(1, 2)
     r = others.r + along @ system.t[:, law.spread]
     return packed(others._replace(r=r, sigma=others.sigma + half + half.swapaxes(1, 2))), error

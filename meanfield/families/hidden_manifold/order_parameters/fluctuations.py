@@ -29,6 +29,7 @@ from meanfield.families.hidden_manifold.order_parameters.jacobian import (
     jacobian_at,
     rates_at,
 )
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
@@ -42,6 +43,7 @@ from meanfield.families.hidden_manifold.particles.start import gaussian_means, r
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.problems.base import schedules_of
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 100
@@ -58,7 +60,12 @@ TOLERANCE = Tolerance(relative=1e-4, absolute=1e-6)
 
 
 def has_fluctuations(problem: Problem, system: System) -> bool:
-    """Whether the covariance is known and cheap: for few eigenvalues, means on the teacher, closed expectations."""
+    """Whether the covariance is known and cheap.
+
+    It is for few eigenvalues, means on the teacher, closed expectations, and where nothing changes in time.
+    """
+    if schedules_of(problem) or problem.phases is not None:
+        return False
     count = problem.inputs.spectrum.exact_nodes()
     elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)
     if count is None or count != len(system.rho) or elsewhere or system.kind == QUADRATURE:
@@ -89,7 +96,7 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
     numbers = np.random.default_rng([problem.particles.seed, 1])
     nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
     nodes = np.unique(np.append(np.minimum(nodes, times[-1]), times[:: math.ceil(len(times) / NOISE_TIMES)]))
-    path = packed(follow(system, start, nodes, TOLERANCE.relative).state)
+    path = packed(follow(steadily(system), start, nodes, TOLERANCE.relative).state)
     steps = np.array([_noise(problem, system, y, numbers)[:, place][:, :, place] for y in path])
     S = make_interp_spline(nodes, steps, k=1)
     n = len(start)
@@ -114,7 +121,7 @@ def covariance_of_step(system: System, samples: FloatArray, groups: int) -> Floa
     """Covariance of the mean over the samples of a step, by each group of samples, shape (groups, n, n)."""
     samples = samples.reshape(groups, -1, samples.shape[1])
     away = samples - samples.mean(axis=1, keepdims=True)
-    return np.asarray(away.swapaxes(1, 2) @ away / (away.shape[1] - 1) / system.batch_size)
+    return np.asarray(away.swapaxes(1, 2) @ away / (away.shape[1] - 1) / system.training[2])
 
 
 def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: FloatArray) -> dict[str, FloatArray]:
@@ -240,13 +247,13 @@ def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int,
     student, teacher = problem.student.activation_functions, problem.teacher.activation_functions
     output = evaluate(student.value, own)
     delta_y = output @ state.v - evaluate(teacher.value, nu) @ system.teacher_weights
-    if system.label_noise > 0.0:
-        delta_y -= system.label_noise**0.5 * numbers.standard_normal(samples)
+    eta, eta_v, _, label_noise, weight_decay = system.training
+    if label_noise > 0.0:
+        delta_y -= label_noise**0.5 * numbers.standard_normal(samples)
     force = delta_y[:, None] * state.v * evaluate(student.slope, own)
     changes = _changes(system, means, projections, force, delta_y[:, None] * output, b, rest)
-    eta, eta_v = system.rates
     kept = State(eta * state.r, 2.0 * eta * state.sigma, 2.0 * eta * state.Omega, eta_v * state.v)
-    return changes - system.weight_decay * packed(kept)
+    return np.asarray(changes - weight_decay * packed(kept))
 
 
 def _changes(
@@ -259,12 +266,12 @@ def _changes(
     rest: FloatArray,
 ) -> FloatArray:
     """Y from projections of inputs on students and teachers, and from what steps multiply them with."""
-    eta, eta_v = system.rates
+    eta, eta_v, batch_size, _, _ = system.training
     K = system.students
     M = system.teachers
     spaces = spaces_of(system)
     samples, n = len(force), len(system.rho)
-    squares = eta**2 / system.batch_size * force[:, :, None] * force[:, None, :]
+    squares = eta**2 / batch_size * force[:, :, None] * force[:, None, :]
     r = np.zeros((samples, n, K, system.t.shape[1]))
     sigma = np.zeros((samples, n, K, K))
     Omega = np.zeros((samples, K, K))

@@ -1,12 +1,13 @@
 """Integration of the order parameters, with a progress bar, Ctrl-C, and a status that says how it ended.
 
 Steps adapt in time by the method of Dormand and Prince of order 8, in compiled code: a step of an integrator in Python
-takes longer than all rates of change that it evaluates for a small network.
+takes longer than all rates of change that it evaluates for a small network. None goes past the end of a leg.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.integrate import DOP853
 
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, set_training
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, unpacked
 from meanfield.numerics.compiled.separate_calls import call
@@ -29,12 +31,13 @@ _TABLE: Any = DOP853
 STAGES = 12
 """Rates of change in a step, of which the last is not the first of the next."""
 
-A, B = np.array(_TABLE.A), np.array(_TABLE.B)
+A, B, C = np.array(_TABLE.A), np.array(_TABLE.B), np.array(_TABLE.C)
 
 E3, E5 = np.array(_TABLE.E3), np.array(_TABLE.E5)
 
-A_MORE, D = np.array(_TABLE.A_EXTRA), np.array(_TABLE.D)
-"""Coefficients of stages, of the step, of its two error estimates, and of the interpolant of order 7 within it."""
+A_MORE, C_MORE, D = np.array(_TABLE.A_EXTRA), np.array(_TABLE.C_EXTRA), np.array(_TABLE.D)
+"""Coefficients of stages, of the step, of its two error estimates, and of the interpolant of order 7 within it; C are
+times of stages."""
 
 SAFETY, LEAST_FACTOR, MOST_FACTOR = 0.9, 0.2, 10.0
 """Factors between the length of one step and the next."""
@@ -61,12 +64,13 @@ class Path(NamedTuple):
     status: str
 
 
-def follow(system: System, start: FloatArray, times: FloatArray, tolerance: float, label: str = "") -> Path:
+def follow(legs: Sequence[Leg], start: FloatArray, times: FloatArray, tolerance: float, label: str = "") -> Path:
     """Order parameters along a path.
 
     Parameters
     ----------
-    system : System
+    legs : sequence of Leg
+        Equations in time.
     start : ndarray, shape (n,)
         State at the first time, as `packed` makes it.
     times : ndarray, shape (times,)
@@ -76,25 +80,35 @@ def follow(system: System, start: FloatArray, times: FloatArray, tolerance: floa
     label : str
         Label of the progress bar.
     """
-    values = np.full((len(times), len(start)), np.nan)
-    errors = np.full(len(times), np.nan)
-    clock = np.array([times[0], 0.0])
+    legs = [leg for leg in legs if leg.start < times[-1] and leg.stop > times[0]]
+    # The end of a leg that is no output goes where the next output will.
+    values = np.full((len(times) + 1, len(start)), np.nan)
+    errors = np.full(len(times) + 1, np.nan)
     y = start.copy()
-    reached = 0
-    status = GOES_ON
-    steps = FEW_STEPS if system.kind == QUADRATURE else MANY_STEPS
+    done = reached = 0
     ended = "complete"
     with progress_bar(float(times[-1] - times[0]), label or "order parameters", unit="t") as bar:
         try:
-            while status == GOES_ON:
-                reached, status = march(system, clock, y, times, reached, values, errors, tolerance, tolerance, steps)
-                bar.update(clock[0] - times[0] - bar.n)
+            for leg in legs:
+                system = leg.system
+                left = times[done:]
+                outputs = left if leg is legs[-1] else np.append(left[left < leg.stop], leg.stop)
+                steps = FEW_STEPS if system.kind == QUADRATURE else MANY_STEPS
+                clock, status, reached = np.array([max(leg.start, times[0]), 0.0]), GOES_ON, 0
+                while status == GOES_ON:
+                    reached, status = march(
+                        system, leg.drive, clock, y, outputs, reached, values[done:], errors[done:],
+                        tolerance, tolerance, steps,
+                    )  # fmt: skip
+                    bar.update(clock[0] - times[0] - bar.n)
+                if status != DONE:
+                    ended = _blow_up(system, clock[0], y, status).status
+                    break
+                done, reached = done + len(outputs) - (leg is not legs[-1]), 0
         except KeyboardInterrupt:
             ended = "interrupted"
-    if reached < len(times) and ended == "complete":
-        ended = _blow_up(system, clock[0], y, status).status
-    values[reached:], errors[reached:] = np.nan, np.nan
-    return Path(unpacked(system, values), errors, ended)
+    values[done + reached :], errors[done + reached :] = np.nan, np.nan
+    return Path(unpacked(system, values[:-1]), errors[:-1], ended)
 
 
 def _blow_up(system: System, time: float, y: FloatArray, status: int) -> BlowUpError:
@@ -109,18 +123,19 @@ def _blow_up(system: System, time: float, y: FloatArray, status: int) -> BlowUpE
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def march(system, clock, y, times, reached, values, errors, relative, absolute, most_steps):  # type: ignore[no-untyped-def]
+def march(system, drive, clock, y, times, reached, values, errors, relative, absolute, most_steps):  # type: ignore[no-untyped-def]
     """Advance a state by steps, and write its values at output times.
 
     Parameters
     ----------
     system : System
+    drive : Drive
     clock : ndarray, shape (2,)
         Time and length of the next step, 0 if it is not known; both are updated.
     y : ndarray, shape (n,)
         State, which is updated.
     times : ndarray, shape (times,)
-        Output times.
+        Output times, and the end of the leg.
     reached : int
         Number of output times that have values.
     values, errors : ndarray, shape (times, n) and (times,)
@@ -139,6 +154,10 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
     new = np.empty(n)
     trial = np.empty(n)
     waste = np.empty(n)
+    numbers = np.empty(2 * system.training.size)
+    start = clock[0]
+    if drive.moves:
+        call(set_training, drive, start, start, numbers, system)
     call(rates, y, system, k[0])
     if not _finite(k[0]):
         return reached, NOT_FINITE
@@ -150,8 +169,12 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
             return reached, TOO_SHORT
         for stage in range(1, STAGES):
             _combine(y, h, k, A[stage], stage, trial)
+            if drive.moves:
+                call(set_training, drive, start, clock[0] + C[stage] * h, numbers, system)
             call(rates, trial, system, k[stage])
         _combine(y, h, k, B, B.size, new)
+        if drive.moves:
+            call(set_training, drive, start, clock[0] + h, numbers, system)
         call(rates, new, system, k[STAGES])
         size = _error(h, k, y, new, relative, absolute)
         if not size <= 1.0:
@@ -161,7 +184,7 @@ def march(system, clock, y, times, reached, values, errors, relative, absolute, 
             continue
         then = clock[0] + h if clock[0] + h < last and h < last - clock[0] else last
         if reached < times.size and times[reached] <= then:
-            call(_interpolant, system, y, new, h, k, F, trial)
+            call(_interpolant, system, drive, start, clock[0], numbers, y, new, h, k, F, trial)
             while reached < times.size and times[reached] <= then:
                 _evaluate(F, y, (times[reached] - clock[0]) / h, values[reached])
                 errors[reached] = call(rates, values[reached], system, waste)
@@ -234,11 +257,13 @@ def _error(h, k, y, new, relative, absolute):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _interpolant(system, y, new, h, k, F, trial):  # type: ignore[no-untyped-def]
+def _interpolant(system, drive, start, time, numbers, y, new, h, k, F, trial):  # type: ignore[no-untyped-def]
     """Write the coefficients of the interpolant within a step."""
     for extra in range(3):
         stage = STAGES + 1 + extra
         _combine(y, h, k, A_MORE[extra], stage, trial)
+        if drive.moves:
+            call(set_training, drive, start, time + C_MORE[extra] * h, numbers, system)
         call(rates, trial, system, k[stage])
     for i in range(y.size):
         change = new[i] - y[i]

@@ -44,7 +44,7 @@ def coordinates_of(system: System) -> Coordinates:
     first = (np.arange(n)[:, None] * K * (L + K) + np.arange(K * L)).ravel()
     matrices = np.append(np.arange(n) * K * (L + K) + K * L, n * K * (L + K))[:, None]
     above, below = (matrices + K * upper + lower).ravel(), (matrices + K * lower + upper).ravel()
-    last = n * K * (L + K) + K * K + np.arange(K if system.rates[1] > 0.0 else 0)
+    last = n * K * (L + K) + K * K + np.arange(K if system.training[1] > 0.0 else 0)
     return Coordinates(np.concatenate([first, above, last]), np.concatenate([first, below, last]))
 
 

@@ -23,7 +23,7 @@ def rates(y, system, dy):  # type: ignore[no-untyped-def]
     A, H = np.empty((components, K, n)), np.empty((components, K, K))
     G, D = np.empty((components, K)), np.empty((components, K))
     call(fields, system, y, C, m, u)
-    error, noise = 0.0, system.label_noise
+    error, noise = 0.0, system.training[3]
     for q in range(components):
         found = call(expectations, system.kind, K, C[q], m[q], u, noise, system.rule, A[q], H[q], G[q], D[q])
         error += system.chance[q] * found
@@ -52,13 +52,13 @@ def rates_of_expectations(system, y, C, m, A, H, G, D, dy):  # type: ignore[no-u
     M = system.teachers
     L = system.t.shape[1]
     nodes = system.rho.size * K * (L + K)  # where Omega begins, and after it v
-    eta, eta_v = system.rates
+    eta, eta_v, batch_size, _, weight_decay = system.training
     drift, tilt, pull, noise, tilted_noise = np.zeros((5, K, max(K, L)))
-    per_step = eta * eta / system.batch_size  # products of two samples of a step are smaller by sqrt(N)
+    per_step = eta * eta / batch_size  # products of two samples of a step are smaller by sqrt(N)
     for k in range(K):
-        drift[k, k] = system.aspect_ratio * system.weight_decay
+        drift[k, k] = system.aspect_ratio * weight_decay
     for i in range(nodes, y.size):
-        dy[i] = -(2.0 * eta if i < nodes + K * K else eta_v) * system.weight_decay * y[i]
+        dy[i] = -(2.0 * eta if i < nodes + K * K else eta_v) * weight_decay * y[i]
     for q in range(system.chance.size):
         p, b, s = system.chance[q], system.slope[q], system.scale[q]
         for k in range(K):
@@ -139,7 +139,7 @@ def _at_nodes(system, y, drift, tilt, pull, noise, tilted_noise, per_step, dy): 
     """Write the rates of r and sigma at all nodes."""
     K = system.students
     L = system.t.shape[1]
-    speed = system.rates[0] / system.aspect_ratio
+    speed = system.training[0] / system.aspect_ratio
     for i in range(system.rho.size):
         rho = system.rho[i]
         r = i * K * (L + K)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -196,9 +197,13 @@ def solve_start(problem: Problem, start: OwnStart, N: int) -> Solved:
             f"inputs.components.mean_elsewhere = {elsewhere.max():g}: the direction of a mean that the teacher does "
             "not span is not known from weights; solve the limit with the method order_parameters"
         )
-    system, path, found, warning = to_tolerance(
-        problem, problem.time.outputs_at, lambda _, order: own_system(problem, start, order)
-    )
+    stretches = driven(problem)
+
+    def prepared(_: int, order: int) -> tuple[list[Leg], FloatArray]:
+        legs = legs_of(stretches, lambda each: own_system(each, start, order)[0])
+        return legs, own_system(problem, start, order)[1]
+
+    system, path, found, warning = to_tolerance(problem, problem.time.outputs_at, prepared)
     arrays = order_parameter_arrays(problem, system, path.state) | found
     return Solved("order_parameters", arrays, path.status, warning, {"nodes": D}, problem=problem)
 

@@ -27,10 +27,8 @@ class System(NamedTuple):
         Kind of expectations.
     students, teachers : int
         K and M.
-    rates : ndarray, shape (2,)
-        Learning rates eta and eta_v.
-    batch_size, label_noise, weight_decay : float
-        tau, sigma_y^2 and kappa.
+    training : ndarray, shape (5,)
+        eta, eta_v, tau, sigma_y^2 and kappa, at the time of which rates are asked for where they change.
     aspect_ratio : float
         delta.
     rho, weight : ndarray, shape (nodes,)
@@ -51,10 +49,7 @@ class System(NamedTuple):
     kind: int
     students: int
     teachers: int
-    rates: FloatArray
-    batch_size: float
-    label_noise: float
-    weight_decay: float
+    training: FloatArray
     aspect_ratio: float
     rho: FloatArray
     weight: FloatArray
@@ -88,8 +83,8 @@ class State(NamedTuple):
 
 
 def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
-    """System of a problem on some nodes of its spectrum, with a quadrature of some order where one is needed."""
-    inputs, training, T = problem.inputs, problem.training, problem.teacher_overlap
+    """System of a problem at t = 0 on some nodes of its spectrum, with a quadrature of some order if one is needed."""
+    inputs, T = problem.inputs, problem.teacher_overlap
     means, elsewhere = moving_means(problem)
     coefficients = np.vstack([np.eye(len(T)), means[(has := _has_mean(means, elsewhere))]])
     gram = coefficients @ T @ coefficients.T
@@ -104,10 +99,7 @@ def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
         kind=kind,
         students=problem.students,
         teachers=problem.teachers,
-        rates=np.array([training.learning_rate, training.second_layer]),
-        batch_size=float(training.batch_size),
-        label_noise=training.label_noise,
-        weight_decay=training.weight_decay,
+        training=problem.training.numbers_at(np.zeros(1))[:, 0],
         aspect_ratio=float(inputs.aspect_ratio),
         rho=nodes.rho,
         weight=nodes.weight,

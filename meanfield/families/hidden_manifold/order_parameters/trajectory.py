@@ -10,6 +10,7 @@ from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADR
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -20,7 +21,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
 from meanfield.numerics.refinement import change_of, missed, refine
-from meanfield.problems.base import check_problem
+from meanfield.problems.base import check_problem, schedules_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -109,6 +110,12 @@ def order_parameter_arrays(problem: Problem, system: System, state: State) -> di
 def check_order_parameters(problem: Problem) -> None:
     """Refuse problems whose order parameters do not close; see `solve_order_parameters`."""
     check_problem(problem, Problem)
+    if has_fast_means(problem):
+        for key in schedules_of(problem):
+            raise InputError(
+                f"{key}: changes in time by a schedule, which averages over the means of inputs do not follow; set "
+                "inputs.centered to true, solve by particles, or give a number: meanfield.at_time(problem, t)"
+            )
     check_averages(problem)
     if not has_fast_means(problem):
         check_trajectory(problem)
@@ -132,24 +139,26 @@ def check_trajectory(problem: Problem) -> None:
 
 def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
+    stretches = driven(problem)
 
-    def prepared(nodes: int, order: int) -> tuple[System, FloatArray]:
-        system = system_of(problem, nodes, order)
-        return system, start_of(problem, system)
+    def prepared(nodes: int, order: int) -> tuple[list[Leg], FloatArray]:
+        legs = legs_of(stretches, lambda each: system_of(each, nodes, order))
+        return legs, start_of(problem, legs[0].system)
 
     return to_tolerance(problem, times, prepared)
 
 
 def to_tolerance(
-    problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[System, FloatArray]]
+    problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[list[Leg], FloatArray]]
 ) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to a tolerance, of equations and a start that `prepared` makes for numbers of nodes and of points."""
     tolerance = problem.order_parameters.tolerance
 
     def solve(level: tuple[int, int, float]) -> tuple[System, Path, dict[str, FloatArray]]:
         nodes, order, step = level
-        system, start = prepared(nodes, order)
-        path = follow(system, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
+        legs, start = prepared(nodes, order)
+        system = legs[0].system
+        path = follow(legs, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
         return system, path, observables(system, path.state) | {"generalisation_error": path.errors}
 
     found = refine(

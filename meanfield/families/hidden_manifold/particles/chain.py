@@ -19,7 +19,7 @@ import numpy as np
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, VECTOR, fill_normals, fill_uniforms
 from meanfield.families.hidden_manifold.particles.latents import component
-from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample
+from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample, is_in_place, row_of
 from meanfield.numerics.compiled.array_operations import copy, dot, scale
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise
@@ -60,8 +60,8 @@ class Covariates(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v, reached):  # type: ignore[no-untyped-def]
-    """Take steps `first`, `first` + 1, ... of several replicas, changing their states in place.
+def chain_steps(networks, covariates, key, first_replica, first, start, stop, gram, v, reached):  # type: ignore[no-untyped-def]
+    """Take steps `first`, `first` + 1, ..., until samples are used up, changing states of several replicas in place.
 
     Parameters
     ----------
@@ -69,12 +69,14 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     covariates : Covariates
     key : ndarray, shape (2,)
         Of the random streams.
-    first_replica, first, steps : int
+    first_replica, first : int
+    start, stop : int
+        Number of the first of the samples, counted from the first one of the run, and of the first after them.
     gram : ndarray, shape (replicas, spaces, columns, columns)
         Products of students, teachers and directions of means.
     v : ndarray, shape (replicas, students)
     reached : ndarray of int, shape (replicas,)
-        Receives the step after which the state was still finite: first + steps unless it blew up, now or earlier.
+        Receives the step after which the state was still finite: the last one unless it blew up, now or earlier.
     """
     replicas, spaces, columns, _ = gram.shape
     students, teachers = v.shape[1], networks.teacher_weights.size
@@ -83,13 +85,15 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     # Normals drawn at once: enough to vectorise, few enough for the first-level cache.
     some = max(1, 1024 // normals_each)
     normals, uniforms = np.empty((some, normals_each)), np.empty((some, uniforms_each))
-    labels, batch = np.zeros(2 * some), networks.batch_size
+    labels = np.zeros(2 * some)
+    drawn = normals, uniforms, labels
     factor = np.empty((spaces, columns, columns))
     latent, inputs = np.empty(columns), np.empty((spaces, columns))
     products, lengths = np.empty((spaces, columns)), np.empty(spaces)
     own, others, gains = np.empty(students), np.empty(teachers), np.empty(students)
     fields = latent, inputs, products, lengths, own, others, gains
-    new_v = v if networks.in_place else np.empty_like(v)
+    new_v = np.empty_like(v)
+    clock = np.empty(2, dtype=np.int64)
     squares = spaces * students**2
     sums = (
         np.zeros((spaces, students, columns)),
@@ -101,33 +105,48 @@ def chain_steps(networks, covariates, key, first_replica, first, steps, gram, v,
     )
     for i in range(replicas):
         replica = first_replica + i
-        for chunk in range(first * batch, (first + steps) * batch, some):
-            if reached[i] * batch < chunk:
+        clock[0], clock[1] = first - 1, start
+        for chunk in range(start, stop, some):
+            if reached[i] < first:
                 break
-            last = min(chunk + some, (first + steps) * batch)
+            last = min(chunk + some, stop)
             call(fill_normals, key, replica, NORMALS, chunk * normals_each, normals.ravel())
             call(fill_uniforms, key, replica, UNIFORMS, chunk * uniforms_each, uniforms.ravel())
-            if networks.label_noise > 0.0:
+            if networks.noisy:
                 call(fill_normals, key, replica, LABELS, 2 * chunk, labels)
-            reached[i] = call(
-                _samples, networks, covariates, key, replica, chunk, last, normals, uniforms, labels, gram[i], v[i],
-                new_v[i], factor, fields, sums,
-            )  # fmt: skip
+            if not call(
+                _samples, networks, covariates, key, replica, chunk, last, drawn, gram[i], v[i], new_v[i], factor,
+                fields, sums, clock,
+            ):  # fmt: skip
+                reached[i] = clock[0]
+                break
+            reached[i] = clock[0] + 1
 
 
 @without_reference_counts()
 def _samples(  # type: ignore[no-untyped-def]
-    networks, covariates, key, replica, first, end, normals, uniforms, labels, gram, v, new_v, factor, fields, sums
+    networks, covariates, key, replica, first, last, drawn, gram, v, new_v, factor, fields, sums, clock
 ):
-    """Take samples `first` to `end` - 1 of a replica, with random numbers in rows; return the step that was reached."""
+    """Take samples `first` to `last` - 1 of a replica, with random numbers in rows; false if training blew up before.
+
+    `clock` has the number of the step, which samples before may have begun, and that of the first sample after it.
+    """
     spaces, columns, _ = gram.shape
+    normals, uniforms, labels = drawn
     latent, inputs, products, lengths, own, others, gains = fields
-    students, teachers, batch = v.size, others.size, networks.batch_size
-    for sample in range(first, end):
+    students, teachers = v.size, others.size
+    row = row_of(networks, clock[0])
+    in_place = is_in_place(networks.steps, row)
+    for sample in range(first, last):
         normal, uniform = normals[sample - first], uniforms[sample - first]
-        if sample % batch == 0 and not networks.in_place:
-            scale(v, networks.output_kept, new_v)
-            _clear(sums)
+        if sample == clock[1]:
+            clock[0] += 1
+            row = row_of(networks, clock[0])
+            clock[1] += int(networks.steps[row, 5])
+            in_place = is_in_place(networks.steps, row)
+            if not in_place:
+                scale(v, networks.steps[row, 3], new_v)
+                _clear(sums)
         q = component(covariates.cumulated, uniform[spaces])
         for k in range(students):
             own[k] = 0.0
@@ -138,7 +157,7 @@ def _samples(  # type: ignore[no-untyped-def]
             along, noise = covariates.along[q, j], covariates.noise[q, j]
             spread = (along * covariates.scale[q]) ** 2 + noise * noise
             lengths[j] = spread
-            if networks.in_place:
+            if in_place:
                 chi2 = chi_squared(covariates.free[j], normal[place + 2 * columns], uniform[j], key, replica, slot)
                 lengths[j] = spread * chi2
             factorise(gram[j], factor[j])
@@ -148,7 +167,7 @@ def _samples(  # type: ignore[no-untyped-def]
                     mean += covariates.mean[q, a] * factor[j, a, b]
                 latent[b] = mean / math.sqrt(covariates.latents) + covariates.scale[q] * normal[place + b]
                 inputs[j, b] = along * latent[b] + noise * normal[place + columns + b]
-                if networks.in_place:
+                if in_place:
                     lengths[j] += inputs[j, b] * inputs[j, b]
             for a in range(columns):
                 products[j, a] = _row_product(factor[j], a, inputs[j])
@@ -157,17 +176,18 @@ def _samples(  # type: ignore[no-untyped-def]
             for m in range(teachers):
                 others[m] += _row_product(factor[j], students + m, latent) / math.sqrt(covariates.latents)
         noise = labels[2 * (sample - first)]
-        if not add_sample(networks, covariates.inputs, own, others, noise, v, new_v, gains):
-            return sample // batch
+        new = v if in_place else new_v
+        if not add_sample(networks, row, covariates.inputs, own, others, noise, v, new, gains):
+            return False
         for j in range(spaces):
-            if networks.in_place:
+            if in_place:
                 _update(gram[j], gains, products[j], lengths[j])
             else:
                 _add_up(gains, inputs[j], lengths[j], sums[0][j], sums[1][j])
-        if sample % batch == batch - 1 and not networks.in_place:
+        if sample == clock[1] - 1 and not in_place:
             copy(new_v, v)
-            _finish(networks.kept, covariates.free, key, replica, sample // batch, factor, sums, gram)
-    return (end + batch - 1) // batch
+            _finish(networks.steps[row, 2], covariates.free, key, replica, clock[0], factor, sums, gram)
+    return True
 
 
 @without_reference_counts(inline="always")

@@ -11,7 +11,6 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.particles.chain import Covariates
 from meanfield.families.hidden_manifold.particles.features import blocks_of, latent_dimension
 from meanfield.families.hidden_manifold.particles.measurement import gaussian_noise
-from meanfield.families.hidden_manifold.particles.networks import networks_of
 from meanfield.families.hidden_manifold.particles.start import (
     draw_directions,
     draw_student,
@@ -71,7 +70,9 @@ def spaces_of(problem: Problem) -> Spaces:
     more = [rest] if rest else []
     columns = problem.students + problem.teachers + len(extra_means(problem))
     size = np.append(blocks.size, more).astype(np.int64)
-    orthogonal = 1 if networks_of(problem).in_place else problem.students  # vectors that a step adds up
+    training = problem.training
+    in_place = training.batch_size == 1 and training.weight_decay == 0.0
+    orthogonal = 1 if in_place else problem.students  # vectors that a step adds up
     if size.min() < columns + orthogonal:
         raise InputError(
             f"{start}: a space of {size.min()} dimensions has no room for {columns} vectors and what is orthogonal to "

@@ -1,7 +1,8 @@
 """Outputs of teacher and student, and what a sample adds to a step of SGD, for compiled code.
 
 A step decays the weights and adds the mean over its batch of what samples add, each at the weights before the step. So
-it writes new weights beside the old ones, but where there is one sample and no decay.
+it writes new weights beside the old ones, but where there is one sample and no decay. What a step multiplies with may
+change from step to step, and so may the number of its samples, which are counted from the first one of a run.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 
 class Networks(NamedTuple):
@@ -28,64 +30,88 @@ class Networks(NamedTuple):
         Address of gt.
     teacher_weights : ndarray, shape (teachers,)
         vt.
-    rate, output_rate : float
-        eta/tau and eta_v/tau.
-    kept, output_kept : float
-        1 - kappa eta/N and 1 - kappa eta_v/N, the shares of the weights that decay leaves in a step.
-    label_noise : float
-        sigma_y, the standard deviation of the noise on the teacher's output.
-    batch_size : int
-        tau.
-    in_place : bool
-        Whether a step needs no new weights beside the old ones.
+    steps : ndarray, shape (steps, 6)
+        Of each step from `first` on, or of all where there is one row: eta/tau and eta_v/tau; 1 - kappa eta/N and
+        1 - kappa eta_v/N, the shares of the weights that decay leaves; sigma_y, the standard deviation of the noise on
+        the teacher's output; and tau.
+    first : int
+    noisy : bool
+        Whether there is noise on the teacher's output in any step.
     """
 
     value: int
     slope: int
     teacher_value: int
     teacher_weights: FloatArray
-    rate: float
-    output_rate: float
-    kept: float
-    output_kept: float
-    label_noise: float
-    batch_size: int
-    in_place: bool
+    steps: FloatArray
+    first: int
+    noisy: bool
 
 
 LABELS = 5
 """Purpose of the random numbers of label noise, besides those of `meanfield.ensembles.streams`: a pair per sample."""
 
 
+STEPS_AT_ONCE = 1 << 17
+"""Largest number of steps whose numbers are in memory: 6 megabytes."""
+
+
 def networks_of(problem: Problem) -> Networks:
-    """Networks of a problem."""
+    """Networks of a problem, with the numbers of the first step."""
     value, slope = problem.student.activation_functions.addresses
     teacher_value, _ = problem.teacher.activation_functions.addresses
     weights = np.array(problem.teacher.output_weights, dtype=float)
-    training, N, batch = problem.training, problem.particles.dimension, problem.training.batch_size
-    eta, eta_v = training.learning_rate, training.second_layer
+    noise = problem.training.label_noise
     return Networks(
         value=value,
         slope=slope,
         teacher_value=teacher_value,
         teacher_weights=weights,
-        rate=eta / batch,
-        output_rate=eta_v / batch,
-        kept=1.0 - eta * training.weight_decay / N,
-        output_kept=1.0 - eta_v * training.weight_decay / N,
-        label_noise=math.sqrt(training.label_noise),
-        batch_size=batch,
-        in_place=batch == 1 and training.weight_decay == 0.0,
+        steps=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
+        first=0,
+        noisy=isinstance(noise, Schedule) or noise > 0.0,
     )
 
 
+def numbers_of_steps(problem: Problem, steps: IntArray) -> FloatArray:
+    """What steps multiply with; see `Networks.steps`."""
+    N = problem.particles.dimension
+    eta, eta_v, batch, noise, decay = problem.training.numbers_at(steps / N)
+    kept = 1.0 - eta * decay / N, 1.0 - eta_v * decay / N
+    return np.column_stack([eta / batch, eta_v / batch, *kept, np.sqrt(noise), batch])
+
+
+def count_samples(problem: Problem, first: int, end: int) -> int:
+    """Number of samples of the steps from `first` to `end` - 1."""
+    batch = problem.training.batch_size
+    if not isinstance(batch, Schedule):
+        return batch * (end - first)
+    starts = range(first, end, STEPS_AT_ONCE)
+    N = problem.particles.dimension
+    return sum(int(batch.values_at(np.arange(k, min(k + STEPS_AT_ONCE, end)) / N).sum()) for k in starts)
+
+
 @without_reference_counts(inline="always")
-def add_sample(networks, N, student_fields, teacher_fields, noise, v, new_v, gains):  # type: ignore[no-untyped-def]
+def row_of(networks, step):  # type: ignore[no-untyped-def]
+    """Row of `Networks.steps` with the numbers of a step."""
+    return max(min(step - networks.first, networks.steps.shape[0] - 1), 0)
+
+
+@without_reference_counts(inline="always")
+def is_in_place(steps, row):  # type: ignore[no-untyped-def]
+    """Whether a step needs no new weights beside the old ones."""
+    return steps[row, 5] == 1.0 and steps[row, 2] == 1.0 and steps[row, 3] == 1.0
+
+
+@without_reference_counts(inline="always")
+def add_sample(networks, row, N, student_fields, teacher_fields, noise, v, new_v, gains):  # type: ignore[no-untyped-def]
     """Update the second layer, and write the multiples of the input by which the first changes to `gains`.
 
     Parameters
     ----------
     networks : Networks
+    row : int
+        Of `networks.steps`.
     N : int
     student_fields, teacher_fields : ndarray
         lambda and nu of the sample.
@@ -101,7 +127,7 @@ def add_sample(networks, N, student_fields, teacher_fields, noise, v, new_v, gai
     bool
         False, and nothing is changed, if the weights had blown up before.
     """
-    error = -networks.label_noise * noise
+    error = -networks.steps[row, 4] * noise
     for k in range(v.size):
         gains[k] = call_scalar(networks.value, student_fields[k])
         error += v[k] * gains[k]
@@ -112,6 +138,8 @@ def add_sample(networks, N, student_fields, teacher_fields, noise, v, new_v, gai
         return False
     for k in range(v.size):
         output, weight = gains[k], v[k]
-        gains[k] = -networks.rate / math.sqrt(N) * weight * error * call_scalar(networks.slope, student_fields[k])
-        new_v[k] -= networks.output_rate / N * error * output
+        gains[k] = (
+            -networks.steps[row, 0] / math.sqrt(N) * weight * error * call_scalar(networks.slope, student_fields[k])
+        )
+        new_v[k] -= networks.steps[row, 1] / N * error * output
     return True

@@ -18,7 +18,7 @@ import numpy as np
 from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.streams import fill_normals
 from meanfield.families.hidden_manifold.particles.latents import draw_latents
-from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample
+from meanfield.families.hidden_manifold.particles.networks import LABELS, add_sample, is_in_place, row_of
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Nonlinearity
 from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
@@ -72,9 +72,9 @@ def inputs_of(problem: Problem, F: FloatArray, shift: FloatArray, factor: FloatA
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def plain_steps(  # type: ignore[no-untyped-def]
-    networks, inputs, mixture, teacher, key, replica, first, steps, W, v
+    networks, inputs, mixture, teacher, key, replica, first, start, stop, W, v
 ):
-    """Take steps `first`, `first` + 1, ..., changing W and v in place.
+    """Take steps `first`, `first` + 1, ..., until samples are used up, changing W and v in place.
 
     Parameters
     ----------
@@ -85,14 +85,16 @@ def plain_steps(  # type: ignore[no-untyped-def]
         Wt/sqrt(D).
     key, replica
         Address of the random streams.
-    first, steps : int
+    first : int
+    start, stop : int
+        Number of the first of the samples, counted from the first one of the run, and of the first after them.
     W : ndarray, shape (students, N)
     v : ndarray, shape (students,)
 
     Returns
     -------
     int
-        The step after which everything was still finite: first + steps unless it blew up.
+        The step after which everything was still finite: the last one unless it blew up.
     """
     tiles = inputs.tiles
     products = inputs.products
@@ -101,34 +103,41 @@ def plain_steps(  # type: ignore[no-untyped-def]
     own = np.empty(v.size)
     gains = np.empty(v.size)
     labels = np.zeros(2 * SAMPLES)
-    new_W = W if networks.in_place else np.empty_like(W)
-    new_v = v if networks.in_place else np.empty_like(v)
-    batch = networks.batch_size
-    for chunk in range(first * batch, (first + steps) * batch, SAMPLES):
-        samples = min(SAMPLES, (first + steps) * batch - chunk)
-        if networks.label_noise > 0.0:
+    in_place = True
+    for row in range(networks.steps.shape[0]):
+        in_place = in_place and is_in_place(networks.steps, row)
+    new_W = W if in_place else np.empty_like(W)
+    new_v = v if in_place else np.empty_like(v)
+    step, end, row = first - 1, start, 0
+    for chunk in range(start, stop, SAMPLES):
+        count = min(SAMPLES, stop - chunk)
+        if networks.noisy:
             call(fill_normals, key, replica, LABELS, 2 * chunk, labels)
-        call(draw_latents, mixture, teacher, key, replica, chunk, samples, tiles, fields)
-        call(multiply_in_single, inputs.single, inputs.panels, tiles, samples, products)
-        for i in range(samples):
+        call(draw_latents, mixture, teacher, key, replica, chunk, count, tiles, fields)
+        call(multiply_in_single, inputs.single, inputs.panels, tiles, count, products)
+        for i in range(count):
             call_loop(inputs.loop, products[i], x)
-            if (chunk + i) % batch == 0 and not networks.in_place:
-                scale(W.ravel(), networks.kept, new_W.ravel())
-                scale(v, networks.output_kept, new_v)
+            if chunk + i == end:
+                step += 1
+                row = row_of(networks, step)
+                end += int(networks.steps[row, 5])
+                if not in_place:
+                    scale(W.ravel(), networks.steps[row, 2], new_W.ravel())
+                    scale(v, networks.steps[row, 3], new_v)
             if not _add_sample(
-                networks, inputs.shift, inputs.factor, fields[i], labels[2 * i], x[: W.shape[1]],
+                networks, row, inputs.shift, inputs.factor, fields[i], labels[2 * i], x[: W.shape[1]],
                 W, v, new_W, new_v, own, gains,
             ):  # fmt: skip
-                return (chunk + i) // batch
-            if (chunk + i) % batch == batch - 1 and not networks.in_place:
+                return step
+            if chunk + i == end - 1 and not in_place:
                 copy(new_W.ravel(), W.ravel())
                 copy(new_v, v)
-    return first + steps
+    return step + 1
 
 
 @numba.njit(inline="always", error_model="numpy")
 def _add_sample(  # type: ignore[no-untyped-def]
-    networks, shift, factor, teacher_fields, noise, x, W, v, new_W, new_v, own, gains
+    networks, row, shift, factor, teacher_fields, noise, x, W, v, new_W, new_v, own, gains
 ):
     """Add to new weights what the sample f(U) = x does; false if training blew up before."""
     N = x.size
@@ -136,7 +145,7 @@ def _add_sample(  # type: ignore[no-untyped-def]
         x[i] = (x[i] - shift[i]) * factor[i]
     for k in range(v.size):
         own[k] = dot(x, W[k]) / math.sqrt(N)
-    if not add_sample(networks, N, own, teacher_fields, noise, v, new_v, gains):
+    if not add_sample(networks, row, N, own, teacher_fields, noise, v, new_v, gains):
         return False
     for k in range(v.size):
         add(new_W[k], gains[k], x)

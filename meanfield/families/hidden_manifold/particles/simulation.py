@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from meanfield.ensembles.arrays import Record, identity_of
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation
@@ -15,7 +17,7 @@ from meanfield.families.hidden_manifold.particles.fresh_samples import count_fre
 from meanfield.families.hidden_manifold.particles.measurement import gaussian_noise, row_shapes
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.problems.base import check_problem
+from meanfield.problems.base import check_problem, schedules_of
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows overlaps alone and has no weights; set it to 'plain'"
@@ -104,13 +106,17 @@ def check_decay(problem: Problem) -> None:
     ------
     InputError
     """
-    training, N = problem.training, problem.particles.dimension
-    rate = max(training.learning_rate, training.second_layer)
-    if rate * training.weight_decay > N:
+    N = problem.particles.dimension
+    schedules = schedules_of(problem).values()
+    times = np.unique([0.0, *(time for each in schedules for time in each.looked_at(0.0, problem.time.stop))])
+    eta, eta_v, _, _, decay = problem.training.numbers_at(times)
+    rate = np.maximum(eta, eta_v)
+    for k in np.flatnonzero(rate * decay > N):
+        at = f" at t = {times[k]:.6g}" if schedules else ""
         raise InputError(
-            f"training.weight_decay = {training.weight_decay:g}: a step multiplies weights by 1 - "
-            f"{rate * training.weight_decay / N:.3g}, its product with the learning rate over N, which is below 0; "
-            f"lower it to {N / rate:.3g} or less, or raise particles.dimension"
+            f"training.weight_decay = {decay[k]:g}{at}: a step multiplies weights by 1 - {rate[k] * decay[k] / N:.3g}, "
+            f"its product with the learning rate over N, which is below 0; lower it to {N / rate[k]:.3g} or less, or "
+            "raise particles.dimension"
         )
 
 

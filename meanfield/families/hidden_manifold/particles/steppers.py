@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
@@ -24,7 +25,13 @@ from meanfield.families.hidden_manifold.particles.measurement import (
     gaussian_errors,
     rows_of,
 )
-from meanfield.families.hidden_manifold.particles.networks import networks_of
+from meanfield.families.hidden_manifold.particles.networks import (
+    STEPS_AT_ONCE,
+    Networks,
+    count_samples,
+    networks_of,
+    numbers_of_steps,
+)
 from meanfield.families.hidden_manifold.particles.plain import inputs_of, plain_steps
 from meanfield.families.hidden_manifold.particles.start import (
     draw_directions,
@@ -41,19 +48,53 @@ from meanfield.families.hidden_manifold.particles.uneven_inputs import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.matrix_products import unpack
+from meanfield.problems.base import schedules_of
 from meanfield.typing import FloatArray
 
 
-class Plain(Stepper):
+class InTime(Stepper):
+    """Replicas of a problem whose numbers of training may change from step to step."""
+
+    def __init__(self, problem: Problem, replicas: range) -> None:
+        super().__init__(replicas)
+        self._problem = problem
+        self._key = stream_key(problem.particles.seed)
+        self._networks = networks_of(problem)
+        self._changes = bool(schedules_of(problem))
+        self._sampled = 0, 0
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        end, networks = first + steps, self._networks
+        for step in range(first, end, STEPS_AT_ONCE if self._changes else steps):
+            if self.reached.max() < step:
+                return
+            last = min(step + STEPS_AT_ONCE, end) if self._changes else end
+            if self._changes:
+                numbers = numbers_of_steps(self._problem, np.arange(step, last))
+                networks = networks._replace(steps=numbers, first=step)
+            start = self._samples_before(step)
+            self.take(networks, step, start, self._samples_before(last))
+
+    def _samples_before(self, step: int) -> int:
+        """Number of samples of all steps before one; after a restart they are counted anew."""
+        known, samples = self._sampled if self._sampled[0] <= step else (0, 0)
+        self._sampled = step, samples + count_samples(self._problem, known, step)
+        return self._sampled[1]
+
+    @abstractmethod
+    def take(self, networks: Networks, first: int, start: int, stop: int) -> None:
+        """Take steps from `first` on with the samples from `start` to `stop` - 1."""
+
+
+class Plain(InTime):
     """Replica with its features and weights (see `meanfield.families.hidden_manifold.particles.plain`)."""
 
     kept = ("_W", "_v")
 
     def __init__(self, problem: Problem, replicas: range) -> None:
-        super().__init__(replicas)
+        super().__init__(problem, replicas)
         (self._replica,) = replicas
-        self._problem = problem
-        self._key = stream_key(problem.particles.seed)
         N, D = problem.particles.dimension, latent_dimension(problem)
         rng = replica_generator(problem.particles.seed, self._replica)
         self._blocks = blocks_of(problem)
@@ -67,16 +108,15 @@ class Plain(Stepper):
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
         self._W = np.ascontiguousarray(W.T)
         self._v = np.array(problem.student.output_weights, dtype=float)
-        self._networks = networks_of(problem)
         self._mixture = mixture_of(problem, self._mean)
         self._own = own_moments(problem, self._mixture, F) if problem.inputs.is_uneven else None
         self._inputs = inputs_of(problem, F, *standardisation(problem, self._own))
         self._factors = np.ascontiguousarray(self._teacher.T / np.sqrt(D))
 
-    def advance(self, first: int, steps: int) -> None:
-        """See `Stepper.advance`."""
+    def take(self, networks: Networks, first: int, start: int, stop: int) -> None:
+        """See `InTime.take`."""
         self.reached[0] = plain_steps(
-            self._networks, self._inputs, self._mixture, self._factors, self._key, self._replica, first, steps,
+            networks, self._inputs, self._mixture, self._factors, self._key, self._replica, first, start, stop,
             self._W, self._v,
         )  # fmt: skip
 
@@ -154,26 +194,23 @@ def _draw_teacher(problem: Problem, blocks: Blocks | None, D: int, rng: Generato
     return draw_teacher(problem, parts, blocks.size * blocks.teacher)
 
 
-class Chain(Stepper):
+class Chain(InTime):
     """Replicas by their Gram matrices alone (see `meanfield.families.hidden_manifold.particles.chain`)."""
 
     kept = ("_gram", "_v")
 
     def __init__(self, problem: Problem, replicas: range) -> None:
-        super().__init__(replicas)
-        self._problem = problem
-        self._key = stream_key(problem.particles.seed)
+        super().__init__(problem, replicas)
         self._spaces = spaces_of(problem)
-        self._networks = networks_of(problem)
         self._covariates = covariates_of(problem, self._spaces)
         generators = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self._gram = np.stack([draw_gram(problem, self._spaces, rng) for rng in generators])
         self._v = np.tile(np.array(problem.student.output_weights, dtype=float), (len(replicas), 1))
 
-    def advance(self, first: int, steps: int) -> None:
-        """See `Stepper.advance`."""
+    def take(self, networks: Networks, first: int, start: int, stop: int) -> None:
+        """See `InTime.take`."""
         chain_steps(
-            self._networks, self._covariates, self._key, self.replicas.start, first, steps, self._gram, self._v,
+            networks, self._covariates, self._key, self.replicas.start, first, start, stop, self._gram, self._v,
             self.reached,
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from meanfield.mckean_vlasov.density.lagrangian.coupling import (
     growth_of,
     weighted,
 )
-from meanfield.mckean_vlasov.drive import fill_factors, piece_of
+from meanfield.mckean_vlasov.drive import fill_numbers, piece_of
 from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.quantile_frame.frame import average_force, force_slopes, place, weigh
@@ -107,7 +107,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         low, high = piece_of(drive, now)
         ends_there = now + dt * (1.0 + 1e-9) >= high  # no step goes past a corner, and none is left that rounding made
         dt = high - now if ends_there else dt
-        call(fill_factors, drive, now, low, high, factors)
+        call(fill_numbers, drive, now, low, high, factors)
         tau = coupling.learning_rate * factors[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
@@ -128,7 +128,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 call(average, state.stage, mesh, frame, state.sums, coupling, averages)  # in order at the end alone
                 if not np.isfinite(averages.sum()):
                     break
-                call(fill_factors, drive, now + TIMES[stage] * dt, low, high, factors)
+                call(fill_numbers, drive, now + TIMES[stage] * dt, low, high, factors)
                 tau = coupling.learning_rate * factors[2]
                 if call(close, averages[:d1], closure, coupling, values):
                     return STOPPED

@@ -90,7 +90,7 @@ class FastChains:
         self._functions = np.array([*own.addresses, *teacher.addresses], dtype=np.int64)
         self._cumulated = np.cumsum(system.chance)
         self._cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
-        self._batch_size = int(system.batch_size)
+        self._batch_size = int(system.training[2])
         self._taken, self._stride = 0, math.ceil(LEAST_STRIDE / self._batch_size)
         numbers = np.random.default_rng([problem.particles.seed, batch])
         normals = numbers.standard_normal((GROUPS, STARTS, system.students))
@@ -141,7 +141,7 @@ class FastChains:
         errors = np.empty(GROUPS)
         speed = 0.0
         omegas = np.empty((GROUPS, RECORDS, *self._omega.shape[1:]))
-        eta = float(system.rates[0])
+        eta = float(system.training[0])
         for _ in self._steps(time, laws, eta, self._stride * RECORDS * FOLLOWING // AVERAGING, omegas[:, :1]):
             pass
         for i, (sums, (C, m, u)) in enumerate(self._steps(time, laws, eta, self._stride, omegas)):
@@ -160,7 +160,7 @@ class FastChains:
         system = self._system
         for i, (C, m, u) in enumerate(laws):
             roots = np.array([root(covariance) for covariance in C])
-            noise = math.sqrt(system.label_noise)
+            noise = math.sqrt(system.training[3])
             law = Law(self._functions, self._cumulated, system.constant, roots, m, u, eta, self._batch_size, noise)
             sums = no_sums(len(C), system.students, len(u))
             stream = self._first_stream + i * STARTS
@@ -239,8 +239,8 @@ def _expectations(sums: Sums, C: FloatArray, u: FloatArray) -> tuple[FloatArray,
 
 def _speed(system: System, A: FloatArray) -> float:
     """Largest rate at which students relax along an eigenvector."""
-    K, (eta, eta_v) = system.students, system.rates
+    K, (eta, eta_v, _, _, weight_decay) = system.students, system.training
     along = system.rest[:, None] * system.aspect_ratio + system.slope[:, None] ** 2 * system.rho
     size = np.abs(A[:, :, :K]).sum(axis=2).max(axis=1)
     own = eta / system.aspect_ratio * (system.chance * size @ along).max()
-    return float(own + eta_v + eta * system.weight_decay)
+    return float(own + eta_v + eta * weight_decay)

@@ -1,0 +1,80 @@
+"""Equations along a run: stretches of time in which all that changes does so smoothly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.hidden_manifold.order_parameters.system import System
+from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.mckean_vlasov.drive import Drive, drive_of, fill_numbers, piece_of, steady_drive
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.problems.base import schedules_of
+from meanfield.problems.phases import Piece, pieces_of
+from meanfield.process import own_numba as numba
+
+NUMBERS = 5
+"""Length of `System.training`."""
+
+
+class Leg(NamedTuple):
+    """Equations from one jump or bend of a schedule to the next.
+
+    Parameters
+    ----------
+    start, stop : float
+        The last stop is infinite.
+    system : System
+        Its `training` is that of the time at which it was last asked for.
+    drive : Drive
+        `training` in time.
+    """
+
+    start: float
+    stop: float
+    system: System
+    drive: Drive
+
+
+Driven = list[tuple[Piece[Problem], Drive]]
+"""Stretches of time with one problem each, and its training in time."""
+
+
+def driven(problem: Problem) -> Driven:
+    """Stretches of a problem."""
+    return [(piece, _drive_of(piece.problem)) for piece in pieces_of(problem)]
+
+
+def _drive_of(problem: Problem) -> Drive:
+    schedules, training, stop = schedules_of(problem).values(), problem.training, problem.time.stop
+    if not schedules:
+        return steady_drive(stop, NUMBERS)
+    return drive_of(training.numbers_at, np.array([time for each in schedules for time in each.corners]), stop)
+
+
+def legs_of(stretches: Driven, make: Callable[[Problem], System]) -> list[Leg]:
+    """Legs of a problem, with the equations that `make` makes for the problem of each stretch."""
+    legs: list[Leg] = []
+    for (start, stop, problem), drive in stretches:
+        system = make(problem)
+        ends = [start, *(time for time in drive.inner_corners if start < time < stop), stop]
+        legs += [Leg(low, high, system, drive) for low, high in itertools.pairwise(ends)]
+    legs[-1] = legs[-1]._replace(stop=np.inf)
+    return legs
+
+
+def steadily(system: System) -> list[Leg]:
+    """The one leg of equations that do not change."""
+    return [Leg(0.0, np.inf, system, steady_drive(1.0, NUMBERS))]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def set_training(drive, start, time, numbers, system):  # type: ignore[no-untyped-def]
+    """Give equations the training of a time in the leg from `start` on; `numbers` has room for it and its slopes."""
+    low, high = piece_of(drive, start)
+    call(fill_numbers, drive, time, low, high, numbers)
+    for i in range(system.training.size):
+        system.training[i] = numbers[i]
