@@ -14,7 +14,7 @@ from meanfield.ensembles.arrays import State
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.problems.base import Problem
 from meanfield.problems.phases import phase_numbers
-from meanfield.problems.problem_keys import held_by, value_of, with_values
+from meanfield.problems.problem_keys import held_by, number_keys, value_of, with_values
 from meanfield.results.files import load, save
 from meanfield.results.result import Result
 from meanfield.testing.methods import Example, Interrupting, refusal
@@ -23,8 +23,8 @@ from meanfield.testing.verdicts import rate_key
 
 def check_schedules(example: Example, method: str, folder: Path) -> None:
     """Check that a schedule that is constant gives the bits of its number."""
-    numbers = {key: held_by(example.problem, key) for key in example.family.methods[method].follows}
-    steady = {key: {"times": [0.0], "values": [float(x)]} for key, x in numbers.items() if isinstance(x, int | float)}
+    keys = set(example.family.methods[method].follows) & set(number_keys(example.problem))
+    steady = {key: {"times": [0.0], "values": [float(value_of(example.problem, key))]} for key in sorted(keys)}
     if steady:
         found, known = meanfield.methods.solve(with_values(example.problem, steady), method), example.result(method)
         for name in set(found.variables) & set(known.variables):
@@ -66,7 +66,8 @@ def _begins_alike(found: xr.Dataset, known: xr.Dataset, method: str) -> None:
     for name in set(found.data_vars) & set(known.data_vars):
         if found[name].dims != known[name].dims or "time" not in found[name].dims or found[name].dtype.kind != "f":
             continue
-        allowed: Any = result.kind.accuracy or 0.0
+        # Integrators end a step at the end of a phase, which moves their error: below their usual tolerance.
+        allowed: Any = result.kind.accuracy or (1e-9 if result.is_prediction else 0.0)
         if f"{name}_error" in found:
             allowed = found[f"{name}_error"] + known[f"{name}_error"]
         elif result.is_prediction and name not in result.family.compared:

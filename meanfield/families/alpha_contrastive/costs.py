@@ -133,7 +133,7 @@ def population(problem: Problem) -> Prediction:
     filters, fewer = problem.filters.count, few_filters(problem)
     trial = with_values(problem, {"filters.count": fewer})
     flow = Flow(trial)
-    if is_carried(flow.drift):
+    if is_carried(flow.drifts[0]):  # of a phase
         steps, step = example_of_path(trial)
         seconds = steps * filters / fewer * seconds_of(step)
     else:

@@ -11,6 +11,7 @@ FOLLOWED = (
     *(f"training.{key}" for key in ("learning_rate", "batch_size", "momentum", "weight_decay")),
     "importance.temperature",
     "importance.epsilon",
+    "data.covariance",
 )
 """Keys of numbers that may change in time."""
 
@@ -38,6 +39,7 @@ FAMILY = Family(
             check=f"{HERE}.density.solver:check_density",
             cost=f"{HERE}.costs:density",
             follows=FOLLOWED,
+            phases=True,
         ),
         "optimal_filters": Method(
             "optimal filters",
@@ -53,6 +55,7 @@ FAMILY = Family(
             check=f"{HERE}.population.solver:check_population",
             cost=f"{HERE}.costs:population",
             follows=FOLLOWED,
+            phases=True,
         ),
         "particles": Method(
             "particles",
@@ -63,6 +66,7 @@ FAMILY = Family(
             resumes=True,
             threads=True,
             follows=FOLLOWED,
+            phases=True,
         ),
     },
     distances=tuple(DISTANCES),

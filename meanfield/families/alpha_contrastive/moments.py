@@ -100,6 +100,6 @@ def _alike(w: FloatArray) -> FloatArray:
 def measured(problems: Sequence[Problem], w: FloatArray) -> dict[str, FloatArray]:
     """Moments and objectives of networks of one layer, shape (networks, filters, coordinates), each of a problem."""
     found = moments(w) if moment_shapes(problems[0]) else {}
-    objective = made_of(objective_of, lambda problem: (problem.data, problem.importance))
+    objective = made_of(objective_of, lambda each: (each.model, each.data, each.importance))
     heights = [of(each) for each, of in zip(w, map(objective, problems), strict=True) if of is not None]
-    return found | {"G": np.array(heights)} if heights else found
+    return found | {"G": np.array(heights)} if len(heights) == len(w) else found

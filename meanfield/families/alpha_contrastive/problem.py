@@ -41,6 +41,8 @@ class Problem(base.Problem):
     settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points", "population", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
 
+    in_phases: ClassVar[tuple[str, ...]] = ("model.activation", "importance", "data", "training")
+
     model: Model
     importance: Importance = Importance()
     data: DataLaw = Field(description="law of the data, a table with law = ...")
@@ -94,6 +96,17 @@ class Problem(base.Problem):
             raise ValueError(
                 f"filters.start.top has {len(start.top)} row(s), but model.outputs = {self.model.outputs}; change one"
             )
+
+    @model_validator(mode="after")
+    def _filters_stay_filters(self) -> Problem:
+        for number, piece in enumerate(pieces_of(self)):
+            if piece.problem.shape != self.shape:
+                places, _, d = piece.problem.shape
+                raise ValueError(
+                    f"phases[{number}].set: data have {d} coordinates in {places} place(s), and filters of "
+                    f"{self.shape[2]} coordinates in {self.shape[0]} place(s) go on; give data of the same shape"
+                )
+        return self
 
     @model_validator(mode="after")
     def _steps_can_be_counted(self) -> Problem:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.activation import Filter
+from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.typing import FloatArray
 
 PROBES = np.array([0.3, 0.9, 1.7])
@@ -44,6 +48,19 @@ def matches(filters: FloatArray, data: Tokens, h: Filter) -> dict[str, FloatArra
         sums = np.sum(best * chosen, axis=-1)[..., there] / counts[there]
         found[name] = sums.mean(axis=-1) if there.any() else np.full(filters.shape[:-3], np.nan)
     return found
+
+
+def scores_of(problems: Sequence[Problem], filters: FloatArray) -> dict[str, FloatArray]:
+    """Scores of networks, shape (networks, places, filters, tokens), each of a problem; none if not all see tokens."""
+    found: dict[str, list[FloatArray]] = {"chi_plus": [], "chi_minus": []}
+    for _, group in itertools.groupby(range(len(problems)), lambda i: id(problems[i].data)):
+        alike = list(group)
+        problem = problems[alike[0]]
+        if not isinstance(problem.data, Tokens):
+            return {}
+        for name, score in matches(filters[alike], problem.data, Filter(problem.model.activation_functions)).items():
+            found[name].append(score)
+    return {name: np.concatenate(scores) for name, scores in found.items()}
 
 
 def effective_rank(matrices: FloatArray) -> FloatArray:

@@ -58,7 +58,7 @@ def _data(problem: Problem) -> str:
         return f"{len(data.points)} points with {data.dimension} coordinates{views}"
     if isinstance(data, GaussianMixture):
         views = ", which views share alone" * data.augmentation
-        return f"mixture of {len(data.means)} Gaussian(s) with {data.dimension} coordinates{views}"
+        return f"mixture of {len(data.means)} Gaussian(s) with {data.dimension} coordinates{views}{_changing(data)}"
     if isinstance(data, LatentCategorical):
         return f"one of {len(data.probabilities)} patterns with {data.dimension} coordinates"
     if isinstance(data, LatentSummation):
@@ -69,11 +69,17 @@ def _data(problem: Problem) -> str:
     if isinstance(data, Conditional):
         what = "points" if data.points is not None else "Gaussians"
         views = "views share it alone" if data.augmentation else "both views are the same"
-        return f"{data.places} places with {what}, independent given one of {len(data.weights)} conditions; {views}"
+        given = f"independent given one of {len(data.weights)} conditions"
+        return f"{data.places} places with {what}, {given}; {views}{_changing(data)}"
     assert isinstance(data, Tokens)
     count = len(data.patterns) if data.patterns is not None else data.generators
     other = "are drawn anew in the second view" if data.augmentation else "are the same in both views"
     return f"{count} generators mark some of {data.places} places; the other tokens, of {data.vocabulary}, {other}"
+
+
+def _changing(data: GaussianMixture | Conditional) -> str:
+    """A covariance that changes in time."""
+    return f"; covariance {data.covariance.in_words}" if isinstance(data.covariance, Schedule) else ""
 
 
 def _network(problem: Problem) -> str:

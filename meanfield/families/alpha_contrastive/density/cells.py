@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
-from meanfield.families.alpha_contrastive.density.flows import Flow
+from meanfield.families.alpha_contrastive.density.flows import Flow, on_sides
 from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
 from meanfield.families.alpha_contrastive.filters import FourierStart
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
@@ -59,7 +59,7 @@ class CircleCells:
         self.mass[gaps] = 0.0
         self.mass /= self.mass.sum()
         self.weight: FloatArray = 0.5 * (np.append(self.mass, 0.0) + np.append(0.0, self.mass))
-        side = np.where(_embedded(middle) @ flow.normal.T >= flow.offset, 1.0, -1.0)
+        side = on_sides(flow, _embedded(middle)).side
         self.filters = CarriedFilters(_embedded(angle), side, np.full((len(angle), 2), NO_WALL))
         self.grid = make_grid(walls, self._attracting(flow, walls), cells)
 
@@ -68,8 +68,7 @@ class CircleCells:
         L, pushes = flow.laplacian(self.filters, self.weight), []
         for step in (-BESIDE_WALL, BESIDE_WALL):
             w = _embedded(walls + step)
-            side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
-            force, _ = flow.forces(w, side, (L, L), np.zeros(len(w)))
+            force, _ = flow.forces(w, on_sides(flow, w).side, (L, L), np.zeros(len(w)))
             pushes.append(force[:, 1] * w[:, 0] - force[:, 0] * w[:, 1])
         return (pushes[0] > 0.0) & (pushes[1] < 0.0)
 
@@ -148,8 +147,7 @@ class MovedCells:
         self.mass = mass / mass.sum()
         quarters = np.repeat(0.25 * self.mass, 4)
         self.weight: FloatArray = np.asarray(np.bincount(self._corners.ravel(), quarters, len(w)), dtype=float)
-        side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
-        self.filters = CarriedFilters(w, side, np.full((len(w), 2), NO_WALL))
+        self.filters = on_sides(flow, w)
         self._seen = SphereCells(max(1, cells // 4))  # 4 moved cells along each direction of a fixed one
 
     def _numbers(self) -> IntArray:

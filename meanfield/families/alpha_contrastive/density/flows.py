@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import CarriedFilters, advance
+from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters, advance
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
@@ -98,7 +98,7 @@ class CoupledFlow:
 class MixtureFlow:
     """Flow of filters at a Gaussian mixture, each by itself; see `CoupledFlow`."""
 
-    def __init__(self, field: AnyMixture, best: Best, speed: float = 1.0) -> None:
+    def __init__(self, field: AnyMixture, best: Best | None = None, speed: float = 1.0) -> None:
         self.field = field
         self._best_of, self.speed = best, speed
         self.dimension = field.mean.shape[1]
@@ -106,6 +106,7 @@ class MixtureFlow:
 
     @cached_property
     def _best(self) -> float:
+        assert self._best_of is not None
         return self._best_of(self.field)
 
     def laplacian(self, filters: CarriedFilters, weight: FloatArray) -> AnyMixture:
@@ -173,6 +174,18 @@ def carry(
     return filters
 
 
+def _decides_flow(problem: Problem) -> tuple[object, ...]:
+    """What a flow depends on of all that may change in time."""
+    training = problem.training
+    return problem.model, problem.data, problem.importance, training.batch_size, training.momentum
+
+
+def on_sides(flow: Flow, w: FloatArray) -> CarriedFilters:
+    """Filters on the sides of the walls of a flow where they are, which nothing holds yet."""
+    side = np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0)
+    return CarriedFilters(w, side, np.full((len(w), 2), NO_WALL))
+
+
 def carried_along(
     problem: Problem,
     make: Callable[[Problem], Flow],
@@ -196,9 +209,13 @@ def carried_along(
         Of the progress bar.
     """
     times, in_time = problem.time.outputs_at, InTime(problem)
-    flow_of = made_of(make, lambda each: (each.data, each.importance, each.training.batch_size, each.training.momentum))
+    flow_of = made_of(make, _decides_flow)
     with progress_bar(len(times) - 1, label) as bar:
+        flow = flow_of(in_time(0.0))
         for stretch in in_time.stretches(problem.time.stop):
+            before, flow = flow, flow_of(stretch.at(stretch.start))
+            if not np.array_equal(flow.normal, before.normal) or not np.array_equal(flow.offset, before.offset):
+                filters = on_sides(flow, filters.w)
             for span in itertools.pairwise(stretch.outputs(times).tolist()):
                 filters = carry(lambda t, at=stretch.at: flow_of(at(t)), filters, weight, span, courant)  # type: ignore[misc]
                 if span[1] in times:

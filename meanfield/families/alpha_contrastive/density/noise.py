@@ -100,7 +100,7 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
     width = float(grid.width[0])
     law_of = made_of(partial(_Law, grid), _decides)
     mass = masses(problem, grid.edges)
-    rows, longest = [mass], 4.0 * times[-1] / cells
+    rows, longest = [mass], 0.5 * times[-1] / np.sqrt(cells)  # errors go as those of cells
     with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
         for stretch in _seen_by_steps(problem, in_time):
             for span in itertools.pairwise(stretch.outputs(times).tolist()):

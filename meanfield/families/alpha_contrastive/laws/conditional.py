@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, Vector, check_rows, check_sum
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray
 
 Matrices = Annotated[tuple[Matrix, ...], Field(strict=False, min_length=1, max_length=100)]
@@ -30,7 +32,7 @@ class Conditional(Part):
     means: Matrices | None = Field(
         default=None, description="of Gaussians in place of points: per place the mean for each value of z"
     )
-    covariance: Annotated[float, Field(gt=0, le=1e6)] | Matrix | None = Field(
+    covariance: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] | Matrix | None = Field(
         default=None, description="of these Gaussians: a number s2 for s2 times the identity, or a matrix"
     )
     augmentation: bool = Field(default=True, description="whether two views share z alone, or are the same")
@@ -73,6 +75,8 @@ class Conditional(Part):
                     )
 
     def _check_covariance(self) -> None:
+        if isinstance(self.covariance, Schedule):
+            return
         S = self.common_covariance
         if S.shape != (self.dimension, self.dimension) or not np.array_equal(S, S.T) or np.linalg.eigvalsh(S)[0] <= 0.0:
             raise FieldError(
@@ -123,4 +127,6 @@ class Conditional(Part):
     def common_covariance(self) -> FloatArray:
         """Covariance of Gaussians."""
         given: Any = self.covariance
-        return given * np.eye(self.dimension) if isinstance(given, float | int) else np.array(given, dtype=float)
+        if isinstance(given, float | int | Schedule):
+            return np.asarray(given * np.eye(self.dimension))
+        return np.array(given, dtype=float)

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, check_rows, check_sum
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray
 
 
@@ -19,7 +21,7 @@ class GaussianMixture(Part):
     probabilities: Probabilities = Field(description="probability of each component; they add up to 1")
     means: Matrix = Field(description="mean of each component, for instance [[1.0, 0.0], [-0.5, 0.8]]")
     covariance: (
-        Annotated[float, Field(gt=0, le=1e6)]
+        Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)]
         | Annotated[tuple[Annotated[float, Field(gt=0, le=1e6)], ...], Field(strict=False, min_length=1)]
         | Matrix
         | Annotated[tuple[Matrix, ...], Field(strict=False, min_length=1)]
@@ -40,7 +42,7 @@ class GaussianMixture(Part):
                 "probabilities",
                 f"has {len(self.probabilities)} number(s), but means has {count} component(s); give one each",
             )
-        matrices = self._matrices()
+        matrices = [np.eye(d)] if isinstance(self.covariance, Schedule) else self._matrices()
         if len(matrices) not in (1, count):
             raise FieldError("covariance", f"has {len(matrices)} entries, but means has {count}; give one or one each")
         for matrix in matrices:
@@ -68,7 +70,7 @@ class GaussianMixture(Part):
         """Covariances as they are given, one or one for each component."""
         given: Any = self.covariance
         d = len(self.means[0])
-        if isinstance(given, float | int):
+        if isinstance(given, float | int | Schedule):
             return [given * np.eye(d)]
         if isinstance(given[0], float | int):
             return [number * np.eye(d) for number in given]

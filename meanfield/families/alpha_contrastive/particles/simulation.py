@@ -28,7 +28,8 @@ from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured, moment_shapes, objective_of
 from meanfield.families.alpha_contrastive.particles.network import Activity, BatchNetwork
 from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
-from meanfield.families.alpha_contrastive.particles.samples import sampler_of
+from meanfield.families.alpha_contrastive.particles.samples import Sampler, sampler_of
+from meanfield.families.alpha_contrastive.population.drift import decides_drift
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
@@ -78,7 +79,7 @@ def simulation_of(problem: Problem) -> Simulation:
         problem,
         max(numbers_of_a_step(each) for each in in_time.extremes(stop).values()),
         together=2**16,
-        rows=row_shapes(problem),
+        rows=common_rows(problem),
         quantiles=("energy",),
         remedy="lower training.learning_rate, or keep weights at length 1",
         size="filters.count",
@@ -105,12 +106,9 @@ class Replicas(PythonStepper):
         self._in_time, self._clock = InTime(problem), clock or Clock(problem)
         times = problem.time.outputs_at
         self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
-        self._h = Filter(problem.model.activation_functions)
-        self._sampler = sampler_of(problem.data)
-        importance = problem.importance
-        self._with_source = importance.argument == "source" and importance.kind != "quadratic"
-        self._network_of = made_of(self._make_network, lambda each: (each.importance, each.training.batch_size))
-        self._fast_of = made_of(_fast_top, lambda each: each.training.batch_size)
+        self._names = tuple(common_rows(problem))
+        self._sampler_of = made_of(_sampler, lambda each: each.data)
+        self._network_of, self._fast_of = made_of(self._make_network, decides_drift), made_of(_fast_top, decides_drift)
         self.problem = self._in_time(0.0)
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
@@ -121,12 +119,22 @@ class Replicas(PythonStepper):
         self._follow()
 
     @property
+    def _sampler(self) -> Sampler:
+        return self._sampler_of(self.problem)
+
+    @property
+    def _with_source(self) -> bool:
+        importance = self.problem.importance
+        return importance.argument == "source" and importance.kind != "quadratic"
+
+    @property
     def _network(self) -> BatchNetwork:
         return self._network_of(self.problem)
 
     def _make_network(self, problem: Problem) -> BatchNetwork:
         pairs = BatchPairs(problem.importance, problem.training.batch_size)
-        return BatchNetwork(problem.model, self._sampler.layer(self._h), pairs)
+        layer = self._sampler_of(problem).layer(Filter(problem.model.activation_functions))
+        return BatchNetwork(problem.model, layer, pairs)
 
     def _enter(self, time: float) -> None:
         """Go on with what the problem says at a time."""
@@ -203,12 +211,16 @@ class Replicas(PythonStepper):
         if problem.model.layers == 1:
             rows |= measured([problem] * len(self.filters), self.filters[:, 0])
         if isinstance(problem.data, Tokens):
-            rows |= matches(self.filters, problem.data, self._h)
+            rows |= matches(self.filters, problem.data, Filter(problem.model.activation_functions))
         if problem.particles.record == "replicas":
             rows["weights"] = self.filters
             if problem.model.layers == 2:
                 rows["top"] = self.top.reshape(*self.top.shape[:2], *self.filters.shape[1:3])
-        return {name: rows[name] for name in row_shapes(problem)}
+        return {name: rows[name] for name in self._names}
+
+
+def _sampler(problem: Problem) -> Sampler:
+    return sampler_of(problem.data)
 
 
 def _fast_top(problem: Problem) -> FastTop:
@@ -222,8 +234,14 @@ def has_loss(problem: Problem) -> bool:
     return of_views and BatchPairs(problem.importance, 2).has_loss
 
 
+def common_rows(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept at every output time, in all phases."""
+    first, *others = map(row_shapes, InTime(problem).extremes(problem.time.stop).values())
+    return {name: shape for name, shape in first.items() if all(name in other for other in others)}
+
+
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Shapes of what is kept at every output time."""
+    """Shapes of what is kept at an output time."""
     places, filters, _coordinates = problem.shape
     shapes: dict[str, tuple[int, ...]] = {"energy": (), "covariance_trace": ()}
     if has_loss(problem):
@@ -231,7 +249,7 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     if isinstance(problem.data, Tokens):
         marked = problem.data.marked
         shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
-    shapes |= moment_shapes(problem) | ({} if objective_of(InTime(problem)(0.0)) is None else {"G": ()})
+    shapes |= moment_shapes(problem) | ({} if objective_of(problem) is None else {"G": ()})
     if problem.particles.record == "replicas":
         shapes["weights"] = problem.shape
         if problem.model.layers == 2:

@@ -48,6 +48,11 @@ class Drift(Protocol):
         """Energy and slope at some weights."""
 
 
+def decides_drift(problem: Problem) -> tuple[object, ...]:
+    """What the drift depends on of all that may change in time."""
+    return problem.model, problem.data, problem.importance, problem.training.batch_size
+
+
 def share_of_pairs(problem: Problem) -> float:
     """Share of the pairs of a batch that are not of a sample with itself; 1 for large batches."""
     return 1.0 - 1.0 / problem.training.batch_size if problem.population.finite_batch else 1.0

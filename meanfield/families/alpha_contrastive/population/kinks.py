@@ -10,10 +10,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
-from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, carried_along, carry
+from meanfield.families.alpha_contrastive.density.carried import CarriedFilters
+from meanfield.families.alpha_contrastive.density.flows import (
+    CoupledFlow,
+    Flow,
+    MixtureFlow,
+    carried_along,
+    carry,
+    on_sides,
+)
 from meanfield.families.alpha_contrastive.initial import common_weights
-from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift
+from meanfield.families.alpha_contrastive.laws import GaussianMixture
+from meanfield.families.alpha_contrastive.limit.fields import mixture_field
+from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift, share_of_pairs
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import Refined, change_of, refine
 from meanfield.problems.in_time import InTime
@@ -55,18 +64,19 @@ def example_of_path(problem: Problem) -> tuple[float, Callable[[], object]]:
     return steps, lambda: carry(lambda _: flow, filters, weight, (0.0, usual / max(rate, 1e-12)), usual)
 
 
-def _start(problem: Problem) -> tuple[CoupledFlow, CarriedFilters, FloatArray]:
+def _start(problem: Problem) -> tuple[Flow, CarriedFilters, FloatArray]:
     """Flow at the start, filters on the sides of walls where they are, and their weights."""
     flow = _flow(InTime(problem)(0.0))
     w = common_weights(problem).filters[0]
-    w = np.pad(w, ((0, 0), (0, 3 - w.shape[1])))
-    filters = CarriedFilters(w, flow.walls.side(w), np.full((len(w), 2), NO_WALL))
+    filters = on_sides(flow, np.pad(w, ((0, 0), (0, 3 - w.shape[1]))))
     return flow, filters, np.full(len(w), 1.0 / len(w))
 
 
-def _flow(problem: Problem) -> CoupledFlow:
-    drift = PointDrift(problem)
-    return CoupledFlow(drift.field, speed=drift.share / (1.0 - problem.training.momentum))
+def _flow(problem: Problem) -> Flow:
+    share, slowness = share_of_pairs(problem), 1.0 - problem.training.momentum
+    if isinstance(problem.data, GaussianMixture):  # in a phase
+        return MixtureFlow(mixture_field(problem, problem.data), speed=share / slowness)
+    return CoupledFlow(PointDrift(problem).field, speed=share / slowness)
 
 
 def _path(problem: Problem, courant: float) -> FloatArray:

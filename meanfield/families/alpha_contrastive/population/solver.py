@@ -9,11 +9,17 @@ import numpy as np
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, few_filters, tangential
-from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images, Tokens
+from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
 from meanfield.families.alpha_contrastive.moments import harmonics_of, measured
-from meanfield.families.alpha_contrastive.population.drift import MOST_CARRIED, Drift, MixtureDrift, PointDrift
+from meanfield.families.alpha_contrastive.population.drift import (
+    MOST_CARRIED,
+    Drift,
+    MixtureDrift,
+    PointDrift,
+    decides_drift,
+)
 from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
 from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
 from meanfield.families.alpha_contrastive.population.inputs import TokenInputs, places_of
@@ -21,12 +27,13 @@ from meanfield.families.alpha_contrastive.population.kinks import carried_filter
 from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.families.alpha_contrastive.scores import effective_rank, matches
+from meanfield.families.alpha_contrastive.scores import effective_rank, scores_of
 from meanfield.ingredients.part import with_unchecked
 from meanfield.numerics.ode import Tolerance, solve_in_stretches
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import InTime, Stretch, check_at_extremes, made_of
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -64,7 +71,7 @@ def solve_population(problem: Problem) -> Solved:
     check_problem(problem, Problem)
     check_population(problem)
     flow = Flow(problem)
-    if is_carried(flow.drift):
+    if any(map(is_carried, flow.drifts)):
         return _carried(problem, flow)
     error, times = problem.population.tolerance, problem.time.outputs_at
     solution = solve_in_stretches(
@@ -76,7 +83,7 @@ def solve_population(problem: Problem) -> Solved:
         times,
         Tolerance(error, error),
         # Rounded kinks make the flow stiff where filters rest on them.
-        integrator="LSODA" if flow.drift.is_rounded else "DOP853",
+        integrator="LSODA" if any(drift.is_rounded for drift in flow.drifts) else "DOP853",
         check=lambda t, vector: _fault(flow.in_time(t), t, vector),
         label="exact flow",
         interruptible=True,
@@ -115,11 +122,6 @@ def drift_of(problem: Problem) -> Drift:
     return StringDrift(problem) if because_of_strings(problem) else PlaceDrift(problem)
 
 
-def decides_drift(problem: Problem) -> tuple[object, ...]:
-    """What the drift depends on of all that may change in time."""
-    return problem.data, problem.importance, problem.training.batch_size
-
-
 def because_of_strings(problem: Problem) -> str:
     """Key because of which strings are enumerated; empty where averages given the generator are enough."""
     importance, augments = problem.importance, places_of(problem.data).augments
@@ -141,15 +143,15 @@ class Flow:
     ----------
     in_time : InTime
         Problem at each time.
-    drift : Drift
-        At the start.
+    drifts : list of Drift
+        At the start of each phase.
     start : ndarray
     """
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self.in_time = problem, InTime(problem)
         self._drift_of = made_of(drift_of, decides_drift)
-        self.drift = self._drift_of(self.in_time(0.0))
+        self.drifts = [self._drift_of(self.in_time(piece.start)) for piece in pieces_of(problem)]
         first = common_weights(problem)
         self._shapes = first.filters.shape, first.top.shape
         self.start = self._joined(first)
@@ -178,7 +180,7 @@ class Flow:
 
     def observables(self, states: FloatArray) -> dict[str, Any]:
         """Energy, scores and ranks of weights at all output times, in rows; NaN for rows that are not finite."""
-        weights, data = self.weights(states), self._problem.data
+        weights = self.weights(states)
         problems = [self.in_time(float(t)) for t in self._problem.time.outputs_at]
         reached = np.asarray(np.isfinite(states).all(axis=1))
         energy, trace = np.full((2, len(states)), np.nan)
@@ -189,23 +191,21 @@ class Flow:
         arrays["filter_rank"] = effective_rank(weights.filters)
         if self._problem.model.layers == 1:
             arrays |= measured(problems, weights.filters[:, 0])
-        if isinstance(self.drift, FastTop):
+        if self._problem.population.fast_top:
             tops, terms = np.zeros_like(weights.top), []
             for row, problem in enumerate(problems):
                 drift, filters = self._drift_of(problem), weights.filters[row if reached[row] else 0]
                 assert isinstance(drift, FastTop)
                 if reached[row]:
                     tops[row] = drift.top(Weights(filters, tops[row]))
-                if is_modulated(problem):
-                    terms.append(drift.modulation(filters))
+                terms.append(drift.modulation(filters) if is_modulated(problem) else {})
             weights = weights._replace(top=tops)
-            arrays |= {name: np.stack([each[name] for each in terms]) for name in (terms[0] if terms else ())}
+            arrays |= {name: np.stack([each[name] for each in terms]) for name in terms[0] if all(terms)}
         if self._problem.model.layers == 2:
             arrays["top"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
             arrays["top_rank"] = effective_rank(weights.top)
-        if isinstance(data, Tokens):
-            scores = matches(weights.filters, data, Filter(self._problem.model.activation_functions))
-            arrays |= {name: score for name, score in scores.items() if np.isfinite(score).any()}
+        scores = scores_of(problems, weights.filters)
+        arrays |= {name: score for name, score in scores.items() if np.isfinite(score[reached]).all()}
         for name in arrays:
             arrays[name][~reached] = np.nan
         return arrays
