@@ -38,4 +38,5 @@ def _limit_of_phase(problem: Problem, closure: Closure | None) -> Limit:
     reference = reference_of(problem)
     made = Closure(reference) if closure is None else closure
     limit = Limit.of(reference, made, problem.initial_overlap, " or raise model.batch_size")
+    limit = replace(limit, learning_rate=reference.model.rate)
     return limit if reference is problem else replace(limit, schedules=drive_for(problem, reference))

@@ -45,6 +45,9 @@ class Model(NamesActivation):
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
         description="tau, the step size of SGD, for instance 0.02, or a schedule"
     )
+    momentum: float = Field(
+        default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
+    )
     batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
     channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
     initial_channel_overlap: float | ChannelMatrix | None = Field(
@@ -62,11 +65,16 @@ class Model(NamesActivation):
             )
         return self
 
+    @property
+    def rate(self) -> float:
+        """Learning rate of the limit, tau/(1 - mu): all that a sample moves, with the steps that remember it."""
+        return self.learning_rate / (1.0 - self.momentum)
+
     @model_serializer(mode="wrap")
-    def _omit_default_channels(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a model of one channel are those that it had before there were several."""
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a model of one channel without momentum are those that it had before there were others."""
         data: dict[str, Any] = write(self)
-        return {key: value for key, value in data.items() if key != "channels" or value > 1}
+        return {key: value for key, value in data.items() if (key, value) not in (("channels", 1), ("momentum", 0.0))}
 
 
 class Feature(Part):

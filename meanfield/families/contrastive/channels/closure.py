@@ -126,7 +126,7 @@ class ChannelClosure:
         self.compared: ChannelClosure | None = None
         self.linear = False
         self._shape = len(problem.features), problem.model.channels
-        self._tau = problem.model.learning_rate
+        self._tau = problem.model.rate
         self._batch = batch_law_of(problem)
         self._vectors = self._choose()
         self._vector = self._vectors(problem.decorrelation_strength)
@@ -222,7 +222,7 @@ class ChannelClosure:
         closure.randomisations = []
         closure.trial = closure
         closure.compared = None
-        closure._tau = closure.problem.model.learning_rate
+        closure._tau = closure.problem.model.rate
         closure._vectors = vectors
         closure._vector = vectors(closure.problem.decorrelation_strength)
         return closure

@@ -243,7 +243,7 @@ class StepCovariance:
 
     def _functions(self, nodes: SampleNodes, q: FloatArray, M: FloatArray) -> FloatArray:
         """Functions h of the packed overlaps as polynomials in the sums, shape (unknowns, monomials, n)."""
-        tau, m, d1, d2 = self._model.learning_rate, self._model.batch_size, self._d1, self._d2
+        tau, m, d1, d2 = self._model.rate, self._model.batch_size, self._d1, self._d2
         law = self._law
         gains = nodes.gains
         size = 1 + len(self._pairs)
@@ -277,7 +277,7 @@ class StepCovariance:
             here = nodes.component == c
             gains = nodes.gains[..., here]
             squares = np.einsum("vktn,wlun,n,tu->vkwl", gains, gains, nodes.weight[here], powers, optimize=True)
-            share = np.einsum("vkwl,vfwg->fkgl", squares, left) * (2.0 / law.views * self._model.learning_rate) ** 2
+            share = np.einsum("vkwl,vfwg->fkgl", squares, left) * (2.0 / law.views * self._model.rate) ** 2
             result[: d1 * d2, : d1 * d2] += share.reshape(d1 * d2, d1 * d2)
         return result
 

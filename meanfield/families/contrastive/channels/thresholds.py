@@ -222,7 +222,7 @@ def mixing_threshold(problem: Problem) -> float:
         q = np.zeros((len(problem.features), 2))
         q[0, 0] = q[1, 1] = 0.97
         found = root(field, field.packed(q, np.eye(2)), tol=1e-12)
-        if not np.abs(field(found.x)).max() < AT_REST * problem.model.learning_rate or abs(found.x[0]) < 0.5:
+        if not np.abs(field(found.x)).max() < AT_REST * problem.model.rate or abs(found.x[0]) < 0.5:
             return np.nan
         return float(np.linalg.eigvals(field.jacobian(found.x)).real.max())
 
@@ -254,7 +254,7 @@ def learning_threshold(problem: Problem, feature: int = 0) -> float:
         at = np.zeros(field.unknowns)
         noise = field.closure(*field.unpacked(at)).Lambda[0, 0]
         gain = _own_rate(field, at, feature * field.channels) + 0.5 * float(noise)
-        return np.nan if strength == 0.0 and abs(gain) <= AT_REST * problem.model.learning_rate else -gain
+        return np.nan if strength == 0.0 and abs(gain) <= AT_REST * problem.model.rate else -gain
 
     return _crossing(lack, "a gain of small overlaps with the feature")
 

@@ -81,7 +81,7 @@ class OverlapField:
     def __call__(self, vector: FloatArray) -> FloatArray:
         """Velocity of the vector."""
         q, M = self.unpacked(vector)
-        return self.packed(*velocity(self.closure(q, M), q, M, self.closure.problem.model.learning_rate))
+        return self.packed(*velocity(self.closure(q, M), q, M, self.closure.problem.model.rate))
 
     def jacobian(self, vector: FloatArray) -> FloatArray:
         """Jacobian of the velocity by central differences; NaN where K is singular."""

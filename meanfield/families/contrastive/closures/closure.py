@@ -161,7 +161,7 @@ class Closure:
         self._problem = problem
         self._tabulated = tabulated
         self._shape = (len(problem.features),)
-        self.learning_rate = problem.model.learning_rate
+        self.learning_rate = problem.model.rate
         self.batch_size = float(problem.model.batch_size)
         self.centering = CENTERINGS[problem.model.centering]
         v = problem.noise_covariance

@@ -139,7 +139,7 @@ def _of_condensation(problem: Problem, closure: Closure) -> Iterator[str]:
     if noise_ratio(problem, closure) >= 1:
         return
     speed, N, stop = (
-        problem.model.learning_rate * problem.prior.strength,
+        problem.model.rate * problem.prior.strength,
         problem.particles.dimension,
         problem.time.stop,
     )
@@ -190,7 +190,7 @@ def _speed(problem: Problem, closure: Closure) -> float:
     force = problem.prior.force(w)
     r = float(weight @ (w * force))
     beside_length = force - r * w  # what is proportional to w the return to |w|^2 = N takes away
-    pull = problem.model.learning_rate * math.sqrt(float(weight @ beside_length**2))
+    pull = problem.model.rate * math.sqrt(float(weight @ beside_length**2))
     return float(np.linalg.norm(g)) + 0.5 * diffusion + pull
 
 

@@ -116,9 +116,10 @@ def _kinks(kinks: tuple[float, ...]) -> str:
 def _training(model: Model) -> str:
     tau, m = model.learning_rate, model.batch_size
     rate = in_words_of(tau)
-    noise = f" = {tau / m:.3g}" if not isinstance(tau, Schedule) else ""
+    momentum = f", momentum mu = {model.momentum:g} (in the limit a rate of tau/(1 - mu))" if model.momentum else ""
+    noise = f" = {tau / m:.3g}" if not (isinstance(tau, Schedule) or model.momentum) else ""
     return (
-        f"one-pass SGD, tau = {rate}, batches of m = {m}, {CENTERINGS[model.centering]}; "
+        f"one-pass SGD, tau = {rate}{momentum}, batches of m = {m}, {CENTERINGS[model.centering]}; "
         f"sampling noise enters as tau/m{noise}"
     )
 

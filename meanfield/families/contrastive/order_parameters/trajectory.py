@@ -63,7 +63,7 @@ class StepNoise:
         problem = field.problem
         check_independent(problem)
         self.features = field.features
-        self._tau, self._m = problem.model.learning_rate, problem.model.batch_size
+        self._tau, self._m = problem.model.rate, problem.model.batch_size
         v = problem.noise_covariance
         # Quadratic forms in alpha and beta: coefficients of alpha^2, alpha beta and beta^2
         self._own = np.array([v[0, 0], 2 * v[0, 1], v[1, 1]])

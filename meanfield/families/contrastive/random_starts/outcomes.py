@@ -186,7 +186,7 @@ def langevin_outcomes(
     noise = BallTable(StepNoise(start.field), features)
     rng = np.random.default_rng(seed)
     q = uniform_overlaps(rng, paths, features, N)
-    rate = max(float(start.growth_rates[0]), start.field.problem.model.learning_rate)
+    rate = max(float(start.growth_rates[0]), start.field.problem.model.rate)
     # The error of the splitting is of second order in these multiples of the inverse rates of growth and decay.
     steps = int(np.ceil(stop / min(0.1 / rate, 0.7 / _fastest_decay(start.drift, features))))
     step = stop / steps

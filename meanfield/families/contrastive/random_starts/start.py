@@ -114,7 +114,7 @@ def random_start(problem: Problem) -> RandomStart:
     field = VectorField(problem)
     origin = np.zeros(field.features)
     drift = float(np.abs(field(origin)).max())
-    rounding = 1e-9 * problem.model.learning_rate
+    rounding = 1e-9 * problem.model.rate
     if drift > rounding:
         raise InputError(
             f"features.hidden: q = 0 is no fixed point (|dq/dt| = {drift:.3g}): a hidden variable whose mean is not 0 "

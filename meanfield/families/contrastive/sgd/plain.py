@@ -31,9 +31,9 @@ START, NOISE, HIDDEN = range(3)
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def sgd_steps(  # type: ignore[no-untyped-def]
-    training, outputs, addresses, force, strength, rng, hidden, first_step, level, w, U, escape
+    training, outputs, addresses, force, strength, rng, hidden, first_step, level, w, v, U, escape
 ):
-    """Take len(hidden) steps of one-pass SGD, changing `w` in place.
+    """Take len(hidden) steps of one-pass SGD, changing `w` and `v` in place.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         Square of the overlap |q| that counts as escape.
     w : ndarray, shape (N,)
         Weights with |w|^2 = N.
+    v : ndarray, shape (N,)
+        Velocity, the last step of the weights before they went back to the sphere; empty without momentum.
     U : ndarray, shape (N, d1)
         Features with U^T U = N I.
     escape : ndarray of int, shape (1,)
@@ -113,7 +115,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         elif centering == BATCH:
             mean1 = y1.mean()
             mean2 = y2.mean()
-        # w~ = w + tau/(m sqrt(N)) sum_b (alpha_b x1_b + beta_b x2_b) - (tau/N) phi(w)
+        # w~ = w + v, v = momentum v + tau/(m sqrt(N)) sum_b (alpha_b x1_b + beta_b x2_b) - (tau/N) phi(w)
         change[:] = 0.0
         for b in range(m):
             alpha = (y2[b] - mean2) * call_scalar(derivative, z1[b])
@@ -124,7 +126,10 @@ def sgd_steps(  # type: ignore[no-untyped-def]
         learning_rate, share = rates_of(training, first_step + step)
         for i in range(N):
             pull = share * strength * call_scalar(force, w[i])
-            w[i] += learning_rate / (m * root) * change[i] - learning_rate / N * pull
+            move = learning_rate / (m * root) * change[i] - learning_rate / N * pull
+            if v.size > 0:
+                v[i] = move = training.momentum * v[i] + move
+            w[i] += move
             length += w[i] * w[i]
         # back to the sphere
         scale = root / math.sqrt(length)

@@ -129,6 +129,13 @@ def chosen_method(problem: Problem) -> str:
     """
     settings, priors = problem.particles, [piece.problem.prior for piece in pieces_of(problem)]
     other = next((prior.name for prior in priors if not prior.functions.linear), None)
+    if problem.model.momentum > 0:
+        if settings.method in ("projected", "chain"):
+            raise InputError(
+                f"particles.method = '{settings.method}' with model.momentum = {problem.model.momentum:g}: only plain "
+                "steps remember those before; set particles.method to 'plain', or remove model.momentum"
+            )
+        return "plain"
     if settings.method == "auto":
         return "chain" if other is None and not settings.snapshots else "projected"
     if settings.method == "chain" and other is not None:
@@ -154,7 +161,8 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
     noisy = any(piece.problem.noise_covariance.any() for piece in pieces_of(problem))
     views = (2 if several or noisy else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
-    return samples + hidden + max(start, (d1 + 3 * d2 + views) * N * BYTES_PER_NUMBER)
+    weights = (4 if problem.model.momentum > 0 else 3) * d2
+    return samples + hidden + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)
 
 
 def _with_declared_statistics(arrays: dict[str, Any]) -> dict[str, Any]:

@@ -160,10 +160,11 @@ class Projected(OneChannelWithWeights):
 class Plain(OneChannelWithWeights):
     """Plain SGD (see `sgd.plain`). Its generators are NumPy's: nothing random is shared with the other two."""
 
-    kept = ("_w", "_generators", "escape")
+    kept = ("_w", "_velocity", "_generators", "escape")
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
+        self._velocity = np.zeros(self._w.shape if training.momentum > 0 else 0)
         self._force = compile_scalar(problem.prior.functions.unit_force)
         self._generators = generators_of(problem, self._replica)
 
@@ -172,8 +173,8 @@ class Plain(OneChannelWithWeights):
         for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
             self.reached[0] = sgd_steps(
                 training, self._outputs, self._problem.model.activation_functions.addresses, self._force,
-                self._problem.prior.strength, self._generators[0], hidden, start, self._level, self._w, self._U,
-                self.escape,
+                self._problem.prior.strength, self._generators[0], hidden, start, self._level, self._w,
+                self._velocity, self._U, self.escape,
             )  # fmt: skip
             if self.reached[0] < start + len(hidden):
                 return

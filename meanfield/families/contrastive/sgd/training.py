@@ -37,6 +37,8 @@ class Training(NamedTuple):
         Learning rate of each step from `first` on, the strength of the prior relative to its largest one, and lambda;
         empty where they do not change.
     first : int
+    momentum : float
+        mu, of plain steps; 0 for all others.
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
     centering : int
@@ -63,6 +65,7 @@ class Training(NamedTuple):
     learning_rate: float
     rates: FloatArray
     first: int
+    momentum: float
     value: int
     derivative: int
     centering: int
@@ -101,6 +104,7 @@ def training_of(problem: Problem) -> Training:
         model.learning_rate,
         np.empty((3, 0)),
         0,
+        model.momentum,
         compile_loop(activation.value),
         compile_loop(activation.slope),
         CENTERINGS[model.centering],

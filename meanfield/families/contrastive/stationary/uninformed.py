@@ -123,7 +123,7 @@ def _state(problem: Problem, closure: Closure) -> tuple[StationaryEquations, Sta
 
 def noise_ratio(problem: Problem, closure: Closure) -> float:
     """Lambda/Lambda_c at q = 0, where there is no state below 1; infinite for priors that hold every norm."""
-    critical = critical_diffusion(problem.prior, problem.model.learning_rate)
+    critical = critical_diffusion(problem.prior, problem.model.rate)
     _, diffusion = closure(np.zeros(len(problem.features)))
     return diffusion / critical if critical > 0 else np.inf
 
@@ -136,7 +136,7 @@ def why_none(problem: Problem, closure: Closure) -> str:
     Lambda grows like tau^2/m, and Lambda_c like tau strength. Source: theory.md, section 6.
     """
     ratio = noise_ratio(problem, closure)
-    tau = problem.model.learning_rate
+    tau = problem.model.rate
     if ratio >= 1:
         return "the noise would hold the norm; look where a long run of the density or of SGD goes"
     if ratio == 0:

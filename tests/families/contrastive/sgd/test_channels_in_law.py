@@ -159,7 +159,7 @@ def crowd(problem, method, change=lambda training: training):
             shape = CROWD, 1, problem.model.batch_size
             hidden = np.concatenate([law.sample(rng, shape) for law in problem.hidden_laws], axis=3)
             scalar = compile_scalar(prior.functions.unit_force)
-            plain.plain_steps(training, outputs, scalar, prior.strength, rng, hidden, step, W, U, reached)
+            plain.plain_steps(training, outputs, scalar, prior.strength, rng, hidden, step, W, W[:, :0], U, reached)
         else:
             loop, work = 0 if linear else compile_loop(prior.functions.unit_force), projected.work_for(training)
             projected.projected_steps(

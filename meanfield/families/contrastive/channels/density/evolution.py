@@ -102,7 +102,7 @@ class Evolution:
     ) -> None:
         problem = closure.problem
         self.u, self.u_weight = u, u_weight
-        self._closure, self._tau = closure, problem.model.learning_rate
+        self._closure, self._tau = closure, problem.model.rate
         self.edges = np.linspace(-half_width, half_width, cells + 1)
         self.axis = 0.5 * (self.edges[1:] + self.edges[:-1])
         self.h = float(self.edges[1] - self.edges[0])

@@ -83,7 +83,7 @@ def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: flo
 def fastest_rate(closure: ChannelClosure) -> float:
     """Rate of the dynamics at the start and with channels that have learnt a feature each, and by the prior."""
     problem = closure.problem
-    tau = closure.problem.model.learning_rate
+    tau = closure.problem.model.rate
     d1 = len(problem.features)
     learnt = np.zeros((len(problem.features), 2))
     learnt[np.arange(2) % d1, [0, 1]] = 0.9
@@ -102,4 +102,4 @@ def stiffest_rate(closure: ChannelClosure) -> float:
     """Largest rate of change by the force of the prior, from w = 1 to the start of the tails."""
     w = np.linspace(1.0, USUAL_WIDTH, 51)
     pull = np.abs(closure.problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
-    return float(closure.problem.model.learning_rate * pull.max())
+    return float(closure.problem.model.rate * pull.max())

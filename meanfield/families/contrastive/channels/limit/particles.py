@@ -111,7 +111,7 @@ class Particles:
 
     def _drift(self, products: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Drift of the weights as a combination of rows, shape (d2, 1 + d1 + 2 d2), and the covariance of the noise."""
-        tau = self._problem.model.learning_rate
+        tau = self._problem.model.rate
         q, M, r = self._overlaps(products)
         found = coefficients(self._averages(q, M), q, M, tau)
         drift = np.zeros((len(r), len(products)))

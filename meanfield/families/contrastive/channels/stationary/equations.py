@@ -101,7 +101,7 @@ class PlaneEquations:
         self.closure, self.nodes, self.cells = closure, nodes, cells
         self.problem = closure.problem
         self.features = len(self.problem.features)
-        self._tau = self.problem.model.learning_rate
+        self._tau = self.problem.model.rate
         # The unit of the multipliers, which makes unknowns of one size.
         self._scale = float(np.trace(closure(np.zeros((self.features, 2)), np.eye(2)).Lambda))
 

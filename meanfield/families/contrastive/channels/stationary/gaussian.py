@@ -51,7 +51,7 @@ def gaussian_variables(field: SmoothField, state: ChannelState) -> dict[str, Any
 
 def _of_a_state(field: SmoothField, q: FloatArray, M: FloatArray) -> dict[str, Any]:
     problem = field.closure.problem
-    tau, d2 = problem.model.learning_rate, problem.model.channels
+    tau, d2 = problem.model.rate, problem.model.channels
     force = float(problem.prior.force(np.ones(1))[0])  # of unit weights; phi is linear, so that it is its slope, too
     averages, x = field.closure(q, M), field.packed(q, M)
     n = tau * np.diag(averages.D) + 0.5 * np.diag(averages.Lambda) - tau * force

@@ -81,7 +81,7 @@ class GaussianField(SmoothField):
         # E[w_l phi(w_k)], rows l: a regression on w_k
         of_w = (mean * u_weight[:, None]).T @ plain + K * (u_weight @ tilted) / root
         r = np.diag(of_w)
-        pull = self.closure.problem.model.learning_rate
+        pull = self.closure.problem.model.rate
         change = of_u - q * r, of_w + of_w.T - M * (r[:, None] + r)
         return np.asarray(super().__call__(vector) - pull * self.packed(*change))
 
@@ -228,7 +228,7 @@ def state_variables(equations: PlaneEquations, symmetries: Symmetries, state: Fo
     asked = np.full(len(y), True)
     if M[0, 1] >= 1.0 - 2.0 * APART:
         M, asked[-3] = np.ones((2, 2)), False
-    tau, averages = problem.model.learning_rate, equations.closure(q, M)
+    tau, averages = problem.model.rate, equations.closure(q, M)
     motion = Motion.of(averages, q, M, tau, n)
     residual = tau * np.diag(averages.D) + 0.5 * np.diag(averages.Lambda) - tau * r - n
     rests = [equations.on(level.cells).values_alone(y) for level in state.levels[1:]]

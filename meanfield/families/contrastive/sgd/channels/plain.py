@@ -17,8 +17,8 @@ from meanfield.process import own_numba as numba
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W, U, reached):  # type: ignore[no-untyped-def]
-    """Take steps `first`, `first` + 1, ... of one-pass SGD, changing `W` in place.
+def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W, V, U, reached):  # type: ignore[no-untyped-def]
+    """Take steps `first`, `first` + 1, ... of one-pass SGD, changing `W` and `V` in place.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
     first : int
     W : ndarray, shape (replicas, d2, N)
         Weights with |w_k|^2 = N.
+    V : ndarray, shape (replicas, d2, N)
+        Velocities, the last steps of the weights before they went back to the sphere; empty without momentum.
     U : ndarray, shape (replicas, d1, N)
         Features, one in each row, with U U^T = N I.
     reached : ndarray of int, shape (replicas,)
@@ -56,7 +58,7 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
                     q = U[i] @ W[i, k] / N
                     means[0, k], means[1, k] = call(mean_outputs, outputs, q)
             rates = rates_of(training, step), penalty_of(training, step)
-            if _step(training, rates, force, prior_strength, means, W[i], x1, x2):
+            if _step(training, rates, force, prior_strength, means, W[i], V[i], x1, x2):
                 reached[i] = step + 1
 
 
@@ -86,7 +88,7 @@ def _add_noise(training, rng, x1, x2):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ignore[no-untyped-def]
+def _step(training, rates, force, prior_strength, means, W, V, x1, x2):  # type: ignore[no-untyped-def]
     """One step with the given views of a batch; false if the weights are no longer finite."""
     (channels, N), m = W.shape, len(x1)
     ((tau, share), penalty_strength), root = rates, math.sqrt(N)
@@ -108,7 +110,7 @@ def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ig
         for j in range(channels):
             if k != j and penalty_strength > 0.0:
                 A[k, j] = -penalty_strength * call_scalar(training.penalty, np.dot(y1[k], y2[j]) / m)
-    # w~_k = w_k + tau/(m sqrt(N)) sum_b (alpha_kb x1_b + beta_kb x2_b) - (tau/N) phi(w_k)
+    # w~_k = w_k + v_k, v_k = momentum v_k + tau/(m sqrt(N)) sum_b (alpha_kb x1_b + beta_kb x2_b) - (tau/N) phi(w_k)
     for k in range(channels):
         change = np.zeros(N)
         for b in range(m):
@@ -121,7 +123,10 @@ def _step(training, rates, force, prior_strength, means, W, x1, x2):  # type: ig
         length = 0.0
         for n in range(N):
             pull = share * prior_strength * call_scalar(force, W[k, n])
-            W[k, n] += tau / (m * root) * change[n] - tau / N * pull
+            move = tau / (m * root) * change[n] - tau / N * pull
+            if V.size > 0:
+                V[k, n] = move = training.momentum * V[k, n] + move
+            W[k, n] += move
             length += W[k, n] * W[k, n]
         # back to the sphere
         scale = root / math.sqrt(length)

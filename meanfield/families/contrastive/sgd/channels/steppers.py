@@ -136,10 +136,11 @@ class ProjectedChannels(ChannelsWithWeights):
 class PlainChannels(ChannelsWithWeights):
     """Plain SGD of several channels (see `sgd.channels.plain`), with NumPy's generators as for one channel."""
 
-    kept = ("_W", "_generators")
+    kept = ("_W", "_velocity", "_generators")
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
+        self._velocity = np.zeros(self._W.shape if training.momentum > 0 else (1, 0, 0))
         self._force = compile_scalar(problem.prior.functions.unit_force)
         self._generators = generators_of(problem, self._replica)
 
@@ -148,7 +149,7 @@ class PlainChannels(ChannelsWithWeights):
         for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
             plain_steps(
                 training, self._outputs, self._force, self._problem.prior.strength, self._generators[0],
-                hidden[None], start, self._W, self._U, self.reached,
+                hidden[None], start, self._W, self._velocity, self._U, self.reached,
             )  # fmt: skip
 
 
