@@ -130,9 +130,11 @@ def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Sol
 
 def _joined(pieces: list[Solution], times: FloatArray) -> Solution:
     """One solution at the output times from those of pieces of time, of which the last one may have ended early."""
+    ends, paths = [piece.times[-1] for piece in pieces[:-1]], [piece.path for piece in pieces if piece.path]
     values = np.full((len(times), pieces[0].values.shape[1]), np.nan)
     for piece in pieces:
         at = np.searchsorted(piece.times, times).clip(max=len(piece.times) - 1)
         here = piece.times[at] == times
         values[here] = piece.values[at[here]]
-    return replace(pieces[-1], times=times, values=values, path=None)
+    path = (lambda t: paths[int(np.searchsorted(ends, t))](t)) if len(paths) == len(pieces) else None
+    return replace(pieces[-1], times=times, values=values, path=path)

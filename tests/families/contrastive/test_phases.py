@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.families.contrastive.order_parameters import VectorField
+from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.problems.base import corners_of
 from meanfield.problems.problem_keys import at_time
 from tests.example_problems import make_problem
@@ -67,6 +68,11 @@ def field_of(problem):
     return VectorField(problem)
 
 
+@lru_cache(maxsize=1000)
+def noise_of(problem):
+    return StepNoise(field_of(problem))
+
+
 def overlaps(problem):
     """Overlaps at the output times."""
 
@@ -81,6 +87,23 @@ def overlaps(problem):
         solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
         found.append(solved.y[:, -1])
     return np.array(found)[np.isin(knots, times)]
+
+
+def covariance(problem):
+    """N times the variance of the overlap of one feature at the output times, from J and S of each time."""
+
+    def velocity(t, y, low, high):
+        problem_now = at_time(problem, float(np.clip(t, low, np.nextafter(high, low))))
+        field, q = field_of(problem_now), y[:1]
+        return np.array([field(q)[0], 2.0 * field.jacobian(q)[0, 0] * y[1] + noise_of(problem_now)(q)[0, 0]])
+
+    times = problem.time.outputs_at
+    knots, found = np.unique([*times, *corners_of(problem)]), [np.append(problem.initial_overlap, 0.0)]
+    for low, high in itertools.pairwise(knots):
+        # a hundredth of what is asked of the covariance
+        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-8, atol=1e-11)
+        found.append(solved.y[:, -1])
+    return np.array(found)[np.isin(knots, times), 1]
 
 
 def check_order_parameters(problem):
@@ -103,6 +126,32 @@ def test_order_parameters_go_through_any_phases(seed):
 @pytest.mark.parametrize("seed", [*range(6), *range(9, 50)])
 def test_order_parameters_go_through_many_phases(seed):
     check_order_parameters(random_phases(seed))
+
+
+INDEPENDENT = tuple(key for key in CHANGES if key != "model.centering")
+
+
+@pytest.mark.parametrize("seed", [62, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(50, 62))])
+def test_covariances_go_through_any_phases(seed):
+    problem = random_phases(seed, keys=INDEPENDENT)
+    found = meanfield.solve_order_parameters(problem)["q_covariance"].values[:, 0, 0]
+    right = covariance(problem)
+    # 1e-8 a step; where overlaps collapse within a tenth of a unit of time, 8e-6 is left, without phases too
+    assert np.abs(found - right).max() <= 1e-5 * right.max()
+
+
+def test_covariances_follow_a_warm_up_from_zero():
+    """A rate of zero has no noise: what is asked of C is relative to that on the way."""
+    rate = {"schedule": "warmup_cosine", "peak": 0.12, "warmup": 1.5, "duration": 4.0}
+    problem = make_problem(*LINES)
+    found = meanfield.solve_order_parameters(meanfield.with_value(problem, "model.learning_rate", rate))
+    almost = meanfield.with_value(problem, "model.learning_rate", rate | {"start": 1e-9, "end": 1e-9})
+    right = covariance(almost)
+    assert np.abs(found["q_covariance"].values[:, 0, 0] - right).max() <= 1e-6 * right.max()  # as in the test above
+
+
+def test_covariances_are_left_out_where_a_phase_has_none():
+    assert "q_covariance" not in meanfield.solve_order_parameters(curriculum(later={"model.centering": "batch"}))
 
 
 def curriculum(prior="l2", later=(), **values):

@@ -27,7 +27,6 @@ from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.mckean_vlasov.stationary.states import CELLS
-from meanfield.problems.base import corners_of, schedules_of
 from meanfield.problems.family import resolve
 from meanfield.problems.phases import pieces_of
 from meanfield.problems.problem_keys import with_value
@@ -71,8 +70,8 @@ def order_parameters(problem: Problem) -> Prediction:
         return _of_channels("order_parameters", problem)
     d1 = len(problem.features)
     size = BYTES_PER_NUMBER * problem.time.outputs * (d1 * (d1 + 2) + 2)
-    alone = problem.model.centering == "batch" or corners_of(problem) or schedules_of(problem)
-    contents = "q" if alone else "q, and its covariance at finite N"
+    batch = any(piece.problem.model.centering == "batch" for piece in pieces_of(problem))
+    contents = "q" if batch else "q, and its covariance at finite N"
     # The usual number of evaluations, with those of the covariance; each phase is integrated by itself.
     seconds = 2000 * sum(_evaluation_seconds(piece.problem) for piece in pieces_of(problem))
     return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, contents)

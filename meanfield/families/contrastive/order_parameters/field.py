@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem, check_one_channel
 from meanfield.mckean_vlasov import order_parameters as of_overlaps
+from meanfield.mckean_vlasov.closures import ClosureFunction
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -64,8 +66,15 @@ class VectorField:
         check_closes(problem)
         self.problem = problem
         self.closure = Closure(problem)
+        self._rates: ClosureFunction = self.closure
         self.features = len(problem.features)
         self._bar: Any = None
+
+    def driven_by(self, rates: ClosureFunction) -> VectorField:
+        """The same with other g and Lambda, such as those of a time."""
+        other = copy(self)
+        other._rates = rates
+        return other
 
     @contextmanager
     def watched(self, label: str) -> Iterator[None]:
@@ -84,7 +93,7 @@ class VectorField:
         inside = np.einsum("nf,nf->n", points, points) <= 1.0
         values = np.full(points.shape, np.nan)
         for i in np.flatnonzero(inside):
-            values[i] = of_overlaps.rate(self.closure, points[i])
+            values[i] = of_overlaps.rate(self._rates, points[i])
             if self._bar is not None:
                 self._bar.update()
         return values.reshape(q.shape)

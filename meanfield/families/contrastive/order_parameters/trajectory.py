@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
@@ -25,10 +27,11 @@ from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.drive import reference_of
+from meanfield.mckean_vlasov.drive import Drive, reference_of
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
-from meanfield.numerics.linear_noise import covariance_along
-from meanfield.numerics.ode import Path
+from meanfield.numerics.linear_noise import covariance_along, interpolant
+from meanfield.numerics.ode import Path, Solution
 from meanfield.numerics.piecewise import tabulate, values_at
 from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
@@ -85,6 +88,12 @@ class StepNoise:
             for i, *averages in zip(inside, *self._sensitivities(points[inside]), strict=True):
                 mean[i], covariance[i] = self._moments_of(points[i], *averages)
         return mean.reshape(q.shape), covariance.reshape(*q.shape, self.features)
+
+    def at_rate(self, factor: float) -> StepNoise:
+        """The same with another learning rate, that of the problem times a factor."""
+        other = copy(self)
+        other._tau = factor * self._tau
+        return other
 
     def between(self, ends: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """S(q) of one feature between two overlaps: from a table in arcsin q, if few panels resolve it there."""
@@ -196,27 +205,63 @@ def solve_order_parameters(problem: Problem) -> Solved:
     solved = as_order_parameters(limit, solution)
     if solution.path is None or solution.status == "interrupted":
         return solved
-    last = int(np.isfinite(solution.values).all(axis=1).sum())
-    covariance, interrupted = _covariance(fields[0], solution.path, solution.times, last)
+    covariance, interrupted = _covariance(fields, limit, solution, solution.path)
     status = "interrupted" if interrupted else solved.status
     return replace(solved, arrays=solved.arrays | covariance, status=status)
 
 
 def _covariance(
-    field: VectorField, trajectory: Path, times: FloatArray, last: int
+    fields: list[VectorField], limit: Limit, solution: Solution, path: Path
 ) -> tuple[dict[str, FloatArray], bool]:
-    """Covariance C at the times before `last`, empty if that of a step is not known; and whether Ctrl-C came."""
+    """Covariance C at the times that were reached, empty if that of a step is not known; and whether Ctrl-C came.
+
+    It goes on from corner to corner of schedules and phases.
+    """
+    times, d1 = solution.times[np.isfinite(solution.values).all(axis=1)], fields[0].features
+    C, now, interrupted = np.full((len(solution.times), d1, d1), np.nan), np.zeros((d1, d1)), False
     try:
-        noise = StepNoise(field)
+        noises = [StepNoise(field) for field in fields]
+        for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < times[-1]), times[-1]]):
+            number = limit.phases.index(limit.phase_at(low))
+            along = _Along(fields[number], noises[number], limit.phases[number].drive, path, low, high)
+            inside = (low <= times) & (times <= high)
+            knots = np.unique([low, *times[inside], high])
+            found, interrupted = covariance_along(along, d1, knots, now)
+            C[: len(times)][inside], now = found[np.isin(knots, times)], found[-1]
+            if not np.all(np.isfinite(now)):
+                break
     except InputError:
         return {}, False
-    C = np.full((len(times), field.features, field.features), np.nan)
-    # Without a second feature q moves one way, from the first of its values to the last.
-    S = noise.between(np.array([trajectory(t)[0] for t in times[[0, last - 1]]])) if field.features == 1 else noise
-    C[:last], interrupted = covariance_along(
-        lambda t: (field.jacobian(q := trajectory(t)), S(q)), field.features, times[:last]
-    )
     return {"q_covariance": C}, interrupted
+
+
+class _Along:
+    """J and S along the overlaps between two corners, as functions of time."""
+
+    def __init__(self, field: VectorField, noise: StepNoise, drive: Drive, path: Path, low: float, high: float) -> None:
+        self._field, self._drive, self._path, self._ends = field, drive, path, (low, high)
+        self._closure, self._factors = field.closure, drive.room
+        if drive.moves:
+            self._field = field.driven_by(self._driven)
+            self._S = interpolant(lambda t: noise.at_rate(self._fill(t))(path(t)), low, high, "S")
+        else:
+            # Without a second feature q moves one way, from the first of its values to the last.
+            of_q = noise.between(np.array([path(t)[0] for t in (low, high)])) if field.features == 1 else noise
+            self._S = lambda t: of_q(path(t))
+
+    def __call__(self, t: float) -> tuple[FloatArray, FloatArray]:
+        """J and S."""
+        self._fill(t)
+        return self._field.jacobian(self._path(t)), self._S(t)
+
+    def _fill(self, t: float) -> float:
+        """Take the factors of a time, and return that of the learning rate."""
+        self._drive.fill(t, *self._ends, self._factors)
+        return float(self._factors[0])
+
+    def _driven(self, q: FloatArray) -> tuple[FloatArray, float]:
+        g, diffusion = self._closure(q)
+        return self._factors[0] * g, self._factors[1] * diffusion
 
 
 def check_trajectory(problem: Problem) -> None:
