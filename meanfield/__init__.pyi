@@ -27,6 +27,7 @@ from meanfield.hidden_manifold import solve_from_weights as solve_from_weights
 from meanfield.ingredients.activations import Activation as Activation
 from meanfield.ingredients.penalties import Penalty as Penalty
 from meanfield.ingredients.priors import Prior as Prior
+from meanfield.ingredients.schedules.shapes import Schedule as Schedule
 from meanfield.methods import find_fixed_points as find_fixed_points
 from meanfield.methods import find_stationary_states as find_stationary_states
 from meanfield.methods import simulate_sgd as simulate_sgd

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, ValidationInfo, model_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.sampling import run_until
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
 from meanfield.problems.phases import Phase, checked_pieces, pieces_of
@@ -162,7 +163,8 @@ class Problem(Whole):
                 f"family = {family!r:.60}: {type(self).__module__}.{type(self).__name__} is another one; leave the key "
                 "out, or call meanfield.Problem"
             )
-        super().__init__(**keys)
+        with run_until(keys.get("time")):
+            super().__init__(**keys)
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # see `Whole`
 
@@ -172,7 +174,8 @@ class Problem(Whole):
         if cls is Problem and isinstance(obj, Mapping):
             cls = _class_named(obj)
             obj = {key: obj[key] for key in obj if key != "family"}
-        return super().model_validate(obj, **options)
+        with run_until(obj.get("time") if isinstance(obj, Mapping) else None):
+            return super().model_validate(obj, **options)
 
     keys_besides: ClassVar[tuple[str, ...]] = ("family",)
 

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 
 from meanfield.errors import InputError
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.sampling import is_function, schedule_of
 from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -42,11 +43,16 @@ class Changes(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
 
 
+def _as_files_say(values: dict[str, Any]) -> Changes:
+    """What a phase sets, with what a file would say of functions of t."""
+    return Changes({key: schedule_of(value) if is_function(value) else value for key, value in values.items()})
+
+
 class Phase(Part):
     """Stretch of a run, from the end of the one before."""
 
     stop: float = Field(gt=0, le=1e12, description="last time t of the phase; of the last phase time.stop")
-    set: Annotated[dict[str, Any], AfterValidator(Changes)] = Field(
+    set: Annotated[dict[str, Any], AfterValidator(_as_files_say)] = Field(
         default=Changes(),
         description="keys that change and their values from then on, such as "
         '{ "model.learning_rate" = 0.01, "prior.strength" = 0.5 }',

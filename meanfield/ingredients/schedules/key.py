@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.schedules.sampling import is_function, schedule_of
 from meanfield.ingredients.schedules.shapes import SHAPES, Schedule
 from meanfield.ingredients.schedules.tables import FileTable, Function, Table
 
@@ -57,7 +58,9 @@ class OrSchedule:
 
 
 def _as_table(given: Any) -> Any:
-    """Table of a schedule for a text that names a function or a file; a table that is none is refused."""
+    """Table of a schedule for a function, or for a text that names one or a file; a table that is none is refused."""
+    if is_function(given):
+        return schedule_of(given)
     if isinstance(given, str) and ":" in given:
         return {"function": given}
     if isinstance(given, str) and given.endswith(".csv"):

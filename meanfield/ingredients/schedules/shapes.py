@@ -20,9 +20,18 @@ CHECKED_TIMES = 1000
 
 
 class Schedule(Part):
-    """Number that changes in time.
+    """Number that changes in time, which stands in a problem where a number may.
 
     Arithmetic with it raises `InputError`: a function that takes a number would silently take one of many.
+
+    Examples
+    --------
+    >>> import math, meanfield, numpy as np
+    >>> problem = meanfield.load_problem("data/problems/sparse_prior.toml")
+    >>> problem = meanfield.with_value(problem, "model.learning_rate", lambda t: 0.05 * math.exp(-t) if t < 3 else 0.01)
+    >>> rate = problem.model.learning_rate
+    >>> isinstance(rate, meanfield.Schedule), rate.values_at(np.array([2.0, 3.0])).round(6).tolist()
+    (True, [0.006767, 0.01])
     """
 
     def values_at(self, times: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,14 +15,17 @@ from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.schedules.sampling import cubic, jumps_of, value_of
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import load_own
 from meanfield.typing import FloatArray
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False, max_length=100_000)]
 
-Interpolation = Literal["linear", "step"]
 BETWEEN = "'linear' between the times, or 'step', where each value holds until the next time"
+
+MOST_LISTED = 8
+"""Largest number of jumps that a message proposes to declare."""
 
 
 class Table(Schedule):
@@ -29,21 +33,31 @@ class Table(Schedule):
 
     times: Numbers = Field(min_length=1, description="times t = k/N, increasing from 0.0")
     values: Numbers = Field(min_length=1, description="one value for each time")
-    interpolation: Interpolation = Field(default="linear", description=BETWEEN)
+    interpolation: Literal["linear", "step", "cubic"] = Field(
+        default="linear", description=f"{BETWEEN}; 'cubic' with slopes, where it jumps between two times that are equal"
+    )
+    slopes: Numbers | None = Field(default=None, description="one slope for each time, for interpolation = 'cubic'")
 
     @model_validator(mode="after")
     def _times_increase(self) -> Table:
-        _check_table(self.times, self.values)
+        _check_table(self.times, self.values, jumps=self.interpolation == "cubic")
+        if self.interpolation == "cubic" and len(self.slopes or ()) != len(self.times):
+            raise FieldError("slopes", f"are {len(self.slopes or ())} for {len(self.times)} times; give one for each")
+        if self.interpolation != "cubic" and self.slopes is not None:
+            raise FieldError("slopes", "belong to interpolation = 'cubic'; set that, or remove them")
         return self
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
+        if self.slopes is not None:
+            known, values, slopes = map(np.array, (self.times, self.values, self.slopes))
+            return cubic(known, values, slopes, np.asarray(times, dtype=float))
         return _between(np.array(self.times), np.array(self.values), self.interpolation, times)
 
     @property
     def corners(self) -> tuple[float, ...]:
         """See `Schedule.corners`."""
-        return self.times[1:]
+        return tuple(dict.fromkeys(self.times[1:]))
 
     @property
     def in_words(self) -> str:
@@ -55,7 +69,7 @@ class FileTable(Schedule, FilePart):
     """Values at times from the first two columns of a CSV file."""
 
     file: str = Field(description="CSV file with a line 't, value' for each time; a line of words may stand above")
-    interpolation: Interpolation = Field(default="linear", description=BETWEEN)
+    interpolation: Literal["linear", "step"] = Field(default="linear", description=BETWEEN)
 
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:
@@ -116,13 +130,14 @@ def _numbers_of(row: list[str]) -> tuple[float, float] | None:
     return time, value
 
 
-def _check_table(times: tuple[float, ...], values: tuple[float, ...]) -> None:
-    """Refuse times that do not increase from 0, or without a value each."""
+def _check_table(times: tuple[float, ...], values: tuple[float, ...], jumps: bool = False) -> None:
+    """Refuse times that do not increase from 0, or without a value each; where there are jumps two may be equal."""
     if len(values) != len(times):
         raise FieldError("values", f"has {len(values)} numbers for {len(times)} times; give one for each")
     if times[0] != 0.0:
         raise FieldError("times", f"begins with {times[0]:g}; begin with 0.0, the start of a run")
-    late = next((k for k in range(1, len(times)) if not times[k] > times[k - 1]), None)
+    before = (-1.0, -1.0, *times)
+    late = next((k for k in range(len(times)) if not before[k + 1 - jumps] < times[k] >= before[k + 1]), None)
     if late is not None:
         raise FieldError("times", f"has {times[late]:g} after {times[late - 1]:g}; let times increase")
 
@@ -137,7 +152,7 @@ def _table_in_words(times: tuple[float, ...], values: tuple[float, ...], interpo
     if len(times) > 4:  # more would not be read
         return f"{len(times)} values from {values[0]:g} to {values[-1]:g} until t = {times[-1]:g}, {interpolation}"
     stops = [f"{value:g} at t = {time:g}" for time, value in zip(times, values, strict=True)]
-    return f"{', '.join(stops)}, {'in steps' if interpolation == 'step' else 'linear in between'}"
+    return f"{', '.join(stops)}, {'in steps' if interpolation == 'step' else f'{interpolation} in between'}"
 
 
 class Function(Schedule, NamesFunctions):
@@ -153,8 +168,28 @@ class Function(Schedule, NamesFunctions):
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
-        function, given = self.found(), np.asarray(times, dtype=float)
-        return np.array([float(function(float(t))) for t in given.ravel()]).reshape(given.shape)
+        function, given, what = self.found(), np.asarray(times, dtype=float), f"'{self.function}'"
+        try:
+            return np.array([value_of(function, t, what) for t in given.ravel().tolist()]).reshape(given.shape)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def check(self, key: str, stop: float) -> None:
+        """See `Schedule.check`; jumps that are not declared are refused, too, as integrators do not stop there."""
+        super().check(key, stop)
+        ends = [0.0, *(time for time in self.corners if 0.0 < time < stop), stop]
+        found = [
+            time
+            for start, end in itertools.pairwise(ends)
+            for time in jumps_of(self.values_at, start, np.nextafter(end, start))
+        ]
+        if found:
+            before, after = self.values_at(np.array([np.nextafter(found[0], 0.0), found[0]]))
+            jumps = ", ".join(f"{time:.15g}" for time in sorted([*self.jumps, *found[:MOST_LISTED]]))
+            raise ValueError(
+                f"{key}.function = '{self.function}' jumps from {before:.6g} to {after:.6g} at t = {found[0]:.15g}; "
+                f"declare it: {{ function = '{self.function}', jumps = [{jumps}] }}"
+            )
 
     @property
     def corners(self) -> tuple[float, ...]:
@@ -171,8 +206,5 @@ def _checked(function: Any, name: str) -> Callable[[float], float]:
     """A function of t; anything else is refused."""
     if not callable(function):
         raise ValueError(f"'{name}' is {type(function).__name__}; give a function of t")
-    try:
-        float(function(0.0))
-    except Exception as error:  # whatever a user's function raises
-        raise ValueError(f"'{name}' at t = 0: {type(error).__name__}: {error}; let it return a number") from error
+    value_of(function, 0.0, f"'{name}'")
     return function  # type: ignore[no-any-return]
