@@ -7,6 +7,7 @@ Where all runs share one draw it hides in no scatter: they are held against what
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ from meanfield.typing import FloatArray
 
 ATTRIBUTES = ("method", "schema_version", *TEXTS)
 """Attributes that every result has."""
+
+MOST_CHARACTERS = 80
+"""Largest number of characters of a value in a message: a schedule may have hundreds of numbers."""
 
 
 def is_comparable(result: Result) -> bool:
@@ -156,8 +160,13 @@ def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
     elif isinstance(first, tuple) and isinstance(second, tuple):
         return [f"{path}: {len(first)} against {len(second)}"]
     else:
-        return [] if first == second else [f"{path} = {first!r} against {second!r}"]
+        return [] if first == second else [f"{path} = {_shortened(first)} against {_shortened(second)}"]
     return [text for key, a, b in parts for text in differing_keys(a, b, key)]
+
+
+def _shortened(value: Any) -> str:
+    """Value in a message, without the end of a long one."""
+    return textwrap.shorten(repr(value), MOST_CHARACTERS, placeholder=" ...")
 
 
 def different_origins(first: Result, second: Result, names: tuple[str, str]) -> str:

@@ -137,12 +137,22 @@ def _check_stops(stops: list[float], last: float) -> None:
         )
 
 
-def _check_keys(problem: Problem, keys: Mapping[str, Any]) -> None:
-    """Refuse keys that decide what a run keeps, such as N or its start."""
-    for key in keys:
+def _check_keys(problem: Problem, given: Mapping[str, Any]) -> None:
+    """Refuse keys that there are not, that set one another, or that decide what a run keeps, such as N or its start."""
+    from meanfield.problems.problem_keys import held_by  # which knows problems
+
+    for key, value in given.items():
+        held_by(problem, key)
         place = _INDEX.sub("[]", key)
-        if not any(place == known or place.startswith((f"{known}.", f"{known}[")) for known in problem.in_phases):
-            raise InputError(
-                f"'{key}' stays the same in all phases, because a run goes on with what it began with; what may "
-                f"change: {', '.join(problem.in_phases) or 'nothing of this family'}"
-            )
+        if any(place == known or place.startswith((f"{known}.", f"{known}[")) for known in problem.in_phases):
+            continue
+        meant = [f"{key}.{name}" for name in value] if isinstance(value, dict) else []
+        if any(name in problem.in_phases for name in meant):
+            raise InputError(f"'{key}' cannot be set as a whole; write a key in quotes, \"{meant[0]}\" = ...")
+        raise InputError(
+            f"'{key}' stays the same in all phases, because a run goes on with what it began with; what may "
+            f"change: {', '.join(problem.in_phases) or 'nothing of this family'}"
+        )
+    for key, other in itertools.permutations(given, 2):
+        if other.startswith((f"{key}.", f"{key}[")):
+            raise InputError(f"'{key}' sets '{other}' as well; set either")

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 import meanfield
+from tests.example_problems import SMALL
 
 
 def with_value(dataset, value):
@@ -56,3 +57,39 @@ def test_some_of_the_replicas_are_enough(ode, runs):
 def test_equal_labels(ode, runs):
     with pytest.raises(meanfield.InputError, match="labels: 'a' comes twice"):
         meanfield.compare(ode, runs, labels=["a", "a"])
+
+
+KEY = "model.learning_rate"
+
+
+TIMES = [0.01 * k for k in range(100)]
+
+
+def line(end):
+    return {"schedule": "linear", "start": 0.05, "end": end, "duration": 1.0}
+
+
+def phases(rate, stop=0.5):
+    return {"phases": [{"stop": stop}, {"stop": 1.0, "set": {KEY: rate}}]}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ({KEY: line(0.1)}, {KEY: line(0.2)}, r": model\.learning_rate\.end = 0\.1 against 0\.2;"),
+        ({KEY: 0.05}, {KEY: line(0.2)}, r": model\.learning_rate = 0\.05 against {'schedule': 'linear', .*};"),
+        (phases(0.1), phases(0.2), r": phases\[1\]\.set\.model\.learning_rate = 0\.1 against 0\.2;"),
+        (phases(0.1), phases(0.1, 0.25), r": phases\[0\]\.stop = 0\.5 against 0\.25;"),
+        ({}, phases(0.1), r": phases = None against \({'stop': 0\.5, .*;"),
+        (
+            {},
+            {KEY: {"times": TIMES, "values": TIMES}},
+            r": model\.learning_rate = 0\.05 against {'times': .{20,75} \.\.\.;",
+        ),
+    ],
+)
+def test_problems_that_differ_in_time_are_refused_by_the_key(first, second, words):
+    problem = meanfield.parse_problem(SMALL)
+    one, other = (meanfield.simulate_sgd(meanfield.with_values(problem, values)) for values in (first, second))
+    with pytest.raises(meanfield.InputError, match=words):
+        meanfield.compare(one, other)

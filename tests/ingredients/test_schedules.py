@@ -1,12 +1,15 @@
 """Schedules: their values against formulas, corners, files and functions, and what is refused."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import meanfield
 from meanfield import InputError
+from meanfield.cli import run
+from meanfield.commands.dispatch import run_named
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.base import schedules_of
 from meanfield.problems.file import format_problem
@@ -91,29 +94,108 @@ def test_a_problem_with_schedules_is_written_and_read_again():
     assert meanfield.parse_problem(format_problem(problem)) == problem
 
 
+KEY = r"^model\.learning_rate"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (
             "{ times = [0.0, 3.0], values = [0.1, -0.1] }",
-            r"model.learning_rate: is -0\.0001001 at t = 1\.5015 of its schedule, and must be at least 0 until",
+            r": is -0\.0001001 at t = 1\.5015 of its schedule, and must be at least 0 until time\.stop; correct it",
         ),
-        ("{ times = [1.0, 3.0], values = [0.1, 0.1] }", r"model\.learning_rate\.times: begins with 1; begin with 0\.0"),
-        ("{ times = [0.0, 3.0, 3.0], values = [0.1, 0.1, 0.2] }", "has 3 after 3; let times increase"),
-        ("{ times = [0.0, 3.0], values = [0.1] }", "values: has 1 numbers for 2 times; give one for each"),
-        ('{ schedule = "cos", start = 0.1 }', "schedule = 'cos': unknown; did you mean 'cosine'"),
-        ('{ schedule = "cosine", start = 0.1, end = 0.2 }', r"model\.learning_rate\.duration: is missing; add it"),
-        ("{ vals = [0.1] }", "a schedule has times and values, a file, a function, or schedule = one of linear"),
-        ('{ schedule = "warmup_cosine", peak = 0.1, warmup = 9.0, duration = 4.0 }', "warmup: is 9; let it end before"),
-        ('{ schedule = "exponential", start = 0.1, rate = -1e4 }', "is inf at t = "),
-        ('"missing.csv"', "cannot be read"),
-        ('"no_module:rate"', "module 'no_module' cannot be imported"),
-        ("-0.1", r"model\.learning_rate = -0\.1: should be greater than 0"),
+        ("{ times = [1.0, 3.0], values = [0.1, 0.1] }", r"\.times: begins with 1; begin with 0\.0"),
+        ("{ times = [0.0, 3.0, 3.0], values = [0.1, 0.1, 0.2] }", r"\.times: has 3 after 3; let times increase"),
+        ("{ times = [0.0, nan], values = [0.1, 0.1] }", r"\.times\[1\] = nan: should be a finite number"),
+        ("{ times = [0.0, 1.0], values = [0.1, inf] }", r"\.values\[1\] = inf: should be a finite number"),
+        ("{ times = [0.0, 3.0], values = [0.1] }", r"\.values: has 1 numbers for 2 times; give one for each"),
+        ("{ times = [], values = [] }", r"\.times = \[\]: should have at least 1 element"),
+        ("{ times = 0.0, values = 0.1 }", r"\.times = 0\.0: should be a list in square brackets"),
+        (
+            "{ times = ['0'], values = [0.1] }",
+            r"\.times\[0\] = '0': should be a valid number \(write 0, without quotes",
+        ),
+        (
+            "{ times = [0.0], values = [0.1], interpolate = 'step' }",
+            r": unknown key 'interpolate'; did you mean 'interpo",
+        ),
+        (
+            "{ times = [0.0], values = [0.1], interpolation = 'spline' }",
+            r"\.interpolation = 'spline': should be 'linear'",
+        ),
+        ("{ schedule = 'cos', start = 0.1 }", r"\.schedule = 'cos': unknown; did you mean 'cosine'"),
+        ("{ schedule = ['linear'], start = 0.1 }", r"\.schedule = \['linear'\]: unknown; did you mean 'linear'"),
+        ("{ schedule = 'cosine', start = 0.1, end = 0.2 }", r"\.duration: is missing; add it"),
+        (
+            "{ schedule = 'linear', start = [0.1], end = 0.2, duration = 1.0 }",
+            r"\.start = \[0\.1\]: should be a valid num",
+        ),
+        (
+            "{ schedule = 'linear', start = 0.1, end = 0.2, duration = 0.0 }",
+            r"\.duration = 0\.0: should be greater than 0",
+        ),
+        (
+            "{ schedule = 'warmup_cosine', peak = 0.1, warmup = 9.0, duration = 4.0 }",
+            r"\.warmup: is 9; let it end before",
+        ),
+        ("{ schedule = 'exponential', start = 0.1, rate = -1e4 }", r": is inf at t = .*, and must be finite"),
+        (
+            "{ schedule = 'step', start = 0.1, factor = 0.5, every = 1.0, steps = 2.5 }",
+            r"\.steps = 2\.5: should be a valid",
+        ),
+        (
+            "{ vals = [0.1] }",
+            r" = {'vals': \[0\.1\]}: a schedule has times and values, a file, a function, or schedule = ",
+        ),
+        ("[0.1, 0.2]", r" = \[0\.1, 0\.2\]: should be a valid number \(tau, .* or a schedule\)"),
+        ("true", r" = True: should be a valid number"),
+        ("-0.1", r" = -0\.1: should be greater than 0"),
+        ("'missing.csv'", r": .*missing\.csv: cannot be read .*; give a CSV file of times and values"),
+        ("'no_module:rate'", r"\.function: 'no_module:rate': module 'no_module' cannot be imported .*; put it on"),
+        ("{ function = 'own_rates' }", r"\.function: 'own_rates' names no module; write 'module:function'"),
+        ("'own_rates:number'", r"\.function: 'own_rates:number' is int; give a function of t"),
+        ("'own_rates:rat'", r"\.function: 'own_rates:rat': module 'own_rates' has no 'rat'; did you mean 'rate'"),
+        ("'own_rates:nothing'", r"\.function: 'own_rates:nothing' at t = 0: TypeError: .*; let it return a number"),
+        ("'own_rates:late'", r"\.function: 'own_rates:late' at t = 2\.0.*: IndexError: .*; let it return a number"),
+        ("{ function = 'own_rates:rate', jumps = [-1.0] }", r"\.jumps: has -1; give times t = k/N of the run, from 0"),
     ],
 )
-def test_what_is_no_schedule_is_refused_with_the_key(text, message):
-    with pytest.raises(InputError, match=message):
-        with_rate(text)
+def test_what_is_no_schedule_is_refused_with_the_key(text, message, tmp_path):
+    (tmp_path / "own_rates.py").write_text(
+        "number = 3\nrate = abs\ndef nothing(t):\n    pass\ndef late(t):\n    return [0.1][int(t > 2.0)]\n"
+    )
+    with pytest.raises(InputError, match=KEY + message):
+        with_rate(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "no line where 't, value' is wanted, such as 2.0, 0.06; correct it"),
+        ("t, rate\n", "no line where 't, value' is wanted"),
+        ("t\n0\n1\n", "the line '0' where 't, value' is wanted"),
+        ("0, 0.1\n2, abc\n", "the line '2, abc' where 't, value' is wanted"),
+        ("0, nan\n0, 0.1\n", "the line '0, nan' where 't, value' is wanted"),
+        ("0;0.1\n1;0.2\n", "the line '0;0.1' where 't, value' is wanted"),
+        ("0, 0.1\n2, 0.2\n1, 0.3\n", "times has 1 after 2; let times increase"),
+        ("1, 0.1\n2, 0.2\n", "times begins with 1; begin with 0.0"),
+        ("0, 0.1\n2, -0.1\n", "is -0.0003003 at t = 1.003 of its schedule"),
+        (b"\xff\xfe\x00\x01", "cannot be read ('utf-8' codec"),
+    ],
+)
+def test_faults_of_files_are_said_with_their_lines(content, message, tmp_path):
+    (tmp_path / "rates.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=KEY + ".*" + re.escape(message)):
+        with_rate('"rates.csv"', tmp_path)
+
+
+def test_a_faulty_schedule_ends_a_command_with_two(tmp_path, capsys):
+    path = tmp_path / "P.toml"
+    path.write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = { times = [0.0], values = [-1.0] }"))
+    with pytest.raises(SystemExit) as ended:
+        run(lambda: run_named(["validate", str(path)]))
+    assert ended.value.code == 2
+    assert "model.learning_rate: is -1 at t = 0 of its schedule" in capsys.readouterr().err
 
 
 def test_methods_and_functions_that_do_not_follow_schedules_say_so():

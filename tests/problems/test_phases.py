@@ -68,16 +68,74 @@ def test_a_sweep_can_set_what_a_phase_sets():
     assert pieces_of(with_value(problem, "phases[0].stop", 0.5))[1].start == 0.5
 
 
+LAST = '"features[0].hidden" = { law = "gaussian", second_moment = 2.0 }, "prior.name" = "l1", "prior.strength" = 0.5'
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("stop = 2.0", "stop = 1.0", r"phases\[1\].stop: 1 is no later than the phase before, which ends at 1"),
-        ("stop = 3.0\n", "stop = 2.5\n", r"phases\[2\].stop: the last phase ends at 2.5, and the run .* = 3"),
-        ('"prior.strength" = 0.5', '"prior.strength" = -0.5', r"phases\[2\].set: prior.strength = -0.5: should be"),
-        ('"prior.name"', '"prior.nam"', r"phases\[2\].set: .*no key 'prior.nam'; did you mean"),
-        ('"prior.name" = "l1"', '"particles.dimension" = 10', r"phases\[2\].set: 'particles.dimension' stays the same"),
-        ('"prior.name" = "l1"', '"features[0].coordinate.law" = "gaussian"', r"what may change: .*features\[\].hidden"),
-        ("end = 0.2", "end = -0.2", r"phases\[1\].set: model.learning_rate: is -.* at t = 0.[0-9]+ of its schedule"),
+        (
+            "stop = 2.0",
+            "stop = 1.0",
+            r"phases\[1\]\.stop: 1 is no later than the phase before, which ends at 1; let stops",
+        ),
+        ("stop = 2.0", "stop = 0.5", r"phases\[1\]\.stop: 0\.5 is no later than the phase before, which ends at 1"),
+        ("stop = 2.0", "stop = -2.0", r"phases\[1\]\.stop = -2\.0: should be greater than 0"),
+        (
+            "stop = 2.0",
+            'stop = "2.0"',
+            r"phases\[1\]\.stop = '2\.0': should be a valid number \(write 2\.0, without quotes",
+        ),
+        ("stop = 2.0", "", r"phases\[1\]\.stop: is missing; add it"),
+        ("stop = 2.0", "stop = 2.0\nstart = 1.0", r"phases\[1\]: unknown key 'start'; did you mean 'set'"),
+        (
+            "stop = 3.0\n",
+            "stop = 2.5\n",
+            r"phases\[2\]\.stop: the last phase ends at 2\.5, and the run .* = 3; make them",
+        ),
+        ("stop = 3.0\n", "stop = 4.0\n", r"phases\[2\]\.stop: the last phase ends at 4, and the run at time\.stop = 3"),
+        ("stop = 3.0\n", "stop = nan\n", r"phases\[2\]\.stop = nan: should be a finite number"),
+        (
+            LAST,
+            '"prior.strength" = -0.5',
+            r"phases\[2\]\.set: prior\.strength = -0\.5: should be greater than or equal",
+        ),
+        (LAST, '"prior.nam" = "l1"', r"phases\[2\]\.set: .*no key 'prior\.nam'; did you mean 'prior\.name'"),
+        (LAST, '"model.lerning_rate" = 1.0', r"phases\[2\]\.set: .*no key 'model\.lerning_rate'; did you mean"),
+        (LAST, '"features[1].hidden" = 1.0', r"phases\[2\]\.set: the problem has no key 'features\[1\]\.hidden'; did"),
+        (LAST, '"" = 1.0', r"phases\[2\]\.set: '' is no key; write it like prior\.strength"),
+        (LAST, '"particles.dimension" = 10', r"phases\[2\]\.set: 'particles\.dimension' stays the same in all phases"),
+        (LAST, '"time.stop" = 4.0', r"phases\[2\]\.set: 'time\.stop' stays the same in all phases"),
+        (LAST, '"features[0].coordinate.law" = "gaussian"', r"what may change: .*features\[\]\.hidden"),
+        (
+            LAST,
+            "prior.strength = 1.0, model.batch_size = 9",
+            r"'model' cannot be .*; write a key in quotes, \"model\.batch",
+        ),
+        (
+            LAST,
+            '"prior" = { name = "l2" }, "prior.name" = "l1"',
+            r"phases\[2\]\.set: 'prior' sets 'prior\.name' as well",
+        ),
+        (
+            LAST,
+            '"model.learning_rate" = [0.1]',
+            r"phases\[2\]\.set: model\.learning_rate = \[0\.1\]: should be a valid",
+        ),
+        (LAST, '"model.learning_rate" = nan', r"phases\[2\]\.set: model\.learning_rate = nan: should be a finite"),
+        (
+            LAST,
+            '"model.activation" = "rely"',
+            r"phases\[2\]\.set: model\.activation: unknown name 'rely'; did you mean 'relu",
+        ),
+        (
+            LAST,
+            '"features[0].hidden" = { law = "gausian" }',
+            r"phases\[2\]\.set: features\[0\]\.hidden\.law = 'gausian'",
+        ),
+        (f"{{ {LAST} }}", '["prior.name"]', r"phases\[2\]\.set = \['prior\.name'\]: should be a table of keys"),
+        ("end = 0.2", "end = -0.2", r"phases\[1\]\.set: model\.learning_rate: is -.* at t = 0\.[0-9]+ of its schedule"),
+        (THREE, "[phases]\nstop = 3.0", r"^phases: should be a list in square brackets .*\[\[phases\]\]"),
     ],
 )
 def test_what_phases_cannot_be_is_refused(before, after, words):

@@ -258,7 +258,7 @@ def test_what_has_another_shape_is_recorded(inside, tmp_path):
     stops = {"key": "time.stop", "values": [1.0, 2.0]}
     result = run_sweep(make_sweep([stops], {"order_parameters": ["trajectory"]}), tmp_path / "times")
     assert result["time_at"].values.tolist() == [[0.0, 0.5, 1.0], [0.0, 1.0, 2.0]]
-    assert result["q"].dims == ("stop", "time", "feature")
+    assert result["q_final"].dims == ("stop", "time", "feature")
 
 
 def test_coordinates_of_all_points_stay_coordinates(inside, tmp_path):
@@ -359,3 +359,37 @@ def test_a_kill_at_any_moment_of_the_start_leaves_a_folder_to_go_on_with(tmp_pat
     Store(tmp_path / "out").open(sweep)
     shown = [name for name in made if name in ("sweep.toml", "points")]
     assert shown == ["sweep.toml", "points"]
+
+
+IN_TIME = """
+problem = "in_time.toml"
+[[axes]]
+key = "model.learning_rate.peak"
+values = [0.1, 0.2]
+[[axes]]
+key = "phases[1].stop"
+values = [0.5, 0.75]
+[methods]
+order_parameters = ["final"]
+"""
+
+
+def test_numbers_of_schedules_and_ends_of_phases_vary_like_others(inside, tmp_path):
+    rate = '{ schedule = "warmup_cosine", peak = 0.3, warmup = 0.3, duration = 0.9 }'
+    steps = (
+        "[[phases]]\nstop = 0.25\n[[phases]]\nstop = 0.5\nset = { 'model.batch_size' = 2 }\n[[phases]]\nstop = 1.0\n"
+    )
+    (tmp_path / "in_time.toml").write_text(
+        SMALL.replace("learning_rate = 0.05", f"learning_rate = {rate}")
+        + steps
+        + "set = { 'features[0].hidden.second_moment' = 0.9 }\n"
+    )
+    (tmp_path / "sweep.toml").write_text(IN_TIME)
+    result = run_sweep(meanfield.load_sweep(tmp_path / "sweep.toml"), tmp_path / "out")
+    assert set(result["status"].values.flat) == {"complete"}
+    assert result["q_final"].dims[:2] == ("peak", "stop")
+    assert len(set(result["q_final"].values.ravel())) == 4
+    problem = meanfield.load_problem(tmp_path / "in_time.toml")
+    values = {"model.learning_rate.peak": 0.2, "phases[1].stop": 0.75}
+    alone = meanfield.solve_order_parameters(with_values(problem, values))["q"].values[-1]
+    assert np.array_equal(result["q_final"].sel(peak=0.2, stop=0.75).values, alone)

@@ -71,7 +71,7 @@ def _as_table(given: Any) -> Any:
             f"{', '.join(SHAPES)}; add one of these, or give a number"
         )
     shape = given.get("schedule") if isinstance(given, dict) else None
-    if shape is not None and shape not in SHAPES:
+    if shape is not None and (not isinstance(shape, str) or shape not in SHAPES):
         raise FieldError("schedule", f"= {shape!r:.60}: unknown; {nearest(str(shape), list(SHAPES))}")
     return given
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import FieldError
 from meanfield.ingredients.schedules.sampling import cubic, jumps_of, value_of
 from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.ingredients.user_functions import load_own
+from meanfield.ingredients.user_functions import is_address, load_own
 from meanfield.typing import FloatArray
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False, max_length=100_000)]
@@ -108,7 +109,7 @@ def _read_table(path: Path) -> tuple[FloatArray, FloatArray]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a CSV file of times and values") from error
     numbers = [_numbers_of(row) for row in rows]
-    if numbers and numbers[0] is None:
+    if numbers and numbers[0] is None and not _has_number(rows[0][0]):
         rows, numbers = rows[1:], numbers[1:]  # a line of words above
     wrong = next((row for row, found in zip(rows, numbers, strict=True) if found is None), None)
     if wrong is not None or not numbers:
@@ -122,12 +123,16 @@ def _read_table(path: Path) -> tuple[FloatArray, FloatArray]:
     return np.array(times), np.array(values)
 
 
+def _has_number(cell: str) -> bool:
+    return bool(re.match(r"\s*[-+.]?\d", cell))
+
+
 def _numbers_of(row: list[str]) -> tuple[float, float] | None:
     try:
         time, value = (float(cell) for cell in row[:2])
     except ValueError:
         return None
-    return time, value
+    return (time, value) if np.isfinite([time, value]).all() else None
 
 
 def _check_table(times: tuple[float, ...], values: tuple[float, ...], jumps: bool = False) -> None:
@@ -160,11 +165,17 @@ class Function(Schedule, NamesFunctions):
 
     function_key: ClassVar[str] = "function"
     make: ClassVar[Any] = staticmethod(
-        lambda name, parameters, folder=None: _checked(load_own(name, dict(parameters), folder), name)
+        lambda name, parameters, folder=None: _checked(load_own(_address(name), dict(parameters), folder), name)
     )
 
     function: str = Field(description="your own function of t as 'package.module:name'")
     jumps: Numbers = Field(default=(), description="times at which it jumps or bends")
+
+    @model_validator(mode="after")
+    def _jumps_are_times(self) -> Function:
+        if min(self.jumps, default=0.0) < 0.0:
+            raise FieldError("jumps", f"has {min(self.jumps):g}; give times t = k/N of the run, from 0 on")
+        return self
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
@@ -176,7 +187,10 @@ class Function(Schedule, NamesFunctions):
 
     def check(self, key: str, stop: float) -> None:
         """See `Schedule.check`; jumps that are not declared are refused, too, as integrators do not stop there."""
-        super().check(key, stop)
+        try:
+            super().check(key, stop)
+        except InputError as error:
+            raise ValueError(f"{key}.function: {error}") from error
         ends = [0.0, *(time for time in self.corners if 0.0 < time < stop), stop]
         found = [
             time
@@ -200,6 +214,13 @@ class Function(Schedule, NamesFunctions):
     def in_words(self) -> str:
         """See `Schedule.in_words`."""
         return f"'{self.function}', a user's own function of t"
+
+
+def _address(name: str) -> str:
+    """Address of a function; a name without a module is refused."""
+    if not is_address(name):
+        raise ValueError(f"'{name}' names no module; write 'module:function'")
+    return name
 
 
 def _checked(function: Any, name: str) -> Callable[[float], float]:
