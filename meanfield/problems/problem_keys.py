@@ -231,7 +231,7 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     if not steps:
         return value
     first, rest = steps[0], steps[1:]
-    if isinstance(held, tuple):
+    if isinstance(held, tuple | list):
         return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
     fields: dict[Any, Any] = _fields(held) if isinstance(held, Part) else held or {}
     return fields | {first: _replaced(fields.get(first), rest, value)}

@@ -32,6 +32,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
             cost=f"{HERE}.costs:order_parameters",
             follows=TRAINING,
+            phases=True,
         ),
         "particles": Method(
             "particles",
@@ -43,6 +44,7 @@ FAMILY = Family(
             threads=True,
             keep=("discrepancy",),
             follows=TRAINING,
+            phases=True,
         ),
         "density": Method(
             "density",
@@ -51,6 +53,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{HERE}.costs:density",
             follows=TRAINING,
+            phases=True,
         ),
         "fixed_points": Method(
             "fixed points",

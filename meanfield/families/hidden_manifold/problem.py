@@ -12,12 +12,13 @@ from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
+from meanfield.families.hidden_manifold.training import Training
 from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, Schedule, values_of
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 
@@ -172,60 +173,21 @@ def check_covariance(key: str, rows: tuple[tuple[float, ...], ...], units: int, 
         )
 
 
-NonNegative = Annotated[float, Field(ge=0, le=1e6), OrSchedule()]
-"""Number that may change in time."""
-
-
-class Training(Part):
-    """One-pass SGD of the student, on fresh samples in each step."""
-
-    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
-        description="eta, the step size of the first layer, for instance 0.2, or a schedule"
-    )
-    output_learning_rate: NonNegative | None = Field(
-        default=None,
-        description="eta_v, that of the second layer, or a schedule; left out: the same; 0 keeps it fixed",
-    )
-    batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
-        default=1,
-        description="tau, the number of samples per step, over which the gradient is averaged, or a schedule of whole "
-        "numbers, in steps",
-    )
-    label_noise: NonNegative = Field(
-        default=0.0,
-        description="sigma_y^2, variance of Gaussian noise on the teacher's output in training, or a schedule; errors "
-        "are without it",
-    )
-    weight_decay: NonNegative = Field(
-        default=0.0,
-        description="kappa: a step takes the share eta kappa/N of the weights away, and eta_v kappa/N of those of "
-        "the second layer; a number, or a schedule",
-    )
-
-    @property
-    def second_layer(self) -> float:
-        """eta_v."""
-        return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """eta, eta_v, tau, sigma_y^2 and kappa."""
-        return self.learning_rate, self.second_layer, self.batch_size, self.label_noise, self.weight_decay
-
-    def numbers_at(self, times: FloatArray) -> FloatArray:
-        """Values of `numbers` at some times, shape (5, times)."""
-        return np.array([values_of(number, times) for number in self.numbers])
-
-    def average_numbers(self, stop: float) -> FloatArray:
-        """Averages of `numbers` over a run, shape (5,)."""
-        return np.asarray(self.numbers_at(np.linspace(0.0, stop, CHECKED_TIMES)).mean(axis=1))
-
-
 class Problem(base.Problem):
     """Hidden-manifold problem (hidden_manifold.md, section 1) with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    in_phases: ClassVar[tuple[str, ...]] = (
+        "training",
+        "inputs.nonlinearity",
+        "inputs.components",
+        "teacher.activation",
+        "teacher.activation_parameters",
+        "teacher.output_weights",
+        "student.activation",
+        "student.activation_parameters",
+    )
 
     inputs: Inputs
     teacher: Teacher
@@ -277,6 +239,26 @@ class Problem(base.Problem):
                 f"{key}: the mean of the mixture is {shown}, and centered = true asks for 0; set inputs.standardise "
                 "to 'latents', which subtracts it, or centered to false"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _phases_have_the_same_dims(self) -> Problem:
+        """Check that results have as many components throughout, and that no direction comes or goes."""
+        known = self.inputs.components
+        for number, piece in enumerate(pieces_of(self)):
+            given = piece.problem.inputs.components
+            if given == known:
+                continue
+            if len(given) != len(known):
+                raise ValueError(
+                    f"phases[{number}].set: has {len(given)} of inputs.components, and the problem {len(known)}; give "
+                    "as many to all phases, of small weights if need be"
+                )
+            if any(component.mean_elsewhere > 0.0 for component in (*known, *given)):
+                raise ValueError(
+                    f"phases[{number}].set: changes inputs.components, of which one has a mean_elsewhere, a direction "
+                    "that stays the same in all phases; remove it, or do not change them"
+                )
         return self
 
     @model_validator(mode="after")

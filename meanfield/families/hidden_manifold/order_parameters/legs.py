@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.hidden_manifold.order_parameters.system import System
+from meanfield.families.hidden_manifold.order_parameters.system import State, System, observables
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.mckean_vlasov.drive import Drive, drive_of, fill_numbers, piece_of, steady_drive
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import Piece, pieces_of
 from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
 
 NUMBERS = 5
 """Length of `System.training`."""
 
 
 class Leg(NamedTuple):
-    """Equations from one jump or bend of a schedule to the next.
+    """Equations from one jump or bend of a schedule, or the start of a phase, to the next.
 
     Parameters
     ----------
@@ -64,6 +65,17 @@ def legs_of(stretches: Driven, make: Callable[[Problem], System]) -> list[Leg]:
         legs += [Leg(low, high, system, drive) for low, high in itertools.pairwise(ends)]
     legs[-1] = legs[-1]._replace(stop=np.inf)
     return legs
+
+
+def observed(legs: Sequence[Leg], times: FloatArray, state: State) -> dict[str, FloatArray]:
+    """Variables of a result along a path; at the end of a leg those of the next."""
+    starts = [leg.start for leg in legs]
+    leg_at = np.searchsorted(starts, times, side="right") - 1
+    systems = [leg.system for leg in legs]
+    if all(system is systems[0] for system in systems):
+        return observables(systems[0], state)
+    parts = [observables(system, State(*(part[leg_at == k] for part in state))) for k, system in enumerate(systems)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def steadily(system: System) -> list[Leg]:

@@ -19,6 +19,7 @@ from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
+    columns_of,
     make_system,
     moving_means,
     packed,
@@ -168,12 +169,11 @@ def start_of_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> OwnStar
     )
 
 
-def own_system(problem: Problem, start: OwnStart, order: int) -> tuple[System, FloatArray]:
+def own_system(problem: Problem, start: OwnStart, order: int, run: Problem | None = None) -> tuple[System, FloatArray]:
     """Equations at the eigenvalues of a run, with a quadrature of some order where one is needed, and its state."""
     D = len(start.rho)
-    means, _ = moving_means(problem)
-    columns = start.teacher @ np.vstack([np.eye(problem.teachers), means[(means != 0.0).any(axis=1)]]).T
-    system = make_system(problem, Nodes(start.rho, np.full(D, 1.0 / D), np.ones(D)), order)
+    columns = start.teacher @ columns_of(problem, run)[0].T
+    system = make_system(problem, Nodes(start.rho, np.full(D, 1.0 / D), np.ones(D)), order, run)
     state = State(
         np.einsum("ak,al->akl", start.students, columns),
         np.einsum("ak,al->akl", start.students, start.students),
@@ -200,8 +200,8 @@ def solve_start(problem: Problem, start: OwnStart, N: int) -> Solved:
     stretches = driven(problem)
 
     def prepared(_: int, order: int) -> tuple[list[Leg], FloatArray]:
-        legs = legs_of(stretches, lambda each: own_system(each, start, order)[0])
-        return legs, own_system(problem, start, order)[1]
+        legs = legs_of(stretches, lambda each: own_system(each, start, order, problem)[0])
+        return legs, own_system(stretches[0][0].problem, start, order, problem)[1]
 
     system, path, found, warning = to_tolerance(problem, problem.time.outputs_at, prepared)
     arrays = order_parameter_arrays(problem, system, path.state) | found

@@ -15,6 +15,7 @@ from meanfield.families.hidden_manifold.expectations.quadrature import Rule, mak
 from meanfield.families.hidden_manifold.inputs import CENTRED
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -82,14 +83,16 @@ class State(NamedTuple):
     v: FloatArray
 
 
-def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
-    """System of a problem at t = 0 on some nodes of its spectrum, with a quadrature of some order if one is needed."""
+def make_system(problem: Problem, nodes: Nodes, order: int, run: Problem | None = None) -> System:
+    """System of a problem at t = 0 on some nodes of its spectrum, with a quadrature of some order if one is needed.
+
+    A problem of one phase has the columns of all of them, which are those of the `run`.
+    """
     inputs, T = problem.inputs, problem.teacher_overlap
-    means, elsewhere = moving_means(problem)
-    coefficients = np.vstack([np.eye(len(T)), means[(has := _has_mean(means, elsewhere))]])
+    coefficients, elsewhere, column = columns_of(problem, run)
     gram = coefficients @ T @ coefficients.T
     apart = np.zeros(gram.shape)
-    apart[np.arange(len(T), len(gram)), np.arange(len(T), len(gram))] = elsewhere[has] ** 2
+    apart[np.diag_indices(len(gram))] = elsewhere**2
     chance, scale = (np.array(values, dtype=float) for values in zip(*inputs.gaussians, strict=True))
     moments = inputs.moments
     slope, square, mean = (np.array([getattr(m, name) for m in moments]) for name in ("slope", "square", "mean"))
@@ -110,10 +113,36 @@ def make_system(problem: Problem, nodes: Nodes, order: int) -> System:
         rest=np.maximum(square - mean**2 - slope**2, 0.0),
         variance=square - mean**2,
         constant=mean,
-        column=np.where(has, len(T) + np.cumsum(has) - 1, -1).astype(np.int64),
+        column=column,
         teacher_weights=np.array(problem.teacher.output_weights, dtype=float),
         rule=make_rule(*activations, order) if kind == QUADRATURE else no_rule(),
     )
+
+
+def columns_of(problem: Problem, run: Problem | None = None) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Coefficients of columns on the teacher, norms elsewhere, and the column of each component, -1 without a mean.
+
+    After the teacher's come those of the phases of a run, the same means once.
+    """
+    M = problem.teachers
+    coefficients, elsewhere, column = [np.eye(M)], [np.zeros(M)], np.empty(0, dtype=np.int64)
+    wanted, known, count = moving_means(problem), list[tuple[FloatArray, FloatArray]](), M
+    for piece in pieces_of(run or problem):
+        means, apart = moving_means(piece.problem)
+        if any(_same((means, apart), each) for each in known):
+            continue
+        known.append((means, apart))
+        has = _has_mean(means, apart)
+        coefficients.append(means[has])
+        elsewhere.append(apart[has])
+        if _same((means, apart), wanted):
+            column = np.where(has, count + np.cumsum(has) - 1, -1).astype(np.int64)
+        count += int(has.sum())
+    return np.vstack(coefficients), np.concatenate(elsewhere), column
+
+
+def _same(one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def moving_means(problem: Problem) -> tuple[FloatArray, FloatArray]:

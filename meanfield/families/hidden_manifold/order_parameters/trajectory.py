@@ -10,18 +10,18 @@ from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADR
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
     make_system,
-    observables,
     start_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
 from meanfield.numerics.refinement import change_of, missed, refine
 from meanfield.problems.base import check_problem, schedules_of
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -84,10 +84,11 @@ def solve_order_parameters(problem: Problem) -> Solved:
     All quantities are dimensionless. Source: hidden_manifold.md, sections 2 to 4.
     """
     check_order_parameters(problem)
-    solve = averaged if has_fast_means(problem) else refined
+    fast = problem.phases is None and has_fast_means(problem)  # not in any phase, which was checked
+    solve = averaged if fast else refined
     system, path, found, warning = solve(problem, problem.time.outputs_at)
     arrays = order_parameter_arrays(problem, system, path.state) | found
-    if path.status == "complete" and not has_fast_means(problem) and has_fluctuations(problem, system):
+    if path.status == "complete" and not fast and has_fluctuations(problem, system):
         arrays |= fluctuations(problem, system, problem.time.outputs_at)
     return Solved("order_parameters", arrays, path.status, warning, {"nodes": len(system.rho)})
 
@@ -102,7 +103,8 @@ def order_parameter_arrays(problem: Problem, system: System, state: State) -> di
         "rho": system.rho,
         "rho_weight": system.weight,
     }
-    if len(system.chance) > 1:
+    laws = [piece.problem.inputs.gaussians for piece in pieces_of(problem)]
+    if len(system.chance) > 1 and laws.count(laws[0]) == len(laws):
         arrays |= {"component_weight": system.chance, "component_scale": system.scale}
     return arrays
 
@@ -110,20 +112,24 @@ def order_parameter_arrays(problem: Problem, system: System, state: State) -> di
 def check_order_parameters(problem: Problem) -> None:
     """Refuse problems whose order parameters do not close; see `solve_order_parameters`."""
     check_problem(problem, Problem)
-    if has_fast_means(problem):
-        for key in schedules_of(problem):
-            raise InputError(
-                f"{key}: changes in time by a schedule, which averages over the means of inputs do not follow; set "
-                "inputs.centered to true, solve by particles, or give a number: meanfield.at_time(problem, t)"
-            )
+    if not any(has_fast_means(piece.problem) for piece in pieces_of(problem)):
+        return check_trajectory(problem)
+    for key in schedules_of(problem) if problem.phases is None else ["phases"]:
+        raise InputError(
+            f"{key}: averages over the means of inputs follow nothing that changes in time; set inputs.centered to "
+            "true, solve by particles, or give the problem of one time: meanfield.at_time(problem, t)"
+        )
     check_averages(problem)
-    if not has_fast_means(problem):
-        check_trajectory(problem)
 
 
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without an ODE for order parameters alone."""
     check_problem(problem, Problem)
+    for piece in pieces_of(problem):
+        _check_piece(piece.problem)
+
+
+def _check_piece(problem: Problem) -> None:
     check_closes(problem)
     activations = problem.student.activation_functions, problem.teacher.activation_functions
     kind = kind_of_expectations(*activations)
@@ -142,7 +148,7 @@ def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str
     stretches = driven(problem)
 
     def prepared(nodes: int, order: int) -> tuple[list[Leg], FloatArray]:
-        legs = legs_of(stretches, lambda each: system_of(each, nodes, order))
+        legs = legs_of(stretches, lambda each: system_of(each, nodes, order, problem))
         return legs, start_of(problem, legs[0].system)
 
     return to_tolerance(problem, times, prepared)
@@ -159,7 +165,7 @@ def to_tolerance(
         legs, start = prepared(nodes, order)
         system = legs[0].system
         path = follow(legs, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
-        return system, path, observables(system, path.state) | {"generalisation_error": path.errors}
+        return system, path, observed(legs, times, path.state) | {"generalisation_error": path.errors}
 
     found = refine(
         levels_of(tolerance),
@@ -178,9 +184,9 @@ def to_tolerance(
     return system, path, seen | found.change.errors, warning
 
 
-def system_of(problem: Problem, nodes: int, order: int) -> System:
-    """Equations with some nodes of the spectrum, and points of a quadrature over a field."""
-    return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order)
+def system_of(problem: Problem, nodes: int, order: int, run: Problem | None = None) -> System:
+    """Equations with some nodes of the spectrum, and points of a quadrature over a field; see `make_system`."""
+    return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order, run)
 
 
 def levels_of(tolerance: float) -> Iterator[tuple[int, int, float]]:

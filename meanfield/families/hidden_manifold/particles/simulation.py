@@ -18,6 +18,7 @@ from meanfield.families.hidden_manifold.particles.measurement import gaussian_no
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.problems.base import check_problem, schedules_of
+from meanfield.problems.phases import Piece, pieces_of
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows overlaps alone and has no weights; set it to 'plain'"
@@ -79,7 +80,8 @@ def simulation_of(problem: Problem) -> Simulation:
     """
     check_problem(problem, Problem)
     method = chosen_method(problem)
-    check_decay(problem)
+    for piece in pieces_of(problem):
+        check_decay(piece)
     D = latent_dimension(problem)
     K = problem.students
     M = problem.teachers
@@ -99,20 +101,22 @@ def simulation_of(problem: Problem) -> Simulation:
     )
 
 
-def check_decay(problem: Problem) -> None:
+def check_decay(piece: Piece[Problem]) -> None:
     """Refuse weight decay that turns weights over in a step.
 
     Raises
     ------
     InputError
     """
+    problem = piece.problem
     N = problem.particles.dimension
     schedules = schedules_of(problem).values()
-    times = np.unique([0.0, *(time for each in schedules for time in each.looked_at(0.0, problem.time.stop))])
+    looked_at = [time for each in schedules for time in each.looked_at(piece.start, piece.stop)]
+    times = np.unique([piece.start, *looked_at])
     eta, eta_v, _, _, decay = problem.training.numbers_at(times)
     rate = np.maximum(eta, eta_v)
     for k in np.flatnonzero(rate * decay > N):
-        at = f" at t = {times[k]:.6g}" if schedules else ""
+        at = f" at t = {times[k]:.6g}" if schedules or piece.start > 0.0 else ""
         raise InputError(
             f"training.weight_decay = {decay[k]:g}{at}: a step multiplies weights by 1 - {rate[k] * decay[k] / N:.3g}, "
             f"its product with the learning rate over N, which is below 0; lower it to {N / rate[k]:.3g} or less, or "
@@ -134,7 +138,8 @@ def chosen_method(problem: Problem) -> str:
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:
-        spaces_of(problem)
+        for piece in pieces_of(problem):
+            spaces_of(piece.problem)
     except InputError:
         if settings.method == "chain":
             raise
@@ -143,10 +148,12 @@ def chosen_method(problem: Problem) -> str:
 
 
 def covariates_are_gaussian(problem: Problem) -> bool:
-    """Whether inputs are Gaussian in each component at every N: linear functions of Gaussian latents."""
-    inputs = problem.inputs
-    gaussian = inputs.components_drawn == "sample" or len(inputs.mixture) == 1
-    return gaussian and all(gaussian_noise(moments) == 0 for moments in inputs.moments)
+    """Whether inputs are Gaussian in each component at every N, in all phases: linear functions of Gaussian latents."""
+    return all(
+        (inputs.components_drawn == "sample" or len(inputs.mixture) == 1)
+        and all(gaussian_noise(moments) == 0 for moments in inputs.moments)
+        for inputs in (piece.problem.inputs for piece in pieces_of(problem))
+    )
 
 
 def working_set(problem: Problem, method: str) -> int:
@@ -155,4 +162,6 @@ def working_set(problem: Problem, method: str) -> int:
         return 0
     N, D = problem.particles.dimension, latent_dimension(problem)
     # features, as they are drawn, made orthonormal, scaled and packed; then their products, and eigenvectors; samples
-    return (4 * N * D + 3 * D * D + N * count_fresh(problem)) * 8  # bytes of doubles
+    # and those of the phase before
+    before = 2 * N * D if problem.phases is not None else 0
+    return (before + 4 * N * D + 3 * D * D + N * count_fresh(problem)) * 8  # bytes of doubles

@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.ensemble import MakeStepper
+from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.hidden_manifold.particles.chain import chain_steps
@@ -49,6 +50,7 @@ from meanfield.families.hidden_manifold.particles.uneven_inputs import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.matrix_products import unpack
 from meanfield.problems.base import schedules_of
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 
@@ -81,6 +83,10 @@ class InTime(Stepper):
         known, samples = self._sampled if self._sampled[0] <= step else (0, 0)
         self._sampled = step, samples + count_samples(self._problem, known, step)
         return self._sampled[1]
+
+    def enter_phase(self, number: int) -> None:
+        """Draw from the streams of a phase, from its first step on."""
+        self._key = stream_key(self._problem.particles.seed, number)
 
     @abstractmethod
     def take(self, networks: Networks, first: int, start: int, stop: int) -> None:
@@ -236,5 +242,16 @@ STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain
 
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
-    """Function that makes steppers by one of `STEPPERS`."""
-    return partial(STEPPERS[method], problem)
+    """Function that makes steppers by one of `STEPPERS`, of all phases."""
+    pieces = pieces_of(problem)
+    makers = [partial(_of_phase, STEPPERS[method], piece.problem, number) for number, piece in enumerate(pieces)]
+    if len(makers) == 1:
+        return makers[0]
+    return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])
+
+
+def _of_phase(kind: type[Plain] | type[Chain], problem: Problem, number: int, replicas: range) -> InTime:
+    """Stepper with the streams of a phase."""
+    stepper = kind(problem, replicas)
+    stepper.enter_phase(number)
+    return stepper
