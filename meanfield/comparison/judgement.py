@@ -24,11 +24,23 @@ exactly: they are rounded where own loops run in single precision, and there is 
 SOLVER_ROUNDING = 1e-9
 """Largest difference, relative to the largest value, that needs no stated error to explain it."""
 
-Why = Literal["chance", "errors", "beyond", "start", "few", "no scatter", "coarse", "imprecise", "unstated", "nothing"]
+Why = Literal[
+    "chance",
+    "errors",
+    "beyond",
+    "start",
+    "few",
+    "few weights",
+    "no scatter",
+    "coarse",
+    "imprecise",
+    "unstated",
+    "nothing",
+]
 """What decides: `chance` or stated `errors` explain the difference; it is `beyond` them, or would be if the two did not
-`start` differently; there are too `few` runs; they have `no scatter` to judge by, or one that hides everything
-(`coarse`); stated errors are as large as the difference that chance leaves (`imprecise`); no error is stated where it
-would decide (`unstated`); `nothing` is held by both."""
+`start` differently; there are too `few` runs, or too `few weights` in all of them; they have `no scatter` to judge by,
+or one that hides everything (`coarse`); stated errors are as large as the difference that chance leaves (`imprecise`);
+no error is stated where it would decide (`unstated`); `nothing` is held by both."""
 
 WORDS = {"chance": AGREES, "errors": AGREES, "beyond": DIFFERS}
 """Verdicts by what decides; `CANNOT TELL` for the others."""
@@ -99,7 +111,7 @@ class Judgement:
         return WORDS.get(self.why, CANNOT_TELL)
 
 
-def decide(p_value: float, p_without_errors: float, runs: float, hidden: bool) -> Why:
+def decide(p_value: float, p_without_errors: float, runs: float, hidden: bool, few_weights: bool = False) -> Why:
     """What decides a comparison with runs.
 
     Parameters
@@ -110,9 +122,11 @@ def decide(p_value: float, p_without_errors: float, runs: float, hidden: bool) -
         Number of runs that the scatter is known from.
     hidden : bool
         Whether chance allows differences as large as the quantities themselves.
+    few_weights : bool
+        Whether averages over the weights of all runs are no Gaussian numbers.
     """
     if p_value <= FALSE_ALARMS:
-        return "beyond"
+        return "few weights" if few_weights else "beyond"
     if runs < FEWEST_RUNS:
         return "few"
     if hidden:

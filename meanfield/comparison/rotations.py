@@ -40,7 +40,8 @@ VALUES_AT_ONCE = 2**16
 FEWEST_WEIGHTS = 32
 """Least number of weights of all runs together of which distribution functions are judged. Those of fewer are not
 Gaussian: of independent weights of a known law 8 % of comparisons differ with 16 weights, 6 % with 32, and 32 % of four
-runs of one weight each."""
+runs of one weight each. Averages over fewer are not, either: moments of a single filter differ in 22 % of comparisons
+of 4 runs, in 9 % of 16 and in 6 % of 32."""
 
 NEGLIGIBLE_ALLOWANCE = 0.05
 """Largest allowance, in standard errors, that decides nothing."""
@@ -88,6 +89,8 @@ class Deviations:
         Positions of the places in these variables, one array for each of their dims.
     scarce : int
         Number of places that are left out because there are few weights.
+    weights : float
+        Number of weights of all runs together, at all places of one time.
     """
 
     rows: FloatArray
@@ -95,6 +98,7 @@ class Deviations:
     measures: Mapping[str, Measure]
     where: tuple[IntArray, ...] = ()
     scarce: int = 0
+    weights: float = np.inf
 
 
 class Outcome(NamedTuple):
@@ -294,7 +298,9 @@ def joined(places: Sequence[DeviationsAt], names: Sequence[str]) -> Deviations:
     names : sequence of str
         Variables of the comparison, which begin with W1 or KS.
     """
-    enough = np.array([place.weights >= FEWEST_WEIGHTS for place in places])
+    weights = np.array([place.weights for place in places])
+    enough = weights >= FEWEST_WEIGHTS
+    positions = np.array([place.position for place in places])
     widths = np.array([place.widths for place in places])[enough]
 
     def integral(values: FloatArray) -> FloatArray:
@@ -304,8 +310,9 @@ def joined(places: Sequence[DeviationsAt], names: Sequence[str]) -> Deviations:
         rows=np.stack([place.rows for place in places], axis=1)[:, enough],
         allowance=np.array([np.full(len(place.widths), place.error) for place in places])[enough],
         measures={name: integral if name.startswith("W1") else _largest for name in names},
-        where=tuple(np.array([place.position for place in places])[enough].T),
+        where=tuple(positions[enough].T),
         scarce=int((~enough).sum()),
+        weights=float(np.bincount(positions[:, 0], weights).max()),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.comparison.judgement import MOST_PLACES, Judgement, Place, decide
 from meanfield.comparison.rotations import (
+    FEWEST_WEIGHTS,
     Contrast,
     Deviations,
     Outcome,
@@ -68,7 +69,8 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
             by_errors = all_of_it - outcome.deviations[name] * outcome.standard_errors[name]
             distances[name] = quantity.where, (allowed + by_errors) / all_of_it
     hidden = bool(resolution) and all(size > largest_value(first, second, name) for name, size in resolution.items())
-    why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden)
+    few_weights = min(quantity.weights for quantity in found) < FEWEST_WEIGHTS
+    why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden, few_weights)
     worst = _worst(outcome, quantities)
     scatters = 0.0 if contrast.common.any() else worst.deviation / contrast.reach
     return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances, scarce)

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
+from meanfield.comparison.rotations import FEWEST_WEIGHTS
 from meanfield.problems.known_families import family_of
 from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.results.result import Result
@@ -61,6 +62,8 @@ def reason(judgement: Judgement, pair: Result) -> str:
         f"{judgement.starts}",
         "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "
         f"{more_runs}.",
+        "few weights": f"The largest difference, {name}, is {size} what chance allows Gaussian numbers, which averages "
+        f"over fewer than {FEWEST_WEIGHTS} weights of all runs together are not: take more runs.",
         "no scatter": f"There are no runs whose scatter could judge: {more_runs}, or add order parameters to the "
         "comparison, which predict the scatter.",
         "coarse": "Differences as large as the quantities themselves are allowed: take more runs, "
