@@ -85,10 +85,7 @@ finite-size: $(VENV)/installed
 
 verdicts: export OMP_NUM_THREADS := 1
 verdicts: $(VENV)/installed
-	$(BIN)/python -m validation.contrastive.verdicts
-	$(BIN)/python -m validation.alpha_contrastive.verdicts
-	$(BIN)/python -m validation.latent_tree.verdicts
-	$(BIN)/python -m validation.hidden_manifold.verdicts
+	$(BIN)/python -m validation.verdicts
 
 faults: $(VENV)/installed
 	$(BIN)/python -m validation.faults.run

@@ -1,44 +1,67 @@
-"""False alarms and power of verdicts: pieces of the studies of all families, and their sections of one page."""
+"""Verdicts on pairs of methods: how often true pairs differ, and how often one that learns twice as fast is found.
+
+Runs of SGD are held in groups against their own limit, on random problems, and in as many against a prediction that
+learns twice as fast. Of true pairs 5 % should differ, whatever the number of runs. Families say which pairs of methods
+there are, in the modules `verdicts` of their studies; each writes its section of docs/verdicts.md, and the rotations
+of each comparison are drawn anew, with which the rate is exact for any number of them.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from typing import NamedTuple
 
 import xarray as xr
 
 import meanfield
+from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison import rotations
 from meanfield.comparison.comparison import judge
-from meanfield.comparison.judgement import FALSE_ALARMS, Judgement
+from meanfield.comparison.judgement import FALSE_ALARMS
+from meanfield.problems.base import Problem
 from meanfield.problems.variable import DIFFERS
 from meanfield.results.result import Result
+from meanfield.testing.verdicts import Trial
 from validation import ROOT
 from validation.pages import markdown_table
 
-STANDARD_ERRORS = 3.0
-"""Largest deviation of a share from what it should be."""
+FAMILIES = ("contrastive", "alpha_contrastive", "latent_tree", "hidden_manifold")
+
+PROBLEMS = 8
+"""Number of random problems of each pair, on which these are spread evenly."""
+
+WRONG = 5
+"""Number of comparisons with a wrong prediction, for each problem and number of runs."""
+
+FIRST_SEED = 5000
+
+TOLERANCE = 0.015
+"""Largest deviation from 5 %, besides three standard errors."""
 
 INTRODUCTION = (
     "Written by `make verdicts`, which measures it anew: SGD is compared with its own limit, and with wrong ones. "
-    "[Compare a prediction with SGD](how-to/compare_with_sgd.md) says what the verdicts mean."
+    "[Compare a prediction with SGD](how-to/compare_with_sgd.md) says what the verdicts mean. Of true pairs 5 % should "
+    f"differ. Each row is measured on {PROBLEMS} random problems, with as many comparisons for each number of runs; "
+    "of all together stands what chance adds or takes off in 95 of 100 cases. The last column is the share that is "
+    "found of predictions that learn twice as fast."
 )
 
 
-class Row(NamedTuple):
-    """Share of comparisons that differ."""
+class Share(NamedTuple):
+    """Number of comparisons, and of those that differ."""
 
-    what: str
-    N: str
-    runs: str
-    count: int
     differ: int
+    count: int
 
     @property
-    def share(self) -> float:
-        """Share of the comparisons."""
+    def value(self) -> float:
+        """Share that differs."""
         return self.differ / self.count
 
     @property
@@ -46,185 +69,149 @@ class Row(NamedTuple):
         """Standard error of the share, if 5 % is right."""
         return math.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) / self.count)
 
+    @property
+    def is_right(self) -> bool:
+        """Whether it is that of true pairs, within chance."""
+        return abs(self.value - FALSE_ALARMS) < TOLERANCE + 3.0 * self.error
 
-def groups(runs: xr.Dataset, size: int) -> Iterator[xr.Dataset]:
-    """Groups of replicas, all of one size."""
-    for start in range(0, runs.sizes["replica"] - size + 1, size):
-        yield runs.isel(replica=slice(start, start + size))
-
-
-def differ(first: xr.Dataset, others: Iterator[xr.Dataset], what: str, N: object, runs: object) -> Row:
-    """Share of pairs that differ."""
-    found: list[Judgement] = []
-    places = None
-    for number, other in enumerate(others):
-        rotations.SEED = number
-        if places is None:  # where snapshots and times are is the same for all
-            places = Result.of(meanfield.compare(first, other).isel(pair=0))
-        two = [Result.of(first), Result.of(other)]
-        found.append(judge(*two, places, two))
-    return Row(what, str(N), str(runs), len(found), sum(judgement.verdict == DIFFERS for judgement in found))
-
-
-def pooled(rows: list[Row], runs: str = "") -> Row:
-    """Rows of one number of runs together, or all."""
-    chosen = [row for row in rows if runs in ("", row.runs)]
-    return Row("all", "", runs, sum(row.count for row in chosen), sum(row.differ for row in chosen))
-
-
-def shown(rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows, printed as they come."""
-    for row in rows:
-        print(f"{row.what}, N = {row.N}, {row.runs} runs: {row.differ} of {row.count} differ", flush=True)
-        yield row
-
-
-def table(rows: list[Row], size: str = "N", more: dict[str, list[str]] | None = None) -> str:
-    """Table of shares.
-
-    Parameters
-    ----------
-    rows : list of Row
-    size : str
-        What their `N` is.
-    more : dict of str to list of str, optional
-        More columns.
-    """
-    more = more or {}
-    lines = [(row.what, row.N, row.runs, row.count, percent(row)) for row in rows]
-    whole = [(*line, *rest) for line, *rest in zip(lines, *more.values(), strict=True)]
-    return markdown_table(("pair", size, "runs", "comparisons", "differ, %", *more), whole)
-
-
-def percent(row: Row) -> str:
-    """Share in per cent with its standard error."""
-    return f"{100 * row.share:.1f} ± {100 * row.error:.1f}"
-
-
-def write_section(family: str, parts: Iterable[str]) -> str:
-    """Section of a family on the page of all, in place of an earlier one; returns the section."""
-    path = ROOT / "docs/verdicts.md"
-    title = f"## {family}"
-    section = "\n\n".join([title, *parts])
-    known = re.split(r"\n+(?=## )", path.read_text(encoding="utf-8").strip())[1:]
-    others = {text.split("\n")[0]: text for text in known} | {title: section}
-    page = "\n\n".join(["# How often verdicts are right", INTRODUCTION, *others.values()])
-    path.write_text(f"{page}\n", encoding="utf-8")
-    return section
-
-
-def right_and_twice_as_fast(problem: meanfield.Problem, method: str, runs: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset]:
-    """Prediction for runs of a problem, and one that takes half as long for everything."""
-    outputs = problem.time.outputs
-    longer = meanfield.with_values(problem, {"time.stop": 2 * problem.time.stop, "time.outputs": 2 * outputs - 1})
-    found = meanfield.solve(longer, method).assign_attrs(problem=runs.attrs["problem"])
-    fast = found.isel(time=slice(None, None, 2))
-    return found.isel(time=slice(outputs)), fast.assign_coords(time=0.5 * fast["time"])
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f}"
 
 
 class Pair(NamedTuple):
-    """Prediction of a random problem, one that learns twice as fast, and runs of SGD."""
+    """A method and SGD.
 
-    right: xr.Dataset
-    fast: xr.Dataset
-    runs: xr.Dataset
-
-
-def centred(right: xr.Dataset, runs: xr.Dataset) -> xr.Dataset:
-    """Runs whose compared quantities have the predicted mean: SGD without a bias, and with its own scatter."""
-    known = {name: each for name, each in Result.of(runs).family.compared.items() if name in right and name in runs}
-    moved = {name: runs[name] + (right[name] - runs[name].mean("replica")).drop_vars("time") for name in known}
-    return runs.assign({name: values.clip(*known[name].range) for name, values in moved.items()})
-
-
-class Rates(NamedTuple):
-    """Shares that differ of pairs of one kind: of true ones, of those whose runs are centred, and of wrong ones."""
+    Parameters
+    ----------
+    method : str
+    problem_of : callable
+        Seed to a random problem.
+    sizes : tuple of int
+        Numbers of runs of a comparison.
+    comparisons : int
+        Number of comparisons for each of them.
+    """
 
     method: str
-    true: Row
-    centred: Row
-    wrong: Row
+    problem_of: Callable[[int], Problem]
+    sizes: tuple[int, ...] = (4, 8, 16)
+    comparisons: int = 160
 
 
-MOST_WRONG = 5
-"""Number of comparisons with wrong predictions, for each problem: what they show is hardly chance."""
-
-
-def rates(name: str, method: str, N: object, pairs: Iterable[Pair], sizes: Sequence[int]) -> Iterator[Rates]:
-    """Rates with each number of runs, pooled over problems, of each of which there are at most 60 comparisons.
+class Study(NamedTuple):
+    """What is measured in a family.
 
     Parameters
     ----------
-    name, method : str
-        What is compared, and the method of the prediction.
-    N : object
-        Size of the problems, for the table.
-    pairs : iterable of Pair
-    sizes : sequence of int
-        Numbers of runs of a comparison.
-    """
-    counted: dict[int, list[tuple[Row, Row, Row]]] = {size: [] for size in sizes}
-    for right, fast, runs in pairs:
-        without_bias = centred(right, runs)
-        for size in sizes:
-            few, fewer = (slice(size * count) for count in (60, MOST_WRONG))
-            counted[size].append(
-                (
-                    differ(right, groups(runs.isel(replica=few), size), name, N, size),
-                    differ(right, groups(without_bias.isel(replica=few), size), name, N, size),
-                    differ(fast, groups(runs.isel(replica=fewer), size), name, N, size),
-                )
-            )
-    for size in sizes:
-        true, unbiased, wrong = (together(list(rows)) for rows in zip(*counted[size], strict=True))
-        print(f"{name}, {size} runs: {percent(true)}, centred {percent(unbiased)}, found {wrong.share:.2f}", flush=True)
-        yield Rates(method, true, unbiased, wrong)
-
-
-def together(rows: Sequence[Row]) -> Row:
-    """Shares of several problems as one."""
-    return rows[0]._replace(count=sum(row.count for row in rows), differ=sum(row.differ for row in rows))
-
-
-def study(family: str, measured: Iterable[Rates], size: str, about: str) -> bool:
-    """Write the section of a family, and say whether true pairs differ as often as they should.
-
-    Parameters
-    ----------
-    family : str
-    measured : iterable of Rates
-    size : str
-        What `Row.N` is.
     about : str
         What is compared, in sentences.
+    pairs : mapping of str to Pair
+    more : callable, optional
+        Returns whether what else is measured is right, and it in Markdown.
     """
-    rotations.ROTATIONS = 399  # with rotations of its own for each comparison the rate is exact all the same
-    found = list(measured)
-    true = [each.true for each in found]
-    methods: Mapping[str, list[Rates]] = {each.method: [] for each in found}
-    for each in found:
-        methods[each.method].append(each)
-    shares = "; ".join(
-        f"of the method {method} {percent(together([each.true for each in rows]))} %, "
-        f"{percent(together([each.centred for each in rows]))} % with centred runs"
-        for method, rows in methods.items()
+
+    about: str
+    pairs: Mapping[str, Pair]
+    more: Callable[[], tuple[bool, list[str]]] | None = None
+
+
+class Row(NamedTuple):
+    """Shares that differ of a pair, by the number of runs: of true predictions, and of those that are too fast."""
+
+    name: str
+    sizes: tuple[int, ...]
+    true: list[Share]
+    wrong: list[Share]
+
+
+def total(shares: Iterable[Share]) -> Share:
+    """All comparisons together."""
+    return Share(*map(sum, zip(*shares, strict=True)))
+
+
+def groups(runs: xr.Dataset, size: int, count: int) -> Iterator[xr.Dataset]:
+    """So many groups of replicas, all of one size."""
+    for start in range(0, size * count, size):
+        yield runs.isel(replica=slice(start, start + size))
+
+
+def differ(first: xr.Dataset, others: Iterable[xr.Dataset]) -> Share:
+    """Share of pairs that differ."""
+    found, places, limit = [], None, Result.of(first)
+    for number, other in enumerate(others):
+        rotations.SEED = number
+        if places is None:  # where snapshots and times are is the same for all, and the problem of runs
+            places, problem = Result.of(meanfield.compare(first, other).isel(pair=0)), Result.of(other).problem
+        two = [limit, Result.of(other, problem)]
+        found.append(judge(*two, places, two).verdict == DIFFERS)
+    return Share(sum(found), len(found))
+
+
+def measure(family: str, name: str) -> Row:
+    """Share of true pairs and of wrong ones that differ."""
+    rotations.ROTATIONS = 199
+    pair = study_of(family).pairs[name]
+    each = pair.comparisons // PROBLEMS
+    true: list[list[Share]] = []
+    wrong: list[list[Share]] = []
+    for seed in range(FIRST_SEED, FIRST_SEED + PROBLEMS):
+        settings = {"particles.replicas": each * max(pair.sizes), "particles.seed": seed}
+        trial = Trial(meanfield.with_values(pair.problem_of(seed), settings))
+        runs = meanfield.simulate_sgd(trial.problem, workers=1)
+        right, fast = trial.result(pair.method), trial.too_fast(pair.method)
+        true.append([differ(right, groups(runs, size, each)) for size in pair.sizes])
+        wrong.append([differ(fast, groups(runs, size, WRONG)) for size in pair.sizes])
+    row = Row(name, pair.sizes, *([total(shares) for shares in zip(*found, strict=True)] for found in (true, wrong)))
+    print(*cells(row), sep="; ", flush=True)
+    return row
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Row of the table: runs, shares of true pairs, all together with twice its error, and shares of wrong ones."""
+    lists = (row.sizes, row.true, [f"{100 * share.value:.0f}" for share in row.wrong])
+    runs, true, wrong = (", ".join(map(str, values)) for values in lists)
+    whole = total(row.true)
+    return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong
+
+
+def write_section(family: str, parts: Iterable[str]) -> None:
+    """Section of a family on the page of all, in place of an earlier one."""
+    path = ROOT / "docs/verdicts.md"
+    title = f"## {family}"
+    known = re.split(r"\n+(?=## )", path.read_text(encoding="utf-8").strip())[1:]
+    sections = {text.split("\n")[0]: text for text in known} | {title: "\n\n".join([title, *parts])}
+    path.write_text(
+        "\n\n".join(["# How often verdicts are right", INTRODUCTION, *sections.values(), ""]).rstrip() + "\n"
     )
-    whole = together(true)
-    summary = (
-        f"Of true pairs {100 * FALSE_ALARMS:.0f} % should differ: **{percent(whole)} %** of {whole.count:,} do; "
-        f"{shares}. "
-        f"{about} Every row pools random problems. *Centred* runs are moved to have the predicted mean over all runs "
-        "of a problem in all that is compared but weights, which takes up to a fifteenth of the variance of the mean "
-        "of sixteen: where these differ in more than 5 %, the test is wrong, in less, an allowance hides chance, and "
-        "where only the others differ in more, that is the bias of SGD. The last column is the share that is found of "
-        "predictions that learn twice as fast."
-    )
-    more = {
-        "centred, %": [percent(each.centred) for each in found],
-        "found, %": [f"{100 * each.wrong.share:.0f}" for each in found],
-    }
-    print(write_section(family, [summary, table(true, size, more)]))
-    return all(
-        abs(row.share - FALSE_ALARMS) < STANDARD_ERRORS * row.error
-        for row in (whole, *(together([each.true for each in rows]) for rows in methods.values()))
-    )
+
+
+def study_of(family: str) -> Study:
+    """Study of a family, in the module that declares it."""
+    study: Study = importlib.import_module(f"validation.{family}.verdicts").STUDY
+    return study
+
+
+def run_study(family: str) -> bool:
+    """Measure, write the section of a family, and say whether the rates are as claimed."""
+    study = study_of(family)
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(measure, repeat(family), study.pairs))
+    right, more = study.more() if study.more else (True, [])
+    whole = total(share for row in rows for share in row.true)
+    summary = f"Of true pairs **{whole} %** differ, of {whole.count:,}. {study.about}"
+    header = ("pair", "runs", "comparisons", "differ, %", "together, %", "found, %")
+    write_section(family, [summary, markdown_table(header, map(cells, rows)), *more])
+    return right and whole.is_right and all(share.is_right for row in rows for share in row.true)
+
+
+def main() -> int:
+    """Run the studies of some families, or of all."""
+    parser = ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"of {', '.join(FAMILIES)}; all by default")
+    families = parser.parse_args().families or FAMILIES
+    right = [run_study(family) for family in families]
+    return DONE if all(right) else FAILED
+
+
+if __name__ == "__main__":
+    run(main)

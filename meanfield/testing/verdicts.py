@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -14,6 +12,7 @@ from meanfield.comparison import compare
 from meanfield.comparison.inputs import is_comparable
 from meanfield.problems.base import Problem
 from meanfield.problems.file import format_problem
+from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.problems.variable import AGREES, DIFFERS
 from meanfield.results.result import Result
@@ -21,17 +20,15 @@ from meanfield.testing.methods import Example, refusal
 
 
 class Trial:
-    """Example with other values of some keys, whose methods are held against each other.
+    """Problem whose methods are held against each other.
 
     Parameters
     ----------
-    example : Example
-    values : mapping of str to Any
+    problem : Problem
     """
 
-    def __init__(self, example: Example, values: Mapping[str, Any]) -> None:
-        self.problem = with_values(example.problem, dict(values))
-        self._family = example.family
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self._kept: dict[tuple[str, bool], xr.Dataset] = {}
 
     def result(self, method: str) -> xr.Dataset:
@@ -60,7 +57,11 @@ class Trial:
             fast = meanfield.methods.solve(longer, method).isel(time=slice(None, None, 2))
             return fast.assign_coords(time=right["time"]).assign_attrs(right.attrs)
         fast = meanfield.methods.solve(twice_the_rate(self.problem), method)
-        given = [name for name in fast.variables if name not in self._family.compared and fast[name].dims == ("time",)]
+        given = [
+            name
+            for name in fast.variables
+            if name not in family_of(self.problem).compared and fast[name].dims == ("time",)
+        ]
         return fast.assign({name: right[name] for name in given}).assign_attrs(right.attrs)
 
 
@@ -82,7 +83,7 @@ def check_verdicts(example: Example, folder: Path) -> None:
     Verdicts of runs are right by chance: of true pairs one in twenty differs, with another seed of the trial another
     one. Kinds that say where runs end, at whatever rate, and those that stand alone are not among them.
     """
-    trials = [Trial(example, values) for values in example.family.trials]
+    trials = [Trial(with_values(example.problem, dict(values))) for values in example.family.trials]
     kinds = {name: Result.of(example.result(name)) for name in example.family.methods}
     names = [name for name, result in kinds.items() if is_comparable(result) and not result.kind.at_end]
     for pair in combinations(names, 2):

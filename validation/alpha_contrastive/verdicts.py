@@ -1,37 +1,20 @@
-"""Verdicts on pairs of methods: how often true pairs differ, and how often one that learns twice as fast is found.
-
-Runs of SGD are grouped by 4, 8 and 16 and held against their limit, on random problems: densities on the circle and the
-sphere, of points under several importances and of mixtures, and the law of a single filter, against runs that each draw
-their start; exact flows of one layer and of two against runs that share it. Of true pairs 5 % should differ.
+"""Pairs of methods whose verdicts `validation.verdicts` measures: densities and exact flows against SGD.
 
 Steps are small and batches large: the bias of SGD is of the order of the learning rate and of one over the size of
-batches, and the more runs there are the more of it they see. Problems are drawn with fixed seeds.
-
-Writes a section of docs/verdicts.md.
+batches, and the more runs there are the more of it they see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import meanfield
-from meanfield.cli import DONE, FAILED, run
-from validation.verdicts import Pair, Rates, rates, right_and_twice_as_fast, study
-
-REPLICAS = (4, 8, 16)
-
-PROBLEMS_OF_EACH = 4
-
-COMPARISONS = 15
-"""Number of comparisons of sixteen runs, for each problem; of fewer runs there are more."""
-
-OF_ONE_FILTER = 64
-"""Least number of runs of a single filter whose distribution function is anywhere near Gaussian."""
-
-STOP, OUTPUTS = 1.0, 3
+from meanfield.problems.base import Problem
+from validation.verdicts import Pair, Study
 
 
 def points(seed: int, dimension: int) -> dict[str, Any]:
@@ -78,105 +61,45 @@ EXACT = {
     "particles": {"common_start": True},
 }
 
-Tables = Callable[[int], dict[str, Any]]
-"""Tables of a problem, by the seed of its random law."""
 
-PROBLEMS: dict[str, tuple[str, Tables]] = {
-    "circle, gaussian": (
-        "density",
-        lambda seed: (
-            {"model": {"activation": "quadratic"}, "importance": kernel("gaussian", 0.5), "data": points(seed, 2)}
-            | WIDE
-        ),
-    ),
-    "circle, ReLU": (
-        "density",
-        lambda seed: {"model": {"activation": "relu"}, "importance": UNIFORM, "data": points(seed, 2)} | WIDE,
-    ),
-    "circle, InfoNCE": (
-        "density",
-        lambda seed: (
-            {"model": {"activation": "quadratic"}, "importance": kernel("infonce", 1.0), "data": points(seed, 2)} | WIDE
-        ),
-    ),
-    "sphere, ReLU": (
-        "density",
-        lambda seed: (
-            {"model": {"activation": "relu"}, "importance": UNIFORM, "data": points(seed, 3)}
-            | WIDE
-            | {"density": {"tolerance": 2e-2}}
-        ),
-    ),
-    "mixture, ReLU": (
-        "density",
-        lambda seed: {"model": {"activation": "relu"}, "importance": UNIFORM, "data": mixture(seed)} | WIDE,
-    ),
-    "one filter": (
-        "density",
-        lambda seed: (
-            {"model": {"activation": "quadratic"}, "importance": kernel("gaussian", 0.5), "data": points(seed, 2)}
-            | SINGLE
-        ),
-    ),
-    "flow, circle": (
-        "population",
-        lambda seed: (
-            {"model": {"activation": "quadratic"}, "importance": kernel("gaussian", 0.5), "data": points(seed, 2)}
-            | EXACT
-        ),
-    ),
-    "flow, sphere": (
-        "population",
-        lambda seed: {"model": {"activation": "quadratic"}, "importance": UNIFORM, "data": points(seed, 3)} | EXACT,
-    ),
-    "flow, tokens": (
-        "population",
-        lambda seed: (
-            {"model": {"activation": "relu", "layers": 2, "outputs": 3}, "importance": UNIFORM, "data": tokens(seed)}
-            | EXACT
-        ),
-    ),
-}
-"""Methods and problems, by what is compared with SGD."""
+def pair(
+    method: str,
+    model: dict[str, Any],
+    importance: dict[str, Any],
+    data: Callable[[int], dict[str, Any]],
+    tables: dict[str, Any],
+    sizes: tuple[int, ...] = (4, 8, 16),
+) -> Pair:
+    """Pair of a method and SGD, with data by the seed and other tables."""
+
+    def problem_of(seed: int) -> Problem:
+        given = {"model": model, "importance": importance, "data": data(seed), "time": {"stop": 1.0, "outputs": 3}}
+        particles = {"test_batches": 1} | tables.get("particles", {})
+        return meanfield.Problem(family="alpha_contrastive", **given | tables | {"particles": particles})
+
+    return Pair(method, problem_of, sizes)
 
 
-def sizes_of(name: str) -> tuple[int, ...]:
-    """Numbers of runs in a group; runs of a single filter are no measure if they are few."""
-    return (OF_ONE_FILTER, 2 * OF_ONE_FILTER) if name == "one filter" else REPLICAS
+IN_PLANE, IN_SPACE = partial(points, dimension=2), partial(points, dimension=3)
+GAUSSIAN, INFONCE = kernel("gaussian", 0.5), kernel("infonce", 1.0)
+COARSE = WIDE | {"density": {"tolerance": 2e-2}}
+QUADRATIC, RELU = {"activation": "quadratic"}, {"activation": "relu"}
 
-
-def pairs(name: str) -> Iterator[Pair]:
-    """Predictions and runs of some random problems."""
-    method, tables_of = PROBLEMS[name]
-    for number in range(PROBLEMS_OF_EACH):
-        seed = 100 * list(PROBLEMS).index(name) + number
-        tables = tables_of(seed)
-        count = max(sizes_of(name)) * COMPARISONS
-        particles = {"replicas": count, "test_batches": 1, "seed": seed} | tables.get("particles", {})
-        time = {"stop": STOP, "outputs": OUTPUTS}
-        problem = meanfield.Problem(family="alpha_contrastive", **tables | {"particles": particles, "time": time})
-        runs = meanfield.simulate_sgd(problem, workers=1)
-        yield Pair(*right_and_twice_as_fast(problem, method, runs), runs)
-
-
-def measured() -> Iterator[Rates]:
-    """Shares of true pairs and of wrong ones that differ."""
-    for name, (method, tables) in PROBLEMS.items():
-        yield from rates(name, method, tables(0)["filters"]["count"], pairs(name), sizes_of(name))
-
-
-ABOUT = (
+STUDY = Study(
     "Densities are judged by moments, G, W1 and KS at once, with runs that each draw their start; exact flows by "
     "moments, energies and scores, with runs that share it. Of these the mean is off by the order of the learning "
     "rate, a mean on the sphere by 0.1 of it at the rates 0.02, 0.01 and 0.005: half a step is allowed for that. Runs "
-    "that draw their start scatter so much that few of them hide a density that is too fast."
+    "that draw their start scatter so much that few of them hide a density that is too fast. Of a single filter "
+    "fewer than 32 runs are not judged.",
+    {
+        "circle, gaussian": pair("density", QUADRATIC, GAUSSIAN, IN_PLANE, WIDE),
+        "circle, ReLU": pair("density", RELU, UNIFORM, IN_PLANE, WIDE),
+        "circle, InfoNCE": pair("density", QUADRATIC, INFONCE, IN_PLANE, WIDE),
+        "sphere, ReLU": pair("density", RELU, UNIFORM, IN_SPACE, COARSE),
+        "mixture, ReLU": pair("density", RELU, UNIFORM, mixture, WIDE),
+        "one filter": pair("density", QUADRATIC, GAUSSIAN, IN_PLANE, SINGLE, sizes=(32, 64, 128)),
+        "flow, circle": pair("population", QUADRATIC, GAUSSIAN, IN_PLANE, EXACT),
+        "flow, sphere": pair("population", QUADRATIC, UNIFORM, IN_SPACE, EXACT),
+        "flow, tokens": pair("population", RELU | {"layers": 2, "outputs": 3}, UNIFORM, tokens, EXACT),
+    },
 )
-
-
-def main() -> int:
-    """Measure, write the section, and say whether the rates are as claimed."""
-    return DONE if study("alpha_contrastive", measured(), "filters", ABOUT) else FAILED
-
-
-if __name__ == "__main__":
-    run(main)

@@ -9,8 +9,8 @@ import pytest
 import meanfield
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values
+from meanfield.testing.verdicts import Trial
 from validation.latent_tree.verdicts import problem_of
-from validation.verdicts import right_and_twice_as_fast
 
 RUNS = {"particles.common_start": True, "particles.replicas": 16, "time.outputs": 4}
 
@@ -20,7 +20,8 @@ def test_runs_agree_with_their_flow_and_not_with_one_that_is_twice_as_fast(fixed
     """A node of the tree with fixed lengths slides where its gate opens, which runs miss by a part of a step."""
     problem = with_values(problem_of(8, 2, 4, fixed), RUNS | {"time.stop": stop})
     runs = meanfield.solve(problem, "particles")
-    right, fast = right_and_twice_as_fast(problem, "population", runs)
+    trial = Trial(problem)
+    right, fast = trial.result("population"), trial.too_fast("population")
     found = meanfield.compare(right, runs)
     assert found.attrs["verdict"] == "AGREES", str(found["reason"].values[0])
     assert meanfield.compare(fast, runs).attrs["verdict"] == "DIFFERS"
