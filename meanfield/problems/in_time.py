@@ -88,6 +88,8 @@ class InTime(Generic[P]):
         return [Stretch(low, high, self._inside(low, high)) for low, high in itertools.pairwise(ends)]
 
     def _inside(self, low: float, high: float) -> Callable[[float], P]:
+        if not self.moves:
+            return lambda _: self._problem
         last = float(np.nextafter(high, low))
         return lambda time: self(min(max(time, low), last))
 
@@ -114,15 +116,19 @@ def check_at_extremes(problem: P, check: Callable[[P], object]) -> None:
 
 def made_of(make: Callable[[P], T], parts: Callable[[P], object]) -> Callable[[P], T]:
     """Function of problems that makes something anew only where parts of the problem are others than last time."""
-    known: list[tuple[object, T]] = []
+    of: P | None = None
+    wanted: object = None
+    made: T
 
-    def of(problem: P) -> T:
-        wanted = parts(problem)
-        if not known or known[0][0] != wanted:
-            known[:] = [(wanted, make(problem))]
-        return known[0][1]
+    def remember(problem: P) -> T:
+        nonlocal of, wanted, made
+        if of is not problem:
+            before, of, wanted = (of, wanted), problem, parts(problem)
+            if before[0] is None or before[1] != wanted:
+                made = make(problem)
+        return made
 
-    return of
+    return remember
 
 
 def _with_number(held: Any, steps: list[str | int], value: float) -> Any:

@@ -21,7 +21,7 @@ from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.networks import Network, network_of, with_importance
 from meanfield.families.alpha_contrastive.limit.walls import make_walls
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.problems.in_time import InTime, made_of
+from meanfield.problems.in_time import InTime
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -174,7 +174,7 @@ def carry(
     return filters
 
 
-def _decides_flow(problem: Problem) -> tuple[object, ...]:
+def decides_flow(problem: Problem) -> tuple[object, ...]:
     """What a flow depends on of all that may change in time."""
     training = problem.training
     return problem.model, problem.data, problem.importance, training.batch_size, training.momentum
@@ -188,7 +188,7 @@ def on_sides(flow: Flow, w: FloatArray) -> CarriedFilters:
 
 def carried_along(
     problem: Problem,
-    make: Callable[[Problem], Flow],
+    flow_of: Callable[[Problem], Flow],
     filters: CarriedFilters,
     weight: FloatArray,
     courant: float,
@@ -199,8 +199,8 @@ def carried_along(
     Parameters
     ----------
     problem : Problem
-    make : callable
-        Flow of the problem of a time.
+    flow_of : callable
+        Flow of the problem of a time, made anew where `decides_flow` says so.
     filters : CarriedFilters
         At the start.
     weight : ndarray, shape (filters,)
@@ -209,7 +209,6 @@ def carried_along(
         Of the progress bar.
     """
     times, in_time = problem.time.outputs_at, InTime(problem)
-    flow_of = made_of(make, _decides_flow)
     with progress_bar(len(times) - 1, label) as bar:
         flow = flow_of(in_time(0.0))
         for stretch in in_time.stretches(problem.time.stop):

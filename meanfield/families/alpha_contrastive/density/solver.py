@@ -16,7 +16,14 @@ from meanfield.families.alpha_contrastive.critical_points.circle import circle_p
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
 from meanfield.families.alpha_contrastive.critical_points.sphere import sphere_points
 from meanfield.families.alpha_contrastive.density.cells import CircleCells, MovedCells
-from meanfield.families.alpha_contrastive.density.flows import CoupledFlow, Flow, MixtureFlow, carried_along, carry
+from meanfield.families.alpha_contrastive.density.flows import (
+    CoupledFlow,
+    Flow,
+    MixtureFlow,
+    carried_along,
+    carry,
+    decides_flow,
+)
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
 from meanfield.families.alpha_contrastive.laws import Conditional, DiscreteLaw, GaussianMixture, Images, Tokens
@@ -27,7 +34,7 @@ from meanfield.families.alpha_contrastive.limit.networks import best_on_circle
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import change_of, doublings, largest_of_times, missed, refine
 from meanfield.problems.base import check_problem
-from meanfield.problems.in_time import InTime, check_at_extremes
+from meanfield.problems.in_time import InTime, check_at_extremes, made_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -188,9 +195,9 @@ def courant_of(problem: Problem, cells: int) -> float:
 
 def predicted_steps(problem: Problem, cells: int) -> float:
     """Number of time steps of a density, at the rates that the start has with the numbers of some times."""
-    flow = make_flow(InTime(problem)(0.0))
+    flow, *others = map(make_flow, InTime(problem).extremes(problem.time.stop).values())
     few = _cells(problem, flow, FEWEST[flow.dimension])
-    rates = [_rate(make_flow(each), few) for each in InTime(problem).extremes(problem.time.stop).values()]
+    rates = [_rate(each, few) for each in (flow, *others)]
     return problem.time.stop * float(np.mean(rates)) / courant_of(problem, cells)
 
 
@@ -212,12 +219,13 @@ def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | MovedCells
 
 def carried_path(problem: Problem, cells: int) -> Path:
     """Density of infinitely many filters, on one set of cells."""
-    flow = make_flow(InTime(problem)(0.0))
+    flow_of = made_of(make_flow, decides_flow)
+    flow = flow_of(InTime(problem)(0.0))
     moved = _cells(problem, flow, cells)
     rows = [moved.arrays(moved.filters)]
     summaries = [flow.summary(moved.filters, moved.weight)]
     courant, label = courant_of(problem, cells), f"density, {cells} cells"
-    for filters, now in carried_along(problem, make_flow, moved.filters, moved.weight, courant, label):
+    for filters, now in carried_along(problem, flow_of, moved.filters, moved.weight, courant, label):
         rows.append(moved.arrays(filters))
         summaries.append(now.summary(filters, moved.weight))
     objective, gap = np.array(summaries).T

@@ -109,7 +109,7 @@ class Replicas(PythonStepper):
         self._names = tuple(common_rows(problem))
         self._sampler_of = made_of(_sampler, lambda each: each.data)
         self._network_of, self._fast_of = made_of(self._make_network, decides_drift), made_of(_fast_top, decides_drift)
-        self.problem = self._in_time(0.0)
+        self._look_up(self._in_time(0.0))
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
         if problem.particles.common_start:
@@ -118,19 +118,6 @@ class Replicas(PythonStepper):
         self.filter_speed, self.top_speed = np.zeros_like(self.filters), np.zeros_like(self.top)
         self._follow()
 
-    @property
-    def _sampler(self) -> Sampler:
-        return self._sampler_of(self.problem)
-
-    @property
-    def _with_source(self) -> bool:
-        importance = self.problem.importance
-        return importance.argument == "source" and importance.kind != "quadratic"
-
-    @property
-    def _network(self) -> BatchNetwork:
-        return self._network_of(self.problem)
-
     def _make_network(self, problem: Problem) -> BatchNetwork:
         pairs = BatchPairs(problem.importance, problem.training.batch_size)
         layer = self._sampler_of(problem).layer(Filter(problem.model.activation_functions))
@@ -138,8 +125,13 @@ class Replicas(PythonStepper):
 
     def _enter(self, time: float) -> None:
         """Go on with what the problem says at a time."""
-        self.problem = self._in_time(time)
+        self._look_up(self._in_time(time))
         self._follow()
+
+    def _look_up(self, problem: Problem) -> None:
+        self.problem, importance = problem, problem.importance
+        self._with_source = importance.argument == "source" and importance.kind != "quadratic"
+        self._sampler, self._network = self._sampler_of(problem), self._network_of(problem)
 
     @property
     def weights(self) -> Weights:

@@ -17,6 +17,7 @@ from meanfield.families.alpha_contrastive.density.flows import (
     MixtureFlow,
     carried_along,
     carry,
+    decides_flow,
     on_sides,
 )
 from meanfield.families.alpha_contrastive.initial import common_weights
@@ -25,7 +26,7 @@ from meanfield.families.alpha_contrastive.limit.fields import mixture_field
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift, share_of_pairs
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import Refined, change_of, refine
-from meanfield.problems.in_time import InTime
+from meanfield.problems.in_time import InTime, made_of
 from meanfield.typing import FloatArray
 
 COURANTS = tuple(0.1 / 2**k for k in range(9))
@@ -57,19 +58,19 @@ def is_carried(drift: Drift) -> bool:
 
 def example_of_path(problem: Problem) -> tuple[float, Callable[[], object]]:
     """Usual number of steps until two runs agree, and a function that takes one of them."""
-    flow, filters, weight = _start(problem)
+    flow = _flow(InTime(problem)(0.0))
+    filters, weight = _start(problem, flow)
     rate = flow.speed * flow.rate(flow.laplacian(filters, weight))
     usual = 0.1 / 2**3  # the finest steps of most problems; those of all runs together are twice as many
     steps = 2.0 * (problem.time.stop * rate / usual + problem.time.outputs)
     return steps, lambda: carry(lambda _: flow, filters, weight, (0.0, usual / max(rate, 1e-12)), usual)
 
 
-def _start(problem: Problem) -> tuple[Flow, CarriedFilters, FloatArray]:
-    """Flow at the start, filters on the sides of walls where they are, and their weights."""
-    flow = _flow(InTime(problem)(0.0))
+def _start(problem: Problem, flow: Flow) -> tuple[CarriedFilters, FloatArray]:
+    """Filters at the start, on the sides of walls where they are, and their weights."""
     w = common_weights(problem).filters[0]
     filters = on_sides(flow, np.pad(w, ((0, 0), (0, 3 - w.shape[1]))))
-    return flow, filters, np.full(len(w), 1.0 / len(w))
+    return filters, np.full(len(w), 1.0 / len(w))
 
 
 def _flow(problem: Problem) -> Flow:
@@ -80,7 +81,9 @@ def _flow(problem: Problem) -> Flow:
 
 
 def _path(problem: Problem, courant: float) -> FloatArray:
-    flow, filters, weight = _start(problem)
+    flow_of = made_of(_flow, decides_flow)
+    flow = flow_of(InTime(problem)(0.0))
+    filters, weight = _start(problem, flow)
     label = f"exact flow, steps of {courant:.2g} over its rate"
-    rows = [filters.w, *(each.w for each, _ in carried_along(problem, _flow, filters, weight, courant, label))]
+    rows = [filters.w, *(each.w for each, _ in carried_along(problem, flow_of, filters, weight, courant, label))]
     return np.stack(rows)[..., : flow.dimension].reshape(len(rows), -1)
