@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem, check_constant
+from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
@@ -107,7 +107,6 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
     else:
         from meanfield.families.contrastive.channels.density.choice import check_several  # imported where it is used
 
-        check_constant(problem, "densities")
         check_several(problem, backend)
     if problem.random_start:
         raise InputError(

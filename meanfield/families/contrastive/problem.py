@@ -328,23 +328,3 @@ def check_one_channel(problem: Problem, what: str) -> None:
             f"model.channels = {problem.model.channels}: {what} are known for a single channel; use the order "
             "parameters or particles, or set model.channels to 1"
         )
-
-
-def check_constant(problem: Problem, what: str) -> None:
-    """Refuse numbers and phases of several channels that change in time, which their limit does not follow.
-
-    Parameters
-    ----------
-    what : str
-        The method, for the message.
-    """
-    if problem.phases is not None:
-        raise InputError(
-            f"phases: {what} of several channels know one phase only; use SGD, or give the problem of one time: "
-            "meanfield.at_time(problem, t)"
-        )
-    for key in base.schedules_of(problem):
-        raise InputError(
-            f"{key}: changes in time by a schedule, which {what} of several channels do not follow; use SGD, or give "
-            "the number of one time: meanfield.at_time(problem, t)"
-        )

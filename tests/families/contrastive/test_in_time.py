@@ -157,13 +157,3 @@ def test_sgd_of_several_channels_follows_schedules_too(method):
     found, known = (meanfield.simulate_sgd(each)["q"].values for each in (problem, fixed))
     assert np.array_equal(found[:, :3], known[:, :3])
     assert not np.any(found[:, 3:] == known[:, 3:])
-
-
-@pytest.mark.parametrize("method", ["density"])
-def test_limits_of_several_channels_refuse_schedules_by_their_key(method):
-    problem = make_problem(
-        "model.channels = 2", "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.2, 0.1] }]"
-    )
-    problem = meanfield.with_value(problem, "prior.strength", {"times": [0.0, 1.0], "values": [0.1, 0.2]})
-    with pytest.raises(meanfield.InputError, match=r"prior\.strength: changes in time.*several channels.*use SGD"):
-        meanfield.solve(problem, method)

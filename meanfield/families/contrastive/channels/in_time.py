@@ -11,6 +11,8 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.problems import in_time
 from meanfield.problems.phases import phase_numbers, pieces_of
@@ -22,18 +24,26 @@ class Stretch(NamedTuple):
 
     Parameters
     ----------
+    start : float
+        Its first time; an output time that is the same but for rounding.
     closure : ChannelClosure
         At the largest learning rate and strengths of its phase.
     problem : in_time.Stretch
         Its ends, and the problem at each of its times.
     """
 
+    start: float
     closure: ChannelClosure
     problem: in_time.Stretch[Problem]
 
     def at(self, time: float) -> ChannelClosure:
         """Averages at a time, at both ends as they are inside."""
         return self.closure.at(self.problem.at(time))
+
+    def pull_at(self, time: float) -> float:
+        """Factor tau of the force of the prior of `closure` at a time, with its strength relative to that."""
+        now, largest = self.problem.at(time), self.closure.problem.prior.strength
+        return now.model.rate * (now.prior.strength / largest if largest else 1.0)
 
     def outputs(self, times: FloatArray) -> FloatArray:
         """Both ends, and those of some times that are in between."""
@@ -66,16 +76,43 @@ class ClosureInTime:
 
     def at(self, time: float) -> ChannelClosure:
         """Averages at a time, from a corner on at corners."""
+        return self.largest_at(time).at(self._in_time(time))
+
+    def largest_at(self, time: float) -> ChannelClosure:
+        """That of `closures` which is of a time."""
         (number,) = phase_numbers(self.problem, np.array([time]))
-        closure: ChannelClosure = self.closures[number].at(self._in_time(time))
+        closure: ChannelClosure = self.closures[number]
         return closure
+
+    @property
+    def coordinates(self) -> tuple[CoordinateLaw, ...]:
+        """Laws of the feature coordinates."""
+        return self.problem.coordinates
+
+    @property
+    def priors(self) -> tuple[PriorSettings, ...]:
+        """Priors of all phases, at their largest strengths."""
+        return tuple(closure.problem.prior for closure in self.closures)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Times within the run at which something jumps or bends, those of outputs where these differ by rounding."""
+        corners, times = np.array(self._in_time.corners), self.problem.time.outputs_at
+        outputs = self.problem.time.output_of(corners)
+        return tuple(np.where(outputs < 0, corners, times[outputs]).tolist())
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """Times at which later phases begin."""
+        begins = [piece.start for piece in pieces_of(self.problem)[1:]]
+        return tuple(stretch.start for stretch in self.stretches if stretch.problem.start in begins)
 
     @property
     def stretches(self) -> list[Stretch]:
         """Stretches from one corner to the next."""
         found = self._in_time.stretches(self.problem.time.stop)
-        numbers = phase_numbers(self.problem, np.array([stretch.start for stretch in found]))
-        return [Stretch(self.closures[number], stretch) for number, stretch in zip(numbers, found, strict=True)]
+        starts = (0.0, *self.corners)
+        return [Stretch(at, self.largest_at(each.start), each) for at, each in zip(starts, found, strict=True)]
 
     @property
     def at_random(self) -> bool:

@@ -9,14 +9,13 @@ import numpy as np
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER
 from meanfield.explanation.prediction import HEADER, Prediction, shared
 from meanfield.explanation.rates import seconds_of
-from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
 from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
 from meanfield.families.contrastive.channels.in_time import ClosureInTime
-from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, size_after_pilot
+from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, runs_of, size_after_pilot
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.states.symmetry import coincidences
 from meanfield.families.contrastive.channels.stationary.cells import Cells
@@ -49,15 +48,15 @@ def order_parameters(problem: Problem) -> Prediction:
 
 def _path_seconds(problem: Problem) -> float:
     closure = shared(ClosureInTime, problem)
-    seconds = dict(zip(closure.closures, shared(_average_seconds, problem), strict=True))
     # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
-    return sum((60 * len(each.closure.randomisations) or 600) * seconds[each.closure] for each in closure.stretches)
+    evaluations = 60 * len(closure.runs) if closure.at_random else 600
+    return len(closure.stretches) * evaluations * shared(_average_seconds, problem)
 
 
-def _average_seconds(problem: Problem) -> list[float]:
-    """Processor time of averages at the start, of one randomisation if there are any, in each phase."""
-    start = problem.initial_overlap, problem.initial_channel_overlap
-    return [seconds_of(partial(each.trial, *start)) for each in shared(ClosureInTime, problem).closures]
+def _average_seconds(problem: Problem) -> float:
+    """Processor time of averages at the start, of one randomisation if there are any."""
+    (closure,) = shared(ClosureInTime, problem).closures
+    return seconds_of(partial(closure.trial, problem.initial_overlap, problem.initial_channel_overlap))
 
 
 def dynamics(problem: Problem) -> Prediction:
@@ -69,7 +68,7 @@ def dynamics(problem: Problem) -> Prediction:
     # Symmetries leave some 0.3 of the arrangements, and Newton's method evaluates the field ten times for each unknown.
     evaluations = 25_000 * problem.model.channels + 0.3 * tries * 10 * field.unknowns
     # Besides its averages the field takes 30 microseconds.
-    seconds = evaluations * (max(1, len(closure.randomisations)) * shared(_average_seconds, problem)[0] + 3e-5)
+    seconds = evaluations * (max(1, len(closure.randomisations)) * shared(_average_seconds, problem) + 3e-5)
     return Prediction("dynamics", "", seconds, 1e6, 10_000 + HEADER, "fixed points of the channels, what attracts")
 
 
@@ -97,13 +96,13 @@ def density(problem: Problem) -> Prediction:
     InputError
         If averages over samples would take too many nodes.
     """
-    closure = shared(ClosureInTime, problem).at(0.0)
+    closure = shared(ClosureInTime, problem)
     if problem.density.scheme == "particles" or why_no_cells(problem):
         return _of_particles(problem, closure)
     return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
 
 
-def _of_cells(problem: Problem, closure: ChannelClosure) -> Prediction:
+def _of_cells(problem: Problem, closure: ClosureInTime) -> Prediction:
     settings = settings_of(problem)
     factors: tuple[int, ...]
     if settings.tolerance is None:
@@ -139,11 +138,11 @@ def _of_formula(problem: Problem) -> Prediction:
     return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
 
 
-def _of_particles(problem: Problem, closure: ChannelClosure) -> Prediction:
+def _of_particles(problem: Problem, closure: ClosureInTime) -> Prediction:
     """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
-    averages = closure.randomisations or [closure] * RUNS
+    averages = runs_of(closure)
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
-    each = 13.0 * shared(_average_seconds, problem)[0] + 8e-3
+    each = 13.0 * shared(_average_seconds, problem) + 8e-3
     size = size_after_pilot(problem, averages) if each < DEAR_RUN else PILOT
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
 from meanfield.families.contrastive.channels.density.solver import solve_plane
 from meanfield.families.contrastive.channels.in_time import ClosureInTime
@@ -38,7 +37,7 @@ def solve_several(problem: Problem) -> Solved:
     closure = ClosureInTime(problem)
     if scheme == "particles":
         return solve_particles(closure, problem.density.tolerance or PARTICLE_TOLERANCE)
-    reason = why_no_cells(problem, closure.at(0.0)) if scheme == "automatic" else ""
+    reason = why_no_cells(problem, closure) if scheme == "automatic" else ""
     if not reason:
         try:
             return solve_plane(closure)[0]
@@ -63,7 +62,7 @@ def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
     scheme = problem.density.scheme
     closure = ClosureInTime(problem)
     try:
-        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure.at(0.0))
+        reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure)
         if not reason:
             return solve_plane(closure)
     except DegenerateError as error:
@@ -98,12 +97,12 @@ def check_several(problem: Problem, backend: str) -> None:
         raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")
 
 
-def why_no_cells(problem: Problem, closure: ChannelClosure | None = None) -> str:
+def why_no_cells(problem: Problem, closure: ClosureInTime | None = None) -> str:
     """Why finite volumes do not serve for a problem, known before a run; empty where they do.
 
     Parameters
     ----------
-    closure : ChannelClosure, optional
+    closure : ClosureInTime, optional
         That of the problem, if it is known already.
     """
     channels, features = problem.model.channels, len(problem.features)
@@ -111,11 +110,12 @@ def why_no_cells(problem: Problem, closure: ChannelClosure | None = None) -> str
         return f"model.channels = {channels}: cells are for two channels"
     if features > MOST_FEATURES:
         return f"features: {features} of them, and cells are for {MOST_FEATURES} at most"
-    if problem.prior.functions.linear:
+    if all(prior.functions.linear for prior in problem.priors):
         return ""  # the law is Gaussian, even if it has no density in the plane
     q, M = problem.initial_overlap, problem.initial_channel_overlap
     try:
-        check_channels(0.0, M - q.T @ q, (closure or ChannelClosure(problem))(q, M).Lambda)
+        averages = (closure or ClosureInTime(problem)).closures[0]
+        check_channels(0.0, M - q.T @ q, averages(q, M).Lambda)
     except DegenerateError as error:
         return error.reason
     return ""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.frame import Drift, Frame, first_factor
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.vectors import lanes_for
@@ -77,6 +77,7 @@ class Evolution:
 
     Parameters
     ----------
+    closure : ClosureInTime
     u, u_weight : ndarray, shapes (nodes, d1) and (nodes,)
     cells : int
         Cells n of each axis.
@@ -93,7 +94,7 @@ class Evolution:
 
     def __init__(
         self,
-        closure: ChannelClosure,
+        closure: ClosureInTime,
         u: FloatArray,
         u_weight: FloatArray,
         cells: int,
@@ -102,16 +103,14 @@ class Evolution:
     ) -> None:
         problem = closure.problem
         self.u, self.u_weight = u, u_weight
-        self._closure, self._tau = closure, problem.model.rate
+        self._later = closure.stretches
         self.edges = np.linspace(-half_width, half_width, cells + 1)
         self.axis = 0.5 * (self.edges[1:] + self.edges[:-1])
         self.h = float(self.edges[1] - self.edges[0])
         self._lanes = lanes_for(len(u))
         self._blocks = -(-len(u) // self._lanes)
-        self._prior = problem.prior
-        self._potential = compile_loop(potential_of(problem.prior.functions))
         q, M = problem.initial_overlap, problem.initial_channel_overlap
-        noise = closure(q, M).Lambda
+        noise = closure.closures[0](q, M).Lambda  # of any size: a rate may begin with 0
         self.time = 0.0
         check_channels(0.0, M - q.T @ q, noise)
         self.frame = Frame(u @ q, spread * first_factor(M - q.T @ q, noise))
@@ -121,8 +120,7 @@ class Evolution:
         self._first, self._second = np.empty_like(self._P), np.empty_like(self._P)
         self._scratch = np.empty(2 * cells * self._lanes)
         self._history: list[tuple[float, FloatArray]] = []
-        self.averages = self._averages()
-        self._history.append((0.0, self.averages.vector))
+        self._enter()
 
     @property
     def density(self) -> FloatArray:
@@ -132,7 +130,7 @@ class Evolution:
         return np.ascontiguousarray(P.reshape(-1, n, n)[: len(self.u)])
 
     def step(self, time: float) -> None:
-        """Advance to a time.
+        """Advance to a time, not beyond a corner.
 
         Raises
         ------
@@ -147,6 +145,16 @@ class Evolution:
         # Coefficients are extrapolated from three steps to the midpoint of the next.
         self._history = [*self._history[-2:], (time, self.averages.vector)]
         self._check()
+        while self._later and time >= self._later[0].start:
+            self._enter()
+
+    def _enter(self) -> None:
+        """Begin the next stretch of time: nothing is extrapolated across a corner."""
+        self._stretch, *self._later = self._later
+        self._prior = self._stretch.closure.problem.prior
+        self._potential = compile_loop(potential_of(self._prior.functions))
+        self.averages = self._averages()
+        self._history = [(self.time, self.averages.vector)]
 
     def _predict(self, dt: float) -> None:
         """Extrapolate over the first step by taking it twice: from the coefficients at its start, then for good."""
@@ -154,7 +162,7 @@ class Evolution:
         self._advance(self.averages, self.time + dt)
         change = self.averages.vector - kept[2].vector
         self.time, self.frame, self.averages, self._P = kept
-        self._history.insert(0, (-dt, self.averages.vector - change))
+        self._history.insert(0, (self.time - dt, self.averages.vector - change))
 
     def _extrapolated(self, time: float) -> Averages:
         """Averages at a time by the polynomial through those of the last steps."""
@@ -168,24 +176,27 @@ class Evolution:
     def _advance(self, middle: Averages, time: float) -> None:
         """Take a step with the coefficients at its midpoint."""
         dt = time - self.time
-        drift = self._drift(middle)
+        drift = self._drift(middle, self.time + 0.5 * dt)
         frame = self.frame.advanced(drift, 0.5 * dt)
         self._fill_potentials(frame)
-        self._diffuse(frame, drift, dt)
+        if drift.Lambda.any():  # else the rate is 0, and nothing moves
+            self._diffuse(frame, drift, dt)
         self.time, self.frame = time, self.frame.advanced(drift, dt)
         self.averages = self._averages()
 
-    def _drift(self, now: Averages) -> Drift:
+    def _drift(self, now: Averages, time: float) -> Drift:
         """Coefficients of the motion of the weights."""
-        q, M, tau = now.q, now.M, self._tau
-        P, D, noise = self._closure(q, M)
+        closure = self._stretch.at(time)
+        q, M, tau, pull = now.q, now.M, closure.problem.model.rate, self._stretch.pull_at(time)
+        P, D, noise = closure(q, M)
         K = M - q.T @ q
-        check_channels(self.time, K, noise)
+        if tau > 0.0:
+            check_channels(self.time, K, noise)
         H = np.asarray(np.linalg.solve(K, (D - P.T @ q).T).T, dtype=float)
-        n = tau * np.diag(D) + 0.5 * np.diag(noise) - tau * now.r
+        n = tau * np.diag(D) + 0.5 * np.diag(noise) - pull * now.r
         gain = tau * (P - q @ H.T)
         L = np.asarray(tau * H - np.diag(n), dtype=float)
-        return Drift(self.u @ gain, L, noise, tau * now.force, tau * now.slope)
+        return Drift(self.u @ gain, L, noise, pull * now.force, pull * now.slope, pull * self._prior.strength)
 
     def _fill_potentials(self, frame: Frame) -> None:
         """Potentials Phi of unit strength at all cells, in a frame."""
@@ -223,10 +234,10 @@ class Evolution:
             # Along a direction that hardly changes a coordinate, the force at the cells takes the place of differences
             # of the potential.
             if abs(changes[k]) >= 0.1 * steepest[k]:
-                c[k] = -self._tau * self._prior.strength * v[k] / changes[k]
+                c[k] = -drift.pull * v[k] / changes[k]
             else:
                 values[k], signs[k] = self._forces(frame, k), 1.0
-                c[k] = -0.5 * self._tau * self._prior.strength * v[k]
+                c[k] = -0.5 * drift.pull * v[k]
         k_step = rho * dt / (2.0 * self.h**2)
         sweep(
             self._P, *values, signs, beta, alpha, c, k_step, e, self.axis, self._scratch, self._blocks, self._lanes

@@ -34,6 +34,8 @@ class Drift:
         tau E[phi | u].
     slope : ndarray, shape (2, 2)
         tau G.
+    pull : float
+        tau times the strength of the prior.
     """
 
     gain: FloatArray
@@ -41,6 +43,7 @@ class Drift:
     Lambda: FloatArray
     force: FloatArray
     slope: FloatArray
+    pull: float
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.numerics.step_times import StepTimes
@@ -55,28 +56,31 @@ class Plan:
         return 8.0 * (6 * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
 
 
-def coarse_plan(closure: ChannelClosure, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
+def coarse_plan(closure: ClosureInTime, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
     """Plan of a search for an accuracy."""
     # Forces of the prior weigh the tails of a Gaussian law beyond the tolerance, for 2.5 standard deviations more.
     half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 2.5)
-    rate = fastest_rate(closure)
+    rate = max(map(fastest_rate, closure.closures))
+    onset = 0.1 / (rate + max(map(stiffest_rate, closure.closures)))
     # A factor of 1 takes five steps in the fastest time scale.
-    step_times = StepTimes(closure.problem.time.outputs_at, 5.0, rate, 0.1 / (rate + stiffest_rate(closure)))
+    step_times = StepTimes(
+        closure.problem.time.outputs_at, 5.0, rate, onset, corners=closure.corners, starts=closure.starts
+    )
     scale = node_scale(tolerance, settings.feature_nodes)
-    nodes = Nodes.of(closure.problem, settings.feature_nodes, scale)
+    nodes = Nodes.of(closure, settings.feature_nodes, scale)
     # A factor of 1 has 16 cells on an axis of the usual width.
     return Plan(half_width, 16 * half_width / USUAL_WIDTH, step_times, nodes, scale)
 
 
-def fixed_plan(closure: ChannelClosure, settings: DensitySettings, widening: float = 1.0) -> Plan:
+def fixed_plan(closure: ClosureInTime, settings: DensitySettings, widening: float = 1.0) -> Plan:
     """Plan of given cells and steps, of which a factor of 1 has half as many."""
     times = closure.problem.time.outputs_at
     intervals = len(times) - 1
     stop = float(times[-1])
-    steps = settings.steps or 2 * math.ceil(10.0 * stop * fastest_rate(closure))
+    steps = settings.steps or 2 * math.ceil(10.0 * stop * max(map(fastest_rate, closure.closures)))
     per_output = math.ceil(steps / (2 * intervals))
-    step_times = StepTimes(times, 1.0, per_output * intervals / stop)
-    nodes = Nodes.of(closure.problem, settings.feature_nodes, 1.0)
+    step_times = StepTimes(times, 1.0, per_output * intervals / stop, corners=closure.corners)
+    nodes = Nodes.of(closure, settings.feature_nodes, 1.0)
     return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or 100), step_times, nodes)
 
 

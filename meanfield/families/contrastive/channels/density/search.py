@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import (
     CELLS,
     JOINT_CELLS,
@@ -24,6 +23,7 @@ from meanfield.families.contrastive.channels.density.display import (
 )
 from meanfield.families.contrastive.channels.density.evolution import Evolution
 from meanfield.families.contrastive.channels.density.plan import USUAL_WIDTH, Plan, coarse_plan, fixed_plan
+from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.mckean_vlasov.density.level_search import (
     MORE_NODES,
     Factors,
@@ -45,7 +45,7 @@ class Level:
 
     Parameters
     ----------
-    closure : ChannelClosure
+    closure : ClosureInTime
     plan : Plan
     factor : int
         Cells along each axis in place of each, and steps in place of each.
@@ -67,7 +67,7 @@ class Level:
     """
 
     def __init__(
-        self, closure: ChannelClosure, plan: Plan, factor: int, edge: float, shown: float | None = None
+        self, closure: ClosureInTime, plan: Plan, factor: int, edge: float, shown: float | None = None
     ) -> None:
         self.plan = plan
         self.factor = factor
@@ -148,7 +148,7 @@ SAFETY = 1.5
 it true errors of 18 random problems are at most 0.8 of the estimated ones."""
 
 
-def search_plane(closure: ChannelClosure, settings: DensitySettings) -> tuple[PlaneSearch, str]:
+def search_plane(closure: ClosureInTime, settings: DensitySettings) -> tuple[PlaneSearch, str]:
     """Levels of one problem whose error is small enough, or whose cells are given, and the status.
 
     Raises
@@ -171,7 +171,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
 
     Parameters
     ----------
-    closure : ChannelClosure
+    closure : ClosureInTime
     settings : DensitySettings
     widening : float
         Factor on the half-width of the cells.
@@ -197,7 +197,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     node_fall = math.inf
     needs_pilot = True  # which tells the extent of the weights
 
-    def __init__(self, closure: ChannelClosure, settings: DensitySettings, widening: float) -> None:
+    def __init__(self, closure: ClosureInTime, settings: DensitySettings, widening: float) -> None:
         self._closure, self._settings = closure, settings
         if settings.tolerance is None:
             plan = fixed_plan(closure, settings, widening)
@@ -207,11 +207,11 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         # Probability that may be in the outermost cells or negative.
         self._edge = 1e-6 if settings.tolerance is None else 1e-2 * settings.tolerance
         # These powers of the cell width are eliminated: kinks of the prior cross cells, and then there is one only.
-        self._powers = (2,) if closure.problem.prior.functions.kinks else (2, 4)
+        self._powers = (2,) if any(prior.functions.kinks for prior in closure.priors) else (2, 4)
         self._extrapolated: list[FloatArray] = []
         self.half_width = 0.0
         self.errors: FloatArray | None = None
-        problem = closure.problem
+        problem = closure.closures[0].problem
         starts = problem.initial_overlap.T
         self.initial_work = np.array([gaussian_work(problem.prior, problem.coordinates, q) for q in starts])
 
@@ -244,7 +244,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     def with_more_nodes(self, plan: Plan) -> Plan | None:
         """See `LevelSearch.with_more_nodes`."""
         scale = MORE_NODES * plan.node_scale
-        nodes = Nodes.of(self._closure.problem, self._settings.feature_nodes, scale)
+        nodes = Nodes.of(self._closure, self._settings.feature_nodes, scale)
         return None if len(nodes.u) == len(plan.nodes.u) else replace(plan, node_scale=scale, nodes=nodes)
 
     def size(self, errors: FloatArray, judged: FloatArray) -> float:

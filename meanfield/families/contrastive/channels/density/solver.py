@@ -22,7 +22,7 @@ from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.mckean_vlasov.density.settings import FIXED_KEYS, PLANE_TOLERANCE, DensitySettings
-from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.mckean_vlasov.density.start import Nodes, Symmetric
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
@@ -78,7 +78,7 @@ def solve_plane(closure: ClosureInTime) -> tuple[Solved, Solved]:
     problem = closure.problem
     settings = problem.density
     free = settings.scheme == "automatic" and all(getattr(settings, key) is None for key in FIXED_KEYS)
-    solve = _gaussian if free and problem.prior.functions.linear else _by_finite_volumes
+    solve = _gaussian if free and all(prior.functions.linear for prior in closure.priors) else _by_finite_volumes
     arrays, status, effort = solve(closure)
     alone = {name: array for name, array in arrays.items() if name not in OF_BOTH_WEIGHTS}
     together = {name: arrays[name] for name in KINDS["joint_density"].variables}
@@ -97,13 +97,14 @@ def _gaussian(closure: ClosureInTime) -> Solution:
     problem = closure.problem
     found, status = trajectory_of_channels(closure)
     q, M = found["q"], found["M"]
-    u, weight = nodes = _nodes(problem)
+    u, weight = nodes = _nodes(closure, problem)
     half_width = _gaussian_reach(q, M, u, COMBINATIONS)
     kept = joint_outputs(len(q), len(u))
     singles = _gaussian_singles(q, M, u, half_width, COMBINATIONS)
     joint = np.array([_gaussian_joint(q[index], M[index], u, half_width) for index in kept])
     known = np.where(np.isfinite(q).all(axis=(1, 2)), 1.0, np.nan)
-    r = float(problem.prior.force(np.ones(1))[0])
+    priors = [closure.largest_at(time).problem.prior for time in problem.time.outputs_at]
+    r = np.array([prior.force(np.ones(1)) for prior in priors])
     densities, between = _densities(problem, nodes, singles, joint, half_width, kept)
     arrays = found | densities
     arrays |= {"r": r * known[:, None] * np.ones(2), "norm": known[:, None] * np.ones(2), "mass": known}
@@ -119,14 +120,14 @@ def _errors_of_overlaps(q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
     return {"q_error": np.full(q.shape, ODE_ACCURACY), "M_error": np.broadcast_to(ODE_ACCURACY * pairs, M.shape).copy()}
 
 
-def _nodes(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
+def _nodes(limit: Symmetric, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    nodes = Nodes.of(limit, problem.density.feature_nodes, NODE_SCALE)
     return nodes.u, nodes.u_weight
 
 
 def _by_finite_volumes(closure: ClosureInTime) -> Solution:
     problem = closure.problem
-    search, status = search_plane(closure.at(0.0), settings_of(problem))
+    search, status = search_plane(closure, settings_of(problem))
     level = search.shown
     moments = search.moments
     outputs, d1 = len(moments), len(problem.features)
@@ -193,7 +194,7 @@ def gaussian_arrays(problem: Problem, q: FloatArray, M: FloatArray) -> dict[str,
     """Variables of Gaussian laws at overlaps q, shape (states, d1, d2), and M, shape (states, d2, d2)."""
     channels = problem.model.channels
     shown = COMBINATIONS if channels == 2 else np.eye(channels)
-    nodes = _nodes(problem)
+    nodes = _nodes(problem, problem)
     half_width = _gaussian_reach(q, M, nodes[0], shown)
     return single_arrays(problem, nodes, _gaussian_singles(q, M, nodes[0], half_width, shown), half_width)[0]
 

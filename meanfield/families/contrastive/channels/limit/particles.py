@@ -12,7 +12,7 @@ Source: several_channels.md, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,9 @@ import numpy as np
 from meanfield.ensembles.streams import START, VECTOR, fill_normals, stream_key
 from meanfield.errors import BlowUpError
 from meanfield.families.contrastive.channels.closure import BatchAverages
+from meanfield.families.contrastive.channels.in_time import ClosureInTime, Stretch
 from meanfield.families.contrastive.problem import Problem
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.process.cores import one_thread
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray, IntArray
@@ -32,9 +34,6 @@ SINGULAR = 1e-10
 H multiplies what is left of the weights there, of the size of the root of the eigenvalue: left out it is below 1e-5,
 while errors of the averages, 1e-9 or less, are divided by that root."""
 
-Averages = Callable[[FloatArray, FloatArray], BatchAverages]
-"""Averages over a batch as a function of q and M; a `ChannelClosure`."""
-
 
 class Particles:
     """Particles of one run, and a step of them.
@@ -42,7 +41,6 @@ class Particles:
     Parameters
     ----------
     problem : Problem
-    averages : callable
     sample : ndarray, shape (1 + d1 + d2, n)
         From `draw_sample`.
     matched : bool
@@ -61,11 +59,9 @@ class Particles:
     all of them are one matrix product, and so is a step.
     """
 
-    def __init__(self, problem: Problem, averages: Averages, sample: FloatArray, matched: bool = True) -> None:
+    def __init__(self, problem: Problem, sample: FloatArray, matched: bool = True) -> None:
         d1, d2 = len(problem.features), problem.model.channels
         q, M = problem.initial_overlap.reshape(d1, d2), problem.initial_channel_overlap
-        self._problem = problem
-        self._averages = averages
         self._matched = matched
         self._u, self._w = slice(1, 1 + d1), slice(1 + d1, 1 + d1 + d2)
         self._phi, self._normals = slice(1 + d1 + d2, 1 + d1 + 2 * d2), slice(1 + d1 + 2 * d2, None)
@@ -75,19 +71,19 @@ class Particles:
         self.features, self.weights = self._rows[self._u], self._rows[self._w]
         self.weights[:] = q.T @ self.features + _semidefinite_factor(M - q.T @ q) @ sample[1 + d1 :]
 
-    def moments(self) -> FloatArray:
+    def moments(self, prior: PriorSettings) -> FloatArray:
         """q, M and r in one vector, shape (d1 d2 + d2^2 + d2,)."""
-        q, M, r = self._overlaps(self._products(self._rows[: self._normals.start]))
+        q, M, r = self._overlaps(self._products(self._rows[: self._normals.start], prior))
         return np.concatenate([q.ravel(), M.ravel(), r])
 
-    def step(self, dt: float, normals: FloatArray) -> bool:
-        """Take a step with independent normal numbers, shape (d2, n); false if it is far too long."""
-        rows = self._rows
+    def step(self, stretch: Stretch, time: float, dt: float, normals: FloatArray) -> bool:
+        """Take a step from a time on, with independent normal numbers, shape (d2, n); false if it is far too long."""
+        rows, prior = self._rows, stretch.closure.problem.prior
         ahead = self._ahead
         last = self._normals.start
         rows[self._normals] = normals
-        products = self._products(rows)
-        drift, noise = self._drift(products[:last, :last])
+        products = self._products(rows, prior)
+        drift, noise = self._drift(products[:last, :last], stretch, time)
         unit = self._unit_noise(products)
         here = np.zeros_like(unit)
         here[:, self._w] = np.eye(len(unit))
@@ -95,29 +91,29 @@ class Particles:
         move[:, :last] += dt * drift
         if not _normalised(move @ rows, ahead[self._w]):
             return False
-        drift_ahead, noise_ahead = self._drift(self._products(ahead))
+        drift_ahead, noise_ahead = self._drift(self._products(ahead, prior), stretch, time + dt)
         move = here + np.sqrt(dt) * _semidefinite_factor(0.5 * (noise + noise_ahead)) @ unit
         move[:, :last] += 0.5 * dt * drift
         return _normalised(move @ rows + 0.5 * dt * drift_ahead @ ahead, self.weights)
 
-    def _products(self, rows: FloatArray) -> FloatArray:
+    def _products(self, rows: FloatArray, prior: PriorSettings) -> FloatArray:
         """Averages of products of the rows over the particles, with the prior's forces at the weights."""
-        rows[self._phi] = self._problem.prior.force(rows[self._w])
+        rows[self._phi] = prior.force(rows[self._w])
         return np.asarray(rows @ rows.T / rows.shape[1])
 
     def _overlaps(self, products: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """q, M and r."""
         return products[self._u, self._w], products[self._w, self._w], np.diag(products[self._w, self._phi])
 
-    def _drift(self, products: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _drift(self, products: FloatArray, stretch: Stretch, time: float) -> tuple[FloatArray, FloatArray]:
         """Drift of the weights as a combination of rows, shape (d2, 1 + d1 + 2 d2), and the covariance of the noise."""
-        tau = self._problem.model.rate
+        closure, pull = stretch.at(time), stretch.pull_at(time)
         q, M, r = self._overlaps(products)
-        found = coefficients(self._averages(q, M), q, M, tau)
+        found = coefficients(closure(q, M), q, M, closure.problem.model.rate)
         drift = np.zeros((len(r), len(products)))
         drift[:, self._u] = found.of_features
-        drift[:, self._w] = found.of_weights - np.diag(found.multiplier - tau * r)
-        drift[:, self._phi] = -tau * np.eye(len(r))
+        drift[:, self._w] = found.of_weights - np.diag(found.multiplier - pull * r)
+        drift[:, self._phi] = -pull * np.eye(len(r))
         return drift, found.noise
 
     def _unit_noise(self, products: FloatArray) -> FloatArray:
@@ -240,15 +236,15 @@ class Runs:
 
 
 def march(
-    problem: Problem, averages: Sequence[Averages], size: Size, label: str = "particles", matched: bool = True
+    problem: Problem, averages: Sequence[ClosureInTime], size: Size, label: str = "particles", matched: bool = True
 ) -> Runs:
     """Follow runs to the last output time; see `Particles` for what is not described here.
 
     Parameters
     ----------
     problem : Problem
-    averages : sequence of callable
-        Those of each run.
+    averages : sequence of ClosureInTime
+        Those of each run, of the problem or of one that goes on for longer.
     size : Size
     label : str
         Of the progress bar.
@@ -261,9 +257,7 @@ def march(
     kept = min(size.particles, 2**13)
     count = len(averages)
     samples = [draw_sample(problem, size.particles, key, run) for run in range(count)]
-    fine, coarse = (
-        [Particles(problem, *given, matched) for given in zip(averages, samples, strict=True)] for _ in range(2)
-    )
+    fine, coarse = ([Particles(problem, sample, matched) for sample in samples] for _ in range(2))
     moments = d1 * d2 + d2 * d2 + d2
     runs = Runs(
         np.full((count, outputs, moments), np.nan),
@@ -271,49 +265,69 @@ def march(
         np.array([particles.features[:, :kept].T for particles in fine]),
         np.full((count, len(snapshots), kept, d2), np.nan),
     )
-    ends = _ends_of_steps(problem, size.steps)
+    knots = _knots(problem, averages[0].corners)
+    ends = _ends_of_steps(problem, size.steps, knots)
+    stretches = [each.stretches for each in averages]
+    first = 0
     try:
         with one_thread(), progress_bar((outputs - 1) * count, label, unit="interval") as bar:
-            for output in range(outputs):
+            for output, time in enumerate(problem.time.outputs_at):
+                last = int(np.searchsorted(knots, time))
                 for run in range(count):
-                    if output and not _interval(problem, fine[run], coarse[run], ends, key, run, output - 1):
-                        runs.status = _too_long(problem, output).status
-                        return runs
-                    runs.fine[run, output], runs.coarse[run, output] = fine[run].moments(), coarse[run].moments()
+                    both, prior = (fine[run], coarse[run]), averages[run].largest_at(time).problem.prior
+                    for interval in range(first, last):
+                        stretch = next(each for each in stretches[run][::-1] if each.start <= knots[interval])
+                        if not _interval(stretch, both, knots, ends, (key, run), interval):
+                            runs.status = _too_long(problem, output).status
+                            return runs
+                    runs.fine[run, output], runs.coarse[run, output] = (each.moments(prior) for each in both)
                     if output in snapshots:
                         runs.weights[run, snapshots.index(output)] = fine[run].weights[:, :kept].T
                     bar.update(output > 0)
+                first = last
     except KeyboardInterrupt:
         runs.status = "interrupted"
     return runs
 
 
-def _ends_of_steps(problem: Problem, steps: int) -> IntArray:
-    """Number of the step at each output time, for intervals of mean length that take `steps`; steps come in pairs."""
-    lengths = np.diff(problem.time.outputs_at) / problem.time.stop
-    pairs = np.ceil(0.5 * steps * len(lengths) * lengths - 1e-9)  # rounding must not add a pair
+def _knots(problem: Problem, corners: tuple[float, ...]) -> FloatArray:
+    """Output times, and corners before the last of them."""
+    times = problem.time.outputs_at
+    return np.unique([*times, *(time for time in corners if time < times[-1])])
+
+
+def _ends_of_steps(problem: Problem, steps: int, knots: FloatArray) -> IntArray:
+    """Number of the step at each knot, for outputs at a mean distance that takes `steps`; steps come in pairs."""
+    lengths = np.diff(knots) / problem.time.stop
+    pairs = np.ceil(0.5 * steps * (problem.time.outputs - 1) * lengths - 1e-9)  # rounding must not add a pair
     return np.append(0, np.cumsum(2 * np.maximum(pairs, 1).astype(int)))
 
 
 def _interval(
-    problem: Problem, fine: Particles, coarse: Particles, ends: IntArray, key: FloatArray, run: int, interval: int
+    stretch: Stretch,
+    both: tuple[Particles, Particles],
+    knots: FloatArray,
+    ends: IntArray,
+    stream: tuple[FloatArray, int],
+    interval: int,
 ) -> bool:
-    """March from one output time to the next; false if a step is far too long."""
+    """March from one knot to the next by normal and by long steps; false if a step is far too long."""
     steps = range(ends[interval], ends[interval + 1])
-    dt = float(np.diff(problem.time.outputs_at)[interval] / len(steps))
+    start, dt = float(knots[interval]), float(np.diff(knots)[interval] / len(steps))
+    fine, coarse = both
     shape = fine.weights.shape
     numbers = int(np.prod(shape))
-    stream = np.empty(numbers + numbers % 2)
+    drawn = np.empty(numbers + numbers % 2)
     first = np.empty(shape)
     try:
-        for step in steps:
-            fill_normals(key, run, VECTOR, step * stream.size, stream)
-            normals = stream[:numbers].reshape(shape)
-            if not fine.step(dt, normals):
+        for number, step in enumerate(steps):
+            fill_normals(*stream, VECTOR, step * drawn.size, drawn)
+            normals, time = drawn[:numbers].reshape(shape), start + number * dt
+            if not fine.step(stretch, time, dt, normals):
                 return False
             if step % 2 == 0:
                 first[:] = normals
-            elif not coarse.step(2.0 * dt, np.sqrt(0.5) * (first + normals)):
+            elif not coarse.step(stretch, time - dt, 2.0 * dt, np.sqrt(0.5) * (first + normals)):
                 return False
     except np.linalg.LinAlgError:  # averages that are not finite, or particles that are all but equal
         return False

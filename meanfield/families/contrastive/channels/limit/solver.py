@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.in_time import ClosureInTime
 from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
@@ -85,14 +84,14 @@ def solve_particles(closure: ClosureInTime, tolerance: float) -> Solved:
     else of order 2. All quantities are dimensionless. Source: several_channels.md, section 5.
     """
     problem = closure.problem
-    size, runs, errors, status = _search(problem, closure.at(0.0), tolerance)
+    size, runs, errors, status = _search(problem, closure, tolerance)
     effort = {"particles": RUNS * size.particles, "steps": size.steps * (problem.time.outputs - 1)}
     return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
 
 
-def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tuple[Size, Runs, Errors, str]:
+def _search(problem: Problem, closure: ClosureInTime, tolerance: float) -> tuple[Size, Runs, Errors, str]:
     """Runs of more particles and steps until the errors of q and M are below the tolerance."""
-    averages = closure.randomisations or [closure] * RUNS
+    averages = runs_of(closure)
     d1, d2 = len(problem.features), problem.model.channels
     overlaps = _overlaps(problem)
     most = MOST_NUMBERS // (1 + d1 + 3 * d2)
@@ -119,7 +118,12 @@ def _search(problem: Problem, closure: ChannelClosure, tolerance: float) -> tupl
         size = wanted
 
 
-def size_after_pilot(problem: Problem, averages: list[ChannelClosure]) -> Size:
+def runs_of(closure: ClosureInTime) -> list[ClosureInTime]:
+    """Averages of each of the independent runs."""
+    return closure.runs if closure.at_random else [closure] * RUNS
+
+
+def size_after_pilot(problem: Problem, averages: list[ClosureInTime]) -> Size:
     """Numbers that the errors of a pilot to the first output time ask for at the last one; its own if it fails."""
     intervals = problem.time.outputs - 1
     short = with_values(problem, {"time.stop": problem.time.stop / intervals, "time.outputs": 2})
@@ -161,7 +165,7 @@ def _missed(tolerance: float, chance: float, steps: float, quadrature: float, mo
     return f"failed: {missed(f'q and M ({parts})', error, 'density.tolerance', tolerance, remedy)}"
 
 
-def _errors(problem: Problem, averages: list[ChannelClosure], size: Size, runs: Runs) -> Errors:
+def _errors(problem: Problem, averages: list[ClosureInTime], size: Size, runs: Runs) -> Errors:
     chance = DEVIATIONS * runs.fine.std(axis=0, ddof=1) / np.sqrt(len(runs.fine))
     steps = np.maximum.accumulate(np.abs((runs.coarse - runs.fine).mean(axis=0)), axis=0)
     quadrature = np.zeros_like(steps)
