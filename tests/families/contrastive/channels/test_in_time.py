@@ -195,7 +195,7 @@ SCHEMES = ["finite_volumes", "particles"]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [9, pytest.param(3, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_densities_of_linear_priors_have_the_overlaps_within_their_errors(seed, scheme):
     """What particles say of chance is exceeded once in 100 times by each of five overlaps; the seed is fixed."""
     problem = driven(seed, **SIGNS, **{"density.scheme": scheme, "density.tolerance": 2e-3})
