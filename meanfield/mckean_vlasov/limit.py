@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
     from meanfield.ingredients.priors import PriorSettings
     from meanfield.mckean_vlasov.drive import Drive
+    from meanfield.mckean_vlasov.weight_law import WeightLaw
     from meanfield.typing import FloatArray
 
 
@@ -43,6 +44,8 @@ class Limit:
         Advice of messages about dynamics that is too fast: a family names its keys.
     remedy_if_norm_drifts : str
         Advice of messages about E[w^2] far from 1: a family names its keys.
+    initial_law : WeightLaw, optional
+        Law of w given u at t = 0, where it is none of a residual of a law of its own.
     schedules : Drive, optional
         Factors in time on g, Lambda and phi, which are those of the largest rate and strength then.
     start : float
@@ -65,6 +68,7 @@ class Limit:
     times: FloatArray
     remedy_if_too_fast: str = "lower the learning rate"
     remedy_if_norm_drifts: str = "lower the learning rate or the noise"
+    initial_law: WeightLaw | None = None
     schedules: Drive | None = None
     start: float = 0.0
     later: tuple[Limit, ...] = ()

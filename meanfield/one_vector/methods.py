@@ -64,7 +64,8 @@ class Replicas(PythonStepper):
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         self.U = np.stack([orthogonal_columns(problem.coordinates, N, rng) for rng in self.rngs])
         starts = zip(self.U, self.rngs, strict=True)
-        self.w = np.stack([weights_with_overlap(U, problem.start, problem.initial_residual, rng) for U, rng in starts])
+        draw = problem.initial_residual.sample
+        self.w = np.stack([weights_with_overlap(U, problem.start, draw(rng, len(U))) for U, rng in starts])
 
     def step(self, k: int) -> None:
         """See `PythonStepper.step`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
+from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.typing import FloatArray
 
 
@@ -23,10 +23,9 @@ def orthogonal_columns(coordinates: Sequence[CoordinateLaw], N: int, rng: Genera
     return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
 
 
-def weights_with_overlap(U: FloatArray, q: FloatArray, residual: ResidualLaw, rng: Generator) -> FloatArray:
-    """Weights w = U q + sqrt(1 - |q|^2) xi with xi orthogonal to U and |xi|^2 = N."""
+def weights_with_overlap(U: FloatArray, q: FloatArray, xi: FloatArray) -> FloatArray:
+    """Weights w = U q + sqrt(1 - |q|^2) xi with xi made orthogonal to U, and |xi|^2 = N."""
     N = len(U)
-    xi = residual.sample(rng, N)
-    xi -= U @ (U.T @ xi) / N
+    xi = xi - U @ (U.T @ xi) / N
     xi *= np.sqrt(N / (xi @ xi))
     return U @ q + np.sqrt(1 - q @ q) * xi

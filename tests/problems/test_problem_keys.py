@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.problem import Augmentation, Problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.tables import Augmentation
 from meanfield.ingredients.laws.hidden import Gaussian as HiddenGaussian
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.problems.problem_keys import held_by, number_keys, value_of, with_value, with_values

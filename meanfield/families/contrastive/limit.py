@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.problem import Problem
+from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.drive import drive_for, reference_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.problems.base import check_problem
@@ -31,6 +32,9 @@ def limit_of(problem: Problem, *closures: Closure | None) -> Limit:
     pieces = pieces_of(problem)
     known = closures or (None,) * len(pieces)
     first, *later = [_limit_of_phase(piece.problem, made) for piece, made in zip(pieces, known, strict=True)]
+    if problem.initial is not None:
+        nodes = feature_quadrature(problem.coordinates, problem.density.feature_nodes)
+        first = replace(first, initial_law=problem.initial.law_at(nodes, problem.prior.functions.kinks))
     return first.followed_by([(piece.start, limit) for piece, limit in zip(pieces[1:], later, strict=True)])
 
 

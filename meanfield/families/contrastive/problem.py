@@ -5,118 +5,30 @@ All quantities are dimensionless; time is t = k/N for SGD step k.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.initial_overlaps import overlap_of_channels, overlaps_of_features
+from meanfield.families.contrastive.initial_state import InitialState
 from meanfield.families.contrastive.settings import DecorrelationSettings, ParticleSettings
-from meanfield.ingredients.activations import NamesActivation
+from meanfield.families.contrastive.tables import Augmentation, Feature, Model
 from meanfield.ingredients.laws import (
     CoordinateLaw,
-    GaussianCoordinate,
     GaussianResidual,
-    HiddenLaw,
     JointLaw,
     ResidualLaw,
 )
-from meanfield.ingredients.laws.base import LARGEST, HiddenPart
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.priors import PriorSettings
-from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
-
-ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
-
-
-class Model(NamesActivation):
-    """Network and its training."""
-
-    centering: Literal["none", "population", "batch"] = Field(
-        default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
-    )
-    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
-        description="tau, the step size of SGD, for instance 0.02, or a schedule"
-    )
-    momentum: float = Field(
-        default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
-    )
-    batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
-    channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
-    initial_channel_overlap: float | ChannelMatrix | None = Field(
-        default=None,
-        description="M(0), the overlaps of several channels: a number for all pairs, or a symmetric matrix with ones "
-        "on the diagonal; without it they share no more than their overlaps with the features",
-    )
-
-    @model_validator(mode="after")
-    def _batch_mean_needs_two(self) -> Model:
-        if self.centering == "batch" and self.batch_size < 2:
-            raise ValueError(
-                "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
-                "set batch_size to 2 or more, or centering to 'none' or 'population'"
-            )
-        return self
-
-    @property
-    def rate(self) -> float:
-        """Learning rate of the limit, tau/(1 - mu): all that a sample moves, with the steps that remember it."""
-        return self.learning_rate / (1.0 - self.momentum)
-
-    @model_serializer(mode="wrap")
-    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a model of one channel without momentum are those that it had before there were others."""
-        data: dict[str, Any] = write(self)
-        return {key: value for key, value in data.items() if (key, value) not in (("channels", 1), ("momentum", 0.0))}
-
-
-class Feature(Part):
-    """Feature: a column of U and its hidden variable."""
-
-    hidden: HiddenLaw | None = Field(
-        default=None, description="a table with law = 'gaussian', 'three_point', ... and the numbers that it needs"
-    )
-    coordinate: CoordinateLaw = Field(
-        default=GaussianCoordinate(), description="a table with law = 'gaussian', 'rademacher', ..."
-    )
-    initial_overlap: float | Literal["random"] | Annotated[tuple[float, ...], Field(strict=False)] = Field(
-        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'; with "
-        "several channels a list of such numbers, one per channel"
-    )
-
-
-class Augmentation(Part):
-    """Noise that is added to the two views, by its covariance per coordinate."""
-
-    variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
-        description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
-    )
-    correlation: float = Field(
-        default=0.0, ge=-1, le=1, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
-    )
-
-    @model_validator(mode="after")
-    def _variances_are_not_negative(self) -> Augmentation:
-        for v in self.variance:
-            if v < 0:
-                raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
-            if v > LARGEST:
-                raise ValueError(f"variance {v:g} is above {LARGEST:g}, where views have nothing in common; lower it")
-        return self
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Covariance V of the noises, shape (2, 2)."""
-        v11, v22 = self.variance
-        v12 = self.correlation * np.sqrt(v11 * v22)
-        return np.array([[v11, v12], [v12, v22]])
 
 
 class Problem(base.Problem):
@@ -146,6 +58,9 @@ class Problem(base.Problem):
     )
     initial_residual: ResidualLaw = Field(
         default=GaussianResidual(), description="the law of what is not along the features in the initial weights"
+    )
+    initial: InitialState | None = Field(
+        default=None, description="a file from which the weights start, such as { from = 'density.nc', time = 2.0 }"
     )
     augmentation: Augmentation | None = None
     prior: PriorSettings = PriorSettings()
@@ -205,7 +120,29 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
+    def _start_is_said_once(self) -> Problem:
+        own = [k for k, feature in enumerate(self.features) if feature.initial_overlap is not None]
+        if self.initial is None:
+            lacking = next((k for k in range(len(self.features)) if k not in own), None)
+            if lacking is not None:
+                raise ValueError(f"features[{lacking}].initial_overlap: is missing; add it")
+        elif own:
+            raise ValueError(
+                f"features[{own[0]}].initial_overlap: the start is that of initial.from already; remove one of the two"
+            )
+        elif self.model.channels > 1:
+            raise ValueError(
+                f"initial with model.channels = {self.model.channels}: files are a start of a single channel; give "
+                "features.initial_overlap instead, a list for each feature"
+            )
+        elif self.trusted:
+            _check_fits(self.initial, self)
+        return self
+
+    @model_validator(mode="after")
     def _start_is_possible(self) -> Problem:
+        if self.initial is not None:
+            return self
         q = overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
         given = self.model.initial_channel_overlap
         if self.random_start and given is not None:
@@ -273,6 +210,8 @@ class Problem(base.Problem):
     @property
     def _initial_overlaps(self) -> FloatArray:
         """q(0) as a matrix, shape (d1, d2), also for one channel."""
+        if self.initial is not None:
+            return self.initial.atoms.overlap[:, None]
         return overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
 
     @property
@@ -313,6 +252,25 @@ class Problem(base.Problem):
         rate = self.model.learning_rate
         steady = {} if isinstance(rate, Schedule) else {"learning_rate": rate}
         return {"dimension": self.particles.dimension, **steady, "batch_size": self.model.batch_size}
+
+
+def _check_fits(initial: InitialState, problem: Problem) -> None:
+    """Refuse a start with other features than a problem has, or another N than its SGD."""
+    state, d1, N = initial.atoms, len(problem.features), problem.particles.dimension
+    if state.q.shape[1] != d1:
+        raise ValueError(f"initial.from: has {state.q.shape[1]} feature(s), and the problem {d1}; make them equal")
+    if state.weights is not None and state.weights.shape[1] != N:
+        raise ValueError(
+            f"particles.dimension = {N}: initial.from has weights of N = {state.weights.shape[1]}; set it to that"
+        )
+    runs, replicas = len(state.q), problem.particles.replicas
+    if 1 < runs < replicas:
+        raise ValueError(
+            f"particles.replicas = {replicas}: initial.from has {runs} runs, each the start of one; lower replicas to "
+            f"{runs}, or name a file with one"
+        )
+    if (np.square(state.overlap).sum() >= 1.0) or not np.isfinite(state.q).all():
+        raise ValueError(f"initial.from: overlaps {state.overlap.tolist()} are not inside the unit ball")
 
 
 def check_one_channel(problem: Problem, what: str) -> None:

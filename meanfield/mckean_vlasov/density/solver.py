@@ -10,6 +10,7 @@ import numpy as np
 
 from meanfield.arguments import as_text
 from meanfield.errors import InputError
+from meanfield.ingredients.part import with_unchecked
 from meanfield.mckean_vlasov.condensation import with_condensate
 from meanfield.mckean_vlasov.density.lagrangian.search import Search
 from meanfield.mckean_vlasov.density.level import Level, Thresholds, combined_density, extrapolated_moments
@@ -163,6 +164,9 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
             "features; remove some"
         )
     settings = DensitySettings() if settings is None else settings
+    if limit.initial_law is not None:  # it is known at its own nodes, and no others are tried
+        per_feature = math.ceil(len(limit.initial_law.u) ** (1.0 / len(limit.coordinates)))
+        settings = with_unchecked(settings, feature_nodes=per_feature)
     if settings.tolerance is None:
         return solve_fixed(limit, settings, BACKENDS[backend])
     more: Callable[[float], Solution | None]
@@ -194,6 +198,8 @@ def density_of(limit: Limit, settings: DensitySettings, dimension: int, backend:
     """
     solution = solve(limit, settings, backend)
     arrays, warning = with_condensate(limit, solution.arrays(limit), dimension)
+    if limit.initial_law is not None:
+        arrays |= {name: arrays[name] + error for name, error in limit.initial_law.errors.items() if name in arrays}
     return Solved("density", arrays, solution.status, warning, {"backend": backend} | solution.effort)
 
 

@@ -31,14 +31,23 @@ PER_DEVIATION, DEGREE = 12.0, 7
 
 
 def initial_density(limit: Limit, grid: Grid) -> FloatArray:
-    """Density of W = u.q(0) + sqrt(1 - |q(0)|^2) xi as cell averages of unit mass, shape (nodes, cells)."""
+    """Density at t = 0 as cell averages of unit mass, shape (nodes, cells).
+
+    It is that of W = u.q(0) + sqrt(1 - |q(0)|^2) xi, or the law that the limit starts from.
+    """
     q = limit.initial_overlap
-    P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
+    if limit.initial_law is not None:
+        P = limit.initial_law.cell_average(grid.edges, grid.u)
+    else:
+        P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
 
 
 class Symmetric(Protocol):
-    """Parts of a limit that decide whether (w, u) -> (-w, -u) leaves densities as they are; starts are symmetric."""
+    """Parts of a limit that decide whether (w, u) -> (-w, -u) leaves densities as they are.
+
+    Starts are symmetric, but for an initial law that is not.
+    """
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
@@ -67,14 +76,19 @@ class Nodes:
 
     @classmethod
     def of(cls, limit: Symmetric, nodes: int | None, scale: float = 1.0) -> Nodes:
-        """Nodes for the coordinates of a limit; see `feature_quadrature`."""
+        """Nodes for the coordinates of a limit, or those of its initial law; see `feature_quadrature`."""
+        law = getattr(limit, "initial_law", None)  # problems of several channels have none
+        if law is not None:
+            return cls.with_symmetry(limit, law.u, law.u_weight)
         return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale))
 
     @classmethod
     def with_symmetry(cls, limit: Symmetric, u: FloatArray, weight: FloatArray) -> Nodes:
-        """Nodes of a rule, mirrored if it and the priors of the limit are."""
+        """Nodes of a rule, mirrored if it, the priors and the start of the limit are."""
         pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max())
-        return cls(u, weight, all(_alike(*pair) for pair in pairs) and all(map(_is_odd, limit.priors)))
+        law = getattr(limit, "initial_law", None)
+        symmetric = all(map(_is_odd, limit.priors)) and (law is None or law.is_symmetric)
+        return cls(u, weight, symmetric and all(_alike(*pair) for pair in pairs))
 
     @property
     def solved(self) -> tuple[FloatArray, FloatArray]:
@@ -117,7 +131,7 @@ def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
 @lru_cache(maxsize=4)
 def initial_work(limit: Limit) -> float:
     """E[w phi(w)] at t = 0; NaN where it is not found, or the residual is not Gaussian."""
-    if not isinstance(limit.initial_residual, GaussianResidual):
+    if limit.initial_law is not None or not isinstance(limit.initial_residual, GaussianResidual):
         return math.nan
     return gaussian_work(limit.prior, limit.coordinates, limit.initial_overlap)
 

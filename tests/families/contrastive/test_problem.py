@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from meanfield.errors import InputError
 from meanfield.extend import DensitySettings, Time
-from meanfield.families.contrastive.problem import Augmentation, Feature, Model, Problem
+from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.settings import ParticleSettings
+from meanfield.families.contrastive.tables import Augmentation, Feature, Model
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
 from tests.oracles.plain_steps import make_problem
 

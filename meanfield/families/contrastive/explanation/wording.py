@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from meanfield.explanation.explanation import Statement
-from meanfield.families.contrastive.problem import Feature, Model, Problem
+from meanfield.families.contrastive.initial_state import InitialState
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.tables import Feature, Model
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
@@ -67,6 +69,8 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         statements.append((label, _feature(feature, look_up)))
     if problem.hidden is not None:
         statements.append(("hidden", _joint(problem.hidden, look_up)))
+    if problem.initial is not None:
+        statements.append(("start", _start(problem.initial, look_up)))
     if problem.initial_residual.law != "gaussian":
         law = _law(problem.initial_residual.law)
         statements.append(("start", f"weights not along the features are {law}, slightly smoothed"))
@@ -140,9 +144,27 @@ def _noise(problem: Problem) -> str:
 
 def _feature(feature: Feature, look_up: bool) -> str:
     start = feature.initial_overlap
-    begins = "starts at random" if isinstance(start, str) else f"starts at q = {_numbers(start)}"
     parts = [] if feature.hidden is None else [f"hidden variable {_hidden(feature.hidden, look_up)}"]
-    return "; ".join([*parts, f"coordinates {_law(feature.coordinate.law)}", begins])
+    parts.append(f"coordinates {_law(feature.coordinate.law)}")
+    if start is not None:  # otherwise a file says it
+        parts.append("starts at random" if isinstance(start, str) else f"starts at q = {_numbers(start)}")
+    return "; ".join(parts)
+
+
+def _start(initial: InitialState, look_up: bool) -> str:
+    """Where weights start, and what a density takes them for."""
+    if not look_up:
+        return f"{initial.in_words} (not opened)"
+    state = initial.atoms
+    q = ", ".join(f"{number:.4g}" for number in state.overlap)
+    if state.weights is not None:
+        runs, N = state.weights.shape
+        law = f"weights of {runs} run(s) of N = {N}; for a density their law given u, smoothed"
+    elif state.law is not None:
+        law = f"the density at {len(state.law.u)} nodes in u; SGD draws its weights from it"
+    else:
+        law = f"overlaps alone; what is not along the features is {_law('gaussian')}"
+    return f"{initial.in_words}, q = {q}: {law}"
 
 
 def _numbers(given: float | tuple[float, ...]) -> str:

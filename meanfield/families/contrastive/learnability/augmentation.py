@@ -20,7 +20,8 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.learnability.learnability import origin
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.problem import Augmentation, Problem
+from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.tables import Augmentation
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.problems.base import check_problem
 from meanfield.problems.problem_keys import with_value

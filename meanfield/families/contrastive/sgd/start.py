@@ -17,6 +17,16 @@ from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
 
+def draw_start(problem: Problem, replica: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
+    """Features U, shape (N, d1), and weights of a replica at t = 0: drawn, or those of a file."""
+    state = None if problem.initial is None else problem.initial.atoms
+    if state is not None and state.weights is not None and state.U is not None:
+        run = replica % len(state.weights)
+        return np.array(state.U[run]), np.array(state.weights[run])
+    U = draw_features(problem, rng)
+    return U, draw_weights(problem, U, rng)
+
+
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
     """Features U of a problem; see `meanfield.one_vector.start.orthogonal_columns`."""
     return orthogonal_columns(problem.coordinates, problem.particles.dimension, rng)
@@ -27,7 +37,9 @@ def draw_weights(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:
     if problem.random_start:  # then the residual is Gaussian
         xi = problem.initial_residual.sample(rng, len(U))
         return np.asarray(xi * np.sqrt(len(U) / (xi @ xi)))
-    return weights_with_overlap(U, problem.initial_overlap, problem.initial_residual, rng)
+    law = None if problem.initial is None else problem.initial.atoms.law
+    xi = problem.initial_residual.sample(rng, len(U)) if law is None else law.sample(U, rng)
+    return weights_with_overlap(U, problem.initial_overlap, xi)
 
 
 def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[FloatArray, FloatArray]:
@@ -37,6 +49,9 @@ def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[Fl
     its length alone.
     """
     q = np.tile(problem.initial_overlap, (len(replicas), 1))
+    if problem.initial is not None:
+        known = problem.initial.atoms.q
+        q = known[np.array(replicas) % len(known)]
     if not problem.random_start:
         return q, np.sqrt(1 - np.einsum("rk,rk->r", q, q))
     s: FloatArray = _random_overlap(key, replicas.start, problem.particles.dimension, q)

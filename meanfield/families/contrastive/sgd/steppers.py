@@ -23,9 +23,8 @@ from meanfield.families.contrastive.sgd.chain import chain_steps
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import (
-    draw_features,
     draw_overlap,
-    draw_weights,
+    draw_start,
     escape_level,
     initial_escape,
     winners,
@@ -95,8 +94,7 @@ class OneChannelWithWeights(OneChannel):
         (self._replica,) = replicas
         self._level = escape_level(problem)
         start = replica_generator(problem.particles.seed, self._replica, START)
-        self._U = draw_features(problem, start)
-        self._w = draw_weights(problem, self._U, start)
+        self._U, self._w = draw_start(problem, self._replica, start)
         self.escape = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)
 
     @property

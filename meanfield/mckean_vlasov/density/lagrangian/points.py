@@ -10,6 +10,7 @@ survivors one by one. Graded points stay where they are in w, uniformly within t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -170,8 +171,11 @@ class Frames:
         u, _ = self.nodes.solved
         reach = self.grading.reach
         ranges = []
-        for mean, jumps in zip(u @ q, self.jumps, strict=True):
+        starts = limit.initial_law.at(u) if limit.initial_law is not None else [None] * len(u)
+        for mean, start, jumps in zip(u @ q, starts, self.jumps, strict=True):
             ends = np.array([mean - deviation * reach, mean + deviation * reach])
+            if start is not None:
+                ends = start.quantile(np.array([-reach, reach]))
             zeta = np.array([-reach, reach]) + graded(ends, self.grading.terms)
             eta = zeta + graded(zeta, jumps)
             ranges.append((float(eta[0]), float(eta[1])))
@@ -185,24 +189,29 @@ class Frames:
         shape = len(weight), points
         zeta, spacing, X = np.empty(shape), np.empty(shape), np.empty(shape)
         slopes = np.empty(points)
-        gaussian = isinstance(limit.initial_residual, GaussianResidual)
+        gaussian = limit.initial_law is None and isinstance(limit.initial_residual, GaussianResidual)
         for k, (low, high) in enumerate(self._ranges(limit)):
             eta = np.linspace(low, high, points)
             invert(eta, 1.0, 0.0, self.jumps[k], zeta[k], slopes)
             spacing[k] = (high - low) / (points - 1) / slopes
             if gaussian:
                 invert(zeta[k], 1 / deviation, -means[k] / deviation, self.grading.terms, X[k], slopes)
-        if not gaussian:
-            X[:] = self._start_of(limit, zeta, means, deviation)
+        if limit.initial_law is not None:
+            for k, score in enumerate(limit.initial_law.at(u)):
+                X[k] = self._start_of(score, zeta[[k]], np.zeros(1), 1.0)
+        elif not gaussian:
+            X[:] = self._start_of(limit.initial_residual.score, zeta, means, deviation)
         return zeta, spacing, X
 
-    def _start_of(self, limit: Limit, zeta: FloatArray, means: FloatArray, deviation: float) -> FloatArray:
-        """Weights at t = 0 with a residual of any law, by bracketed interpolation (Chandrupatla's method)."""
+    def _start_of(
+        self, score: Callable[[FloatArray], FloatArray], zeta: FloatArray, means: FloatArray, deviation: float
+    ) -> FloatArray:
+        """Weights at t = 0 with a residual of any normal score, by bracketed interpolation (Chandrupatla's method)."""
         from scipy.optimize import elementwise
 
         def short_of(residual: FloatArray, zeta: FloatArray, mean: FloatArray) -> FloatArray:
             there = graded(mean + deviation * residual, self.grading.terms)
-            return np.asarray(limit.initial_residual.score(residual) + there - zeta)
+            return np.asarray(score(residual) + there - zeta)
 
         far = np.full_like(zeta, 40.0)  # where the search for them begins
         arguments = zeta, np.broadcast_to(means[:, None], zeta.shape)

@@ -1,0 +1,101 @@
+"""Tables of contrastive problems that say what is learnt: network and training, features, and noise of two views."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from meanfield.ingredients.activations import NamesActivation
+from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
+from meanfield.ingredients.laws.base import LARGEST
+from meanfield.ingredients.part import Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.typing import FloatArray
+
+ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
+
+
+class Model(NamesActivation):
+    """Network and its training."""
+
+    centering: Literal["none", "population", "batch"] = Field(
+        default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
+    )
+    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
+        description="tau, the step size of SGD, for instance 0.02, or a schedule"
+    )
+    momentum: float = Field(
+        default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
+    )
+    batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
+    channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
+    initial_channel_overlap: float | ChannelMatrix | None = Field(
+        default=None,
+        description="M(0), the overlaps of several channels: a number for all pairs, or a symmetric matrix with ones "
+        "on the diagonal; without it they share no more than their overlaps with the features",
+    )
+
+    @model_validator(mode="after")
+    def _batch_mean_needs_two(self) -> Model:
+        if self.centering == "batch" and self.batch_size < 2:
+            raise ValueError(
+                "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
+                "set batch_size to 2 or more, or centering to 'none' or 'population'"
+            )
+        return self
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the limit, tau/(1 - mu): all that a sample moves, with the steps that remember it."""
+        return self.learning_rate / (1.0 - self.momentum)
+
+    @model_serializer(mode="wrap")
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a model of one channel without momentum are those that it had before there were others."""
+        data: dict[str, Any] = write(self)
+        return {key: value for key, value in data.items() if (key, value) not in (("channels", 1), ("momentum", 0.0))}
+
+
+class Feature(Part):
+    """Feature: a column of U and its hidden variable."""
+
+    hidden: HiddenLaw | None = Field(
+        default=None, description="a table with law = 'gaussian', 'three_point', ... and the numbers that it needs"
+    )
+    coordinate: CoordinateLaw = Field(
+        default=GaussianCoordinate(), description="a table with law = 'gaussian', 'rademacher', ..."
+    )
+    initial_overlap: float | Literal["random"] | Annotated[tuple[float, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="q_k(0), a number with the squares of all features adding up to less than 1, or 'random'; with "
+        "several channels a list of such numbers, one per channel; left out where `initial` says it",
+    )
+
+
+class Augmentation(Part):
+    """Noise that is added to the two views, by its covariance per coordinate."""
+
+    variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
+        description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
+    )
+    correlation: float = Field(
+        default=0.0, ge=-1, le=1, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
+    )
+
+    @model_validator(mode="after")
+    def _variances_are_not_negative(self) -> Augmentation:
+        for v in self.variance:
+            if v < 0:
+                raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
+            if v > LARGEST:
+                raise ValueError(f"variance {v:g} is above {LARGEST:g}, where views have nothing in common; lower it")
+        return self
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance V of the noises, shape (2, 2)."""
+        v11, v22 = self.variance
+        v12 = self.correlation * np.sqrt(v11 * v22)
+        return np.array([[v11, v12], [v12, v22]])

@@ -1,0 +1,122 @@
+"""Starts from results and from weights in files: what continues a run equals the unbroken one."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield import InputError
+from meanfield.mckean_vlasov.weight_law import WeightLaw, law_of_samples
+from tests.example_problems import make_problem
+
+LINES = ("time = { stop = 4.0, outputs = 9 }", "density.tolerance = 1e-5", "particles.dimension = 300")
+
+
+def unbroken(**values):
+    """Problem until t = 4 with a prior under which overlaps alone do not close."""
+    return meanfield.with_values(make_problem(*LINES), {"prior.name": "l1", "prior.strength": 0.5} | values)
+
+
+def from_file(problem, path, **values):
+    """The same problem from a file on, for the second half of the time."""
+    start = {"initial": {"from": str(path)} | values, "features[0].initial_overlap": None}
+    return meanfield.with_values(problem, start | {"time.stop": 2.0, "time.outputs": 5})
+
+
+@pytest.mark.parametrize("scheme", ["lagrangian", "eulerian"])
+@pytest.mark.parametrize("law", ["gaussian", "rademacher"])
+def test_a_density_that_goes_on_from_a_file_is_the_unbroken_one(scheme, law, tmp_path):
+    problem = unbroken(**{"density.scheme": scheme, "features[0].coordinate.law": law})
+    whole = meanfield.solve_density(problem)
+    meanfield.save(whole, tmp_path / "whole.nc")
+    rest = meanfield.solve_density(from_file(problem, tmp_path / "whole.nc", time=2.0))
+    assert rest.attrs["status"] == "complete"
+    for name in ("q", "r"):
+        gap = np.abs(rest[name].values - whole[name].values[4:])
+        assert np.all(gap <= rest[f"{name}_error"].values + whole[f"{name}_error"].values[4:])
+
+
+def test_overlaps_go_on_from_those_of_a_result(tmp_path):
+    problem = unbroken(**{"prior.name": "none"})
+    whole = meanfield.solve_order_parameters(problem)
+    meanfield.save(whole, tmp_path / "whole.nc")
+    rest = meanfield.solve_order_parameters(from_file(problem, tmp_path / "whole.nc", time=2.0))
+    assert rest["q"].values == pytest.approx(whole["q"].values[4:], abs=1e-8)  # ODE_ACCURACY
+
+
+def test_runs_go_on_with_their_own_weights(tmp_path):
+    problem = unbroken(**{"particles.replicas": 3, "particles.snapshots": [2.0], "particles.dimension": 60})
+    whole = meanfield.simulate_sgd(problem)
+    meanfield.save(whole, tmp_path / "runs.nc")
+    values = {"particles.snapshots": [0.0]}
+    for method in ("plain", "projected"):
+        rest = from_file(problem, tmp_path / "runs.nc", time=2.0)
+        rest = meanfield.simulate_sgd(meanfield.with_values(rest, values | {"particles.method": method}))
+        assert rest["weights"].values[:, 0] == pytest.approx(whole["weights"].values[:, 0], rel=1e-14)  # rescaled once
+        assert np.array_equal(rest["U"], whole["U"])
+
+
+def test_runs_draw_their_weights_from_a_density(tmp_path):
+    """Moments of 60,000 weights are within five standard errors of those of the density: 1e-6 false alarms of two."""
+    problem = unbroken(**{"particles.replicas": 20, "particles.dimension": 3000, "particles.snapshots": [0.0]})
+    whole = meanfield.solve_density(problem)
+    meanfield.save(whole, tmp_path / "whole.nc")
+    start = meanfield.with_value(from_file(problem, tmp_path / "whole.nc", time=2.0), "time.stop", 0.01)
+    w = meanfield.simulate_sgd(start)["weights"].values[:, 0]
+    cells = whole["P_w"].isel(time=4) * np.diff(whole["w_bnds"].values, axis=1)[:, 0]
+    for power in (1, 4):
+        mean, spread = ((cells * np.abs(whole["w"]) ** (power * k)).sum().item() for k in (1, 2))
+        error = np.sqrt((spread - mean**2) / w.size)
+        assert abs((np.abs(w) ** power).mean() - mean) <= 5.0 * error
+
+
+def test_laws_of_samples_have_their_norm_and_overlaps():
+    rng = np.random.default_rng(1)
+    u = rng.standard_normal(20_000)
+    w = 0.6 * u + 0.8 * rng.laplace(scale=np.sqrt(0.5), size=len(u))
+    w /= np.sqrt(w @ w / len(w))
+    nodes = np.linspace(-4.0, 4.0, 17)[:, None]
+    weight = np.exp(-0.5 * nodes[:, 0] ** 2)
+    law = law_of_samples(w, u[:, None], (nodes, weight / weight.sum()), 0.1)
+    q, square = law.moments
+    assert q == pytest.approx(u @ w / len(w), abs=1e-6)  # cells are read off again
+    assert square == pytest.approx(1.0, abs=1e-6)  # as in the line above
+    at_one = law.at(np.array([[1.0]]))[0]
+    quartiles = 0.6 + 0.8 * np.sqrt(0.5) * np.array([-np.log(2.0), 0.0, np.log(2.0)])
+    # a standard error of quartiles of the 1,600 samples near the node is 0.02
+    assert at_one.quantile(np.array([-0.6745, 0.0, 0.6745])) == pytest.approx(quartiles, abs=0.06)
+
+
+def test_a_gaussian_law_is_known_between_its_cells():
+    from scipy.special import ndtr
+
+    edges, u = np.linspace(-8.0, 8.0, 81), np.linspace(-3.0, 3.0, 7)[:, None]
+    P = np.diff(ndtr((edges - 0.5 * u) / 0.9)) / 0.2
+    law = WeightLaw(u, np.full(7, 1 / 7), edges, P, {})
+    fine, between = np.linspace(-6.0, 6.0, 301), np.array([[0.3], [2.2]])
+    exact = np.diff(ndtr((fine - 0.5 * between) / 0.9)) / 0.04
+    assert law.cell_average(fine, between) == pytest.approx(exact, abs=1e-9)  # scores of a Gaussian are straight lines
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"initial": {"from": "nothing.nc"}}, "no such file"),
+        ({"initial": {"from": "whole.nc", "time": 1.3}}, r"initial.time = 1.3 is none of its output times, 0, 0.5"),
+        ({"initial": {"from": "short.npz"}}, r"holds no 'weights' and 'U'; write it by numpy.savez"),
+        ({"initial": {"from": "long.npz"}}, r"\|w\|\^2/N deviates from 1 by 3"),
+        ({"initial": {"from": "good.npz"}, "particles.dimension": 40}, r"weights of N = 300; set it to that"),
+        ({"initial": {"from": "good.npz", "time": 1.0}}, r"arrays have no time; remove initial.time"),
+        ({"features[0].initial_overlap": 0.5}, r"the start is that of initial.from already"),
+        ({"model.channels": 2}, r"files are a start of a single channel"),
+    ],
+)
+def test_what_cannot_be_a_start_is_refused(values, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = unbroken(**{"prior.name": "none"})
+    meanfield.save(meanfield.solve_order_parameters(problem), "whole.nc")
+    w, U = np.ones(300), np.repeat([1.0, -1.0], 150)
+    np.savez("short.npz", w=w)
+    np.savez("long.npz", weights=2.0 * w, U=U)
+    np.savez("good.npz", weights=w, U=U)
+    with pytest.raises(InputError, match=words):
+        meanfield.with_values(from_file(problem, "good.npz"), values)
