@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.schedules.key import OrSchedule
@@ -25,6 +25,9 @@ class Training(Part):
     output_learning_rate: NonNegative | None = Field(
         default=None,
         description="eta_v, that of the second layer, or a schedule; left out: the same; 0 keeps it fixed",
+    )
+    momentum: float = Field(
+        default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
     batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
         default=1,
@@ -47,6 +50,12 @@ class Training(Part):
         """eta_v."""
         return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
 
+    @model_serializer(mode="wrap")
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a training without momentum are those that it had before there was any."""
+        data: dict[str, Any] = write(self)
+        return {key: value for key, value in data.items() if (key, value) != ("momentum", 0.0)}
+
     @property
     def numbers(self) -> tuple[float, ...]:
         """eta, eta_v, tau, sigma_y^2 and kappa."""
@@ -56,6 +65,12 @@ class Training(Part):
         """Values of `numbers` at some times, shape (5, times)."""
         return np.array([values_of(number, times) for number in self.numbers])
 
+    def limits_at(self, times: FloatArray) -> FloatArray:
+        """The same of the limit: what a step moves adds up to 1/(1 - mu) as much, with the steps that remember it."""
+        numbers = self.numbers_at(times)
+        numbers[:2] /= 1.0 - self.momentum
+        return numbers
+
     def average_numbers(self, stop: float) -> FloatArray:
-        """Averages of `numbers` over a run, shape (5,)."""
-        return np.asarray(self.numbers_at(np.linspace(0.0, stop, CHECKED_TIMES)).mean(axis=1))
+        """Averages over a run of the numbers of the limit, shape (5,)."""
+        return np.asarray(self.limits_at(np.linspace(0.0, stop, CHECKED_TIMES)).mean(axis=1))

@@ -136,7 +136,9 @@ def _training(problem: Problem) -> str:
     samples = "one sample per step" if training.batch_size == 1 else several
     noise = f"; labels have noise of variance {variance}, errors none" if training.label_noise else ""
     decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
-    return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}"
+    mu = training.momentum
+    momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
+    return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}"
 
 
 def _time(problem: Problem) -> str:

@@ -53,7 +53,7 @@ def _drive_of(problem: Problem) -> Drive:
     schedules, training, stop = schedules_of(problem).values(), problem.training, problem.time.stop
     if not schedules:
         return steady_drive(stop, NUMBERS)
-    return drive_of(training.numbers_at, np.array([time for each in schedules for time in each.corners]), stop)
+    return drive_of(training.limits_at, np.array([time for each in schedules for time in each.corners]), stop)
 
 
 def legs_of(stretches: Driven, make: Callable[[Problem], System]) -> list[Leg]:

@@ -29,7 +29,8 @@ class System(NamedTuple):
     students, teachers : int
         K and M.
     training : ndarray, shape (5,)
-        eta, eta_v, tau, sigma_y^2 and kappa, at the time of which rates are asked for where they change.
+        eta, eta_v, tau, sigma_y^2 and kappa, at the time of which rates are asked for where they change; with momentum
+        the learning rates are those of the limit.
     aspect_ratio : float
         delta.
     rho, weight : ndarray, shape (nodes,)
@@ -102,7 +103,7 @@ def make_system(problem: Problem, nodes: Nodes, order: int, run: Problem | None 
         kind=kind,
         students=problem.students,
         teachers=problem.teachers,
-        training=problem.training.numbers_at(np.zeros(1))[:, 0],
+        training=problem.training.limits_at(np.zeros(1))[:, 0],
         aspect_ratio=float(inputs.aspect_ratio),
         rho=nodes.rho,
         weight=nodes.weight,

@@ -119,6 +119,11 @@ def check_order_parameters(problem: Problem) -> None:
             f"{key}: averages over the means of inputs follow nothing that changes in time; set inputs.centered to "
             "true, solve by particles, or give the problem of one time: meanfield.at_time(problem, t)"
         )
+    if problem.training.momentum > 0.0:
+        raise InputError(
+            f"training.momentum = {problem.training.momentum:g}: the means of inputs move the student within single "
+            "steps, over which averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
+        )
     check_averages(problem)
 
 

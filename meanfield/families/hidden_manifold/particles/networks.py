@@ -37,6 +37,8 @@ class Networks(NamedTuple):
     first : int
     noisy : bool
         Whether there is noise on the teacher's output in any step.
+    momentum : float
+        mu.
     """
 
     value: int
@@ -46,6 +48,7 @@ class Networks(NamedTuple):
     steps: FloatArray
     first: int
     noisy: bool
+    momentum: float
 
 
 LABELS = 5
@@ -70,6 +73,7 @@ def networks_of(problem: Problem) -> Networks:
         steps=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
         first=0,
         noisy=isinstance(noise, Schedule) or noise > 0.0,
+        momentum=problem.training.momentum,
     )
 
 

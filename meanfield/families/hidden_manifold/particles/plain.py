@@ -72,7 +72,7 @@ def inputs_of(problem: Problem, F: FloatArray, shift: FloatArray, factor: FloatA
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def plain_steps(  # type: ignore[no-untyped-def]
-    networks, inputs, mixture, teacher, key, replica, first, start, stop, W, v
+    networks, inputs, mixture, teacher, key, replica, first, start, stop, W, v, velocity
 ):
     """Take steps `first`, `first` + 1, ..., until samples are used up, changing W and v in place.
 
@@ -90,6 +90,8 @@ def plain_steps(  # type: ignore[no-untyped-def]
         Number of the first of the samples, counted from the first one of the run, and of the first after them.
     W : ndarray, shape (students, N)
     v : ndarray, shape (students,)
+    velocity : ndarray, shape (students, N + 1)
+        Last move of W, and of v beside it, which is updated; empty without momentum.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def plain_steps(  # type: ignore[no-untyped-def]
     own = np.empty(v.size)
     gains = np.empty(v.size)
     labels = np.zeros(2 * SAMPLES)
-    in_place = True
+    in_place = velocity.size == 0
     for row in range(networks.steps.shape[0]):
         in_place = in_place and is_in_place(networks.steps, row)
     new_W = W if in_place else np.empty_like(W)
@@ -130,9 +132,23 @@ def plain_steps(  # type: ignore[no-untyped-def]
             ):  # fmt: skip
                 return step
             if chunk + i == end - 1 and not in_place:
+                if velocity.size > 0:
+                    _keep_moving(networks.momentum, W, v, velocity, new_W, new_v)
                 copy(new_W.ravel(), W.ravel())
                 copy(new_v, v)
     return step + 1
+
+
+@without_reference_counts()
+def _keep_moving(momentum, W, v, velocity, new_W, new_v):  # type: ignore[no-untyped-def]
+    """Move new weights on by a share of the move before, and write the move of both."""
+    N = W.shape[1]
+    for k in range(v.size):
+        for i in range(N):
+            velocity[k, i] = momentum * velocity[k, i] + (new_W[k, i] - W[k, i])
+            new_W[k, i] = W[k, i] + velocity[k, i]
+        velocity[k, N] = momentum * velocity[k, N] + (new_v[k] - v[k])
+        new_v[k] = v[k] + velocity[k, N]
 
 
 @numba.njit(inline="always", error_model="numpy")

@@ -134,7 +134,13 @@ def chosen_method(problem: Problem) -> str:
     """
     _ = latent_dimension(problem)
     settings = problem.particles
-    exact = covariates_are_gaussian(problem) and not settings.snapshots
+    momentum = max(piece.problem.training.momentum for piece in pieces_of(problem))
+    if settings.method == "chain" and momentum > 0.0:
+        raise InputError(
+            f"particles.method = 'chain' with training.momentum = {momentum:g}: the chain follows products of weights, "
+            "and of no velocity; set particles.method to 'plain', or remove the momentum"
+        )
+    exact = covariates_are_gaussian(problem) and not settings.snapshots and momentum == 0.0
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.random import Generator
 
-from meanfield.ensembles.arrays import Array
+from meanfield.ensembles.arrays import Array, State
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
@@ -96,7 +96,7 @@ class InTime(Stepper):
 class Plain(InTime):
     """Replica with its features and weights (see `meanfield.families.hidden_manifold.particles.plain`)."""
 
-    kept = ("_W", "_v")
+    kept = ("_W", "_v", "_velocity")
 
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(problem, replicas)
@@ -114,6 +114,7 @@ class Plain(InTime):
         W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
         self._W = np.ascontiguousarray(W.T)
         self._v = np.array(problem.student.output_weights, dtype=float)
+        self._velocity = np.zeros((problem.students, N + 1 if problem.training.momentum > 0.0 else 0))
         self._mixture = mixture_of(problem, self._mean)
         self._own = own_moments(problem, self._mixture, F) if problem.inputs.is_uneven else None
         self._inputs = inputs_of(problem, F, *standardisation(problem, self._own))
@@ -123,8 +124,15 @@ class Plain(InTime):
         """See `InTime.take`."""
         self.reached[0] = plain_steps(
             networks, self._inputs, self._mixture, self._factors, self._key, self._replica, first, start, stop,
-            self._W, self._v,
+            self._W, self._v, self._velocity,
         )  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """See `Stepper.restore`; a phase with momentum begins at rest after one without."""
+        at_rest = self._velocity
+        super().restore(state)
+        if self._velocity.shape != at_rest.shape:
+            self._velocity = at_rest
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:
