@@ -9,7 +9,7 @@ channels of 64, 128, 256 and 512 and two blocks of kernels of 3 x 3 pixels it is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,6 +136,11 @@ class ConvolutionalNetwork:
         return self._plan[0]
 
     @property
+    def blocks_of_layers(self) -> list[Block]:
+        """Blocks, from the image up."""
+        return self._plan[1]
+
+    @property
     def convolutions(self) -> list[Layer]:
         """Layers below the dense ones."""
         return self.layers[: len(self.layers) - len(self.widths)]
@@ -157,14 +162,20 @@ class ConvolutionalNetwork:
     @property
     def activations(self) -> int:
         """Number of values of an image and of all channels and nodes above it."""
-        height, width, channels = self.image
-        found = height * width * channels + sum(self.widths)
-        blocks = {place for block in self._plan[1] for place in block[:1]}
+        above = zip(self.layers, self.pixels, strict=True)
+        return math.prod(self.image) + sum(layer.shape[0] * pixels for layer, pixels in above)
+
+    @property
+    def pixels(self) -> list[int]:
+        """Numbers of pixels of the channels of each layer, 1 of dense ones."""
+        height, width, _ = self.image
+        blocks = {block.first for block in self.blocks_of_layers}
+        found = []
         for place, layer in enumerate(self.convolutions):
             if place in blocks:
                 height, width = -(-height // layer.stride), -(-width // layer.stride)
-            found += height * width * layer.shape[0]
-        return found
+            found.append(height * width)
+        return found + [1] * len(self.widths)
 
     def start(self, rng: Generator) -> ConvolutionalWeights:
         """Weights and biases that are uniform within 1/sqrt(number of inputs), scales of 1 and shifts of 0."""
@@ -277,7 +288,12 @@ def images_of(network: ConvolutionalNetwork, x: FloatArray, like: Tensor) -> Ten
     return torch.tensor(x.reshape(-1, *network.image), dtype=like.dtype).permute(0, 3, 1, 2)
 
 
-def forward(weights: ConvolutionalWeights, x: Tensor, known: list[Statistics] | None = None) -> Passed:
+def forward(
+    weights: ConvolutionalWeights,
+    x: Tensor,
+    known: list[Statistics] | None = None,
+    rectified: Callable[[Tensor, int], Tensor] | None = None,
+) -> Passed:
     """Values of features and of the last layer.
 
     Parameters
@@ -287,6 +303,8 @@ def forward(weights: ConvolutionalWeights, x: Tensor, known: list[Statistics] | 
     x : tensor, shape (images, channels, height, width)
     known : list of Statistics, optional
         Those by which channels are normalised; by default those of the images themselves.
+    rectified : callable, optional
+        In place of `relu`; see `through`.
     """
     import torch
     from torch.nn import functional
@@ -294,9 +312,11 @@ def forward(weights: ConvolutionalWeights, x: Tensor, known: list[Statistics] | 
     network, seen = weights.network, []
     biases: list[Any] = [None] * (len(network.layers) - len(weights.b)) + weights.b
 
-    def convolved(u: Tensor, place: int) -> Tensor:
-        layer = network.layers[place]
-        u = functional.conv2d(u, weights.W[place], biases[place], layer.stride, layer.shape[2] // 2)
+    def mapped(u: Tensor, place: int) -> Tensor:
+        layer, W = network.layers[place], weights.W[place]
+        if len(layer.shape) == 2:
+            return functional.linear(u, W, biases[place])
+        u = functional.conv2d(u, W, biases[place], layer.stride, layer.shape[2] // 2)
         if not network.batch_norm:
             return u
         scale, shift = weights.scale[place], weights.shift[place]
@@ -308,14 +328,36 @@ def forward(weights: ConvolutionalWeights, x: Tensor, known: list[Statistics] | 
         seen.append(Statistics(mean, variance, u.numel() // u.shape[1]))
         return functional.batch_norm(u, None, None, scale, shift, True, 0.0, ROUNDING)
 
-    u = functional.relu(convolved(x, 0))
-    for first, second, shortcut in network._plan[1]:
-        above = convolved(functional.relu(convolved(u, first)), second)
+    features, last = through(network, x, mapped, rectified or (lambda u, place: functional.relu(u)))
+    return Passed(features, last, seen)
+
+
+def through(
+    network: ConvolutionalNetwork,
+    u: Tensor,
+    mapped: Callable[[Tensor, int], Tensor],
+    rectified: Callable[[Tensor, int], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Features below the dense layers, and last layer, from maps of layers and of what is between them.
+
+    Parameters
+    ----------
+    mapped, rectified : callable
+        Of values and a layer: what the layer makes of them, and what it is given of the values below it; the first
+        dense layer is given the average of that. Values may be None, for 0.
+    """
+    dense, blocks = len(network.convolutions), network.blocks_of_layers
+    u = mapped(u, 0)
+    for first, second, shortcut in blocks:
+        u = rectified(u, first)
+        above = mapped(rectified(mapped(u, first), second), second)
         if network.residual:
-            above = above + (u if shortcut is None else convolved(u, shortcut))
-        u = functional.relu(above)
-    features = u.mean((2, 3))
-    u, dense = features, len(network.convolutions)
-    for place in range(dense, len(network.layers)):
-        u = functional.linear(functional.relu(u) if place > dense else u, weights.W[place], biases[place])
-    return Passed(features, u, seen)
+            around = u if shortcut is None else mapped(u, shortcut)
+            above = around if above is None else above if around is None else above + around
+        u = above
+    u = rectified(u, dense)
+    features = u if u is None else u.mean((2, 3))
+    u = mapped(features, dense)
+    for place in range(dense + 1, len(network.layers)):
+        u = mapped(rectified(u, place), place)
+    return features, u

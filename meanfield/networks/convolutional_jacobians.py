@@ -6,13 +6,21 @@ gradient of the loss follows these; connections of a view leave them as they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from meanfield.networks.connections import Connections
-from meanfield.networks.convolutional import ConvolutionalWeights, Tensor, forward, images_of, one_torch_thread
+from meanfield.networks.convolutional import (
+    ConvolutionalWeights,
+    Statistics,
+    Tensor,
+    forward,
+    images_of,
+    one_torch_thread,
+)
+from meanfield.networks.convolutional_tangents import Tangents
 from meanfield.networks.jacobians import Jacobians
 from meanfield.networks.normalisation import Normalisation
 from meanfield.typing import FloatArray
@@ -20,13 +28,27 @@ from meanfield.typing import FloatArray
 AT_ONCE = 1 << 24
 """Values of activations, or of Jacobians, that are kept at once: 128 megabytes."""
 
+TOGETHER = 1 << 21
+"""Values of activations that a change passes at once."""
+
+MOST_KEPT = 5e8
+"""Largest number of values of activations that are kept for changes: 2.5 gigabytes in single precision."""
+
 
 class ConvolutionalJacobians(Jacobians):
-    """See `Jacobians`; of a network with convolutions."""
+    """See `Jacobians`; of a network with convolutions.
 
-    def __init__(self, weights: ConvolutionalWeights, x: FloatArray) -> None:
+    Parameters
+    ----------
+    single : bool
+        Whether `push`, `pull` and `pulls` are in single precision.
+    """
+
+    def __init__(self, weights: ConvolutionalWeights, x: FloatArray, single: bool = False) -> None:
         import torch
 
+        self._kind = torch.float32 if single else torch.float64
+        self._kept: list[tuple[slice, Tangents]] | None = None
         self.W, self._weights = weights.W, weights.tensors("float64")
         self._network, self._x = weights.network, images_of(weights.network, x, self._weights.W[0])
         with one_torch_thread(), torch.no_grad():
@@ -43,8 +65,22 @@ class ConvolutionalJacobians(Jacobians):
 
     def gradient(self, by_last: FloatArray) -> list[FloatArray]:
         """See `Jacobians.gradient`; with `batch_norm` it follows means and variances over the population."""
+        import torch
+
         every = [slice(0, len(by_last))] if self._network.batch_norm else self._some(by_last)
-        return self._pulled(by_last, self._weights.W, every, follow=True)
+        W = self._weights.W
+        found = [np.zeros(part.shape) for part in W]
+        with one_torch_thread():
+            for part in W:
+                part.requires_grad_()
+            for some in every:
+                last = forward(self._weights, self._x[some]).last
+                slopes = torch.autograd.grad(last, W, torch.tensor(by_last[some]))
+                for total, slope in zip(found, slopes, strict=True):
+                    total += slope.numpy()
+            for part in W:
+                part.requires_grad_(False)
+        return found
 
     def rests(self, normalisation: Normalisation, slope: FloatArray, main: FloatArray) -> list[FloatArray]:
         """See `Jacobians.rests`."""
@@ -53,29 +89,65 @@ class ConvolutionalJacobians(Jacobians):
         whole, part = (normalisation.back(self.last, side) for side in (slope, main))
         return [full - held for full, held in zip(self.gradient(whole), self.pulls(part), strict=True)]
 
-    def push(self, layer: int, step: FloatArray) -> FloatArray:
+    def push(self, layer: int, steps: FloatArray) -> FloatArray:
         """See `Jacobians.push`."""
-        import torch
-
-        W = self._weights.W[layer]
-        tangent = torch.tensor(step.reshape(W.shape), dtype=W.dtype)
-        found = []
+        shape = self.W[layer].shape
+        tensors = self._tensor(steps.reshape(-1, *shape), self._kind)
         with one_torch_thread():
-            for some in self._some(self.last):
-
-                def last(W: Tensor, x: Tensor = self._x[some]) -> Tensor:
-                    return forward(self._with(layer, W), x, self._known).last
-
-                found.append(torch.func.jvp(last, (W,), (tangent,))[1].numpy())
-        return np.concatenate(found)
+            found = [tangents.push(layer, tensors).numpy() for _, tangents in self._tangents(self._kind)]
+        joined = np.concatenate(found, axis=1, dtype=float)
+        return joined.reshape(*steps.shape[:-1], *joined.shape[1:])
 
     def pull(self, layer: int, by_last: FloatArray) -> FloatArray:
         """See `Jacobians.pull`."""
-        return self._pulled(by_last, [self._weights.W[layer]], self._some(by_last))[0].ravel()
+        (found,) = self._pulled([layer], by_last)
+        return found.reshape(*by_last.shape[:-2], -1)
 
     def pulls(self, by_last: FloatArray) -> list[FloatArray]:
         """See `Jacobians.pulls`."""
-        return self._pulled(by_last, self._weights.W, self._some(by_last))
+        every = self._pulled(range(len(self.W)), by_last)
+        return [found.reshape(*by_last.shape[:-2], *W.shape) for found, W in zip(every, self.W, strict=True)]
+
+    def rounding(self, by_last: FloatArray) -> FloatArray:
+        """See `Jacobians.rounding`."""
+        import torch
+
+        if self._kind == torch.float64:
+            return super().rounding(by_last)
+        every = range(len(self.W))
+        pairs = zip(self._pulled(every, by_last), self._pulled(every, by_last, torch.float64), strict=True)
+        sizes = [(np.linalg.norm(one - other), np.linalg.norm(other)) for one, other in pairs]
+        return np.array([float(off) / max(float(size), 1e-300) for off, size in sizes])
+
+    def _pulled(self, layers: Sequence[int], by_last: FloatArray, kind: Any = None) -> list[FloatArray]:
+        """What `pull` gives for some layers, shape (steps, *shape of the weights) each, perhaps in another type."""
+        kind = kind or self._kind
+        sides = self._tensor(by_last.reshape(-1, *by_last.shape[-2:]), kind)
+        total: dict[int, Tensor] = {}
+        with one_torch_thread():
+            for some, tangents in self._tangents(kind):
+                for layer, found in tangents.pull(layers, sides[:, some]).items():
+                    total[layer] = found if layer not in total else total[layer].add_(found)
+        return [np.asarray(total[layer].numpy(), dtype=float) for layer in layers]
+
+    def _tensor(self, values: FloatArray, kind: Any) -> Tensor:
+        import torch
+
+        return torch.tensor(values, dtype=kind)
+
+    def _tangents(self, kind: Any) -> Iterable[tuple[slice, Tangents]]:
+        """Derivatives for slices of views, which are kept where they fit."""
+        if kind != self._kind or float(len(self.last)) * self._network.activations > MOST_KEPT:
+            return self._made_tangents(kind)
+        if self._kept is None:
+            self._kept = list(self._made_tangents(kind))
+        return self._kept
+
+    def _made_tangents(self, kind: Any) -> Iterator[tuple[slice, Tangents]]:
+        weights = self._weights.of([part.to(kind) for part in self._weights.parts])
+        known = self._known and [Statistics(one.mean.to(kind), one.variance.to(kind), one.size) for one in self._known]
+        for some in _slices(len(self.last), self._network.activations, TOGETHER):
+            yield some, Tangents(weights, self._x[some].to(kind), known)
 
     def each(self, layer: int) -> Iterator[tuple[slice, FloatArray]]:
         """Jacobians of a layer, shape (views, outputs, weights), for slices of views."""
@@ -97,34 +169,14 @@ class ConvolutionalJacobians(Jacobians):
         parts[layer] = W
         return self._weights.of(parts)
 
-    def _pulled(
-        self, by_last: FloatArray, by: list[Tensor], every: list[slice], follow: bool = False
-    ) -> list[FloatArray]:
-        """Derivatives by tensors, summed over views; batches `follow` the weights, or are normalised as they are."""
-        import torch
-
-        found = [np.zeros(part.shape) for part in by]
-        known = None if follow else self._known
-        with one_torch_thread():
-            for part in by:
-                part.requires_grad_()
-            for some in every:
-                last = forward(self._weights, self._x[some], known).last
-                slopes = torch.autograd.grad(last, by, torch.tensor(by_last[some]))
-                for total, slope in zip(found, slopes, strict=True):
-                    total += slope.numpy()
-            for part in by:
-                part.requires_grad_(False)
-        return found
-
     def _some(self, views: FloatArray) -> list[slice]:
         """Slices of views whose activations are kept at once."""
         return _slices(len(views), self._network.activations)
 
 
-def _slices(count: int, size: int) -> list[slice]:
-    """Slices of as many of `count` views as fit at once, with some numbers each."""
-    step = max(1, AT_ONCE // size)
+def _slices(count: int, size: int, most: int = AT_ONCE) -> list[slice]:
+    """Slices of as many of `count` views as have `most` numbers together, with some each."""
+    step = max(1, most // size)
     return [slice(first, first + step) for first in range(0, count, step)]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -40,16 +41,20 @@ class Jacobians(ABC):
         """Derivatives by the weights of layers of what has the derivative `by_last` by the last layer."""
 
     @abstractmethod
-    def push(self, layer: int, step: FloatArray) -> FloatArray:
-        """Change of the last layer while the weights of a layer take a step in one row, shape (views, outputs)."""
+    def push(self, layer: int, steps: FloatArray) -> FloatArray:
+        """Changes of the last layer, shape (..., views, outputs), while the weights of a layer take steps in rows."""
 
     @abstractmethod
     def pull(self, layer: int, by_last: FloatArray) -> FloatArray:
-        """The adjoint of `push`, in one row."""
+        """The adjoint of `push`, shape (..., weights), of derivatives, shape (..., views, outputs)."""
 
     def pulls(self, by_last: FloatArray) -> list[FloatArray]:
         """What `pull` gives for all layers, in the shapes of their weights."""
         return self.gradient(by_last)
+
+    def rounding(self, by_last: FloatArray) -> FloatArray:
+        """Rounding of `pulls`, relative to what they give, by layer; 0 in double precision."""
+        return np.zeros(len(self.W))
 
     def rests(self, normalisation: Normalisation, slope: FloatArray, main: FloatArray) -> list[FloatArray]:
         """What the gradient for a derivative `slope` by the outputs has beside that for `main`, by layer."""
@@ -71,9 +76,9 @@ class DenseJacobians(Jacobians):
         """See `Jacobians.gradient`."""
         return gradient(self._weights, self._found, by_last).W
 
-    def push(self, layer: int, step: FloatArray) -> FloatArray:
+    def push(self, layer: int, steps: FloatArray) -> FloatArray:
         """See `Jacobians.push`."""
-        u = self._found.inputs[layer] @ step.reshape(self.W[layer].shape).T
+        u = self._found.inputs[layer] @ steps.reshape(*steps.shape[:-1], *self.W[layer].shape).swapaxes(-1, -2)
         for inputs, W in zip(self._found.inputs[layer + 1 :], self.W[layer + 1 :], strict=True):
             u = (u * (inputs > 0.0)) @ W.T
         return np.asarray(u)
@@ -81,7 +86,17 @@ class DenseJacobians(Jacobians):
     def pull(self, layer: int, by_last: FloatArray) -> FloatArray:
         """See `Jacobians.pull`."""
         by_before = signals(self._weights, self._found, by_last)[layer]
-        return np.asarray((by_before.T @ self._found.inputs[layer]).ravel())
+        found = by_before.swapaxes(-1, -2) @ self._found.inputs[layer]
+        return np.asarray(found.reshape(*by_last.shape[:-2], -1))
+
+
+class Products(Protocol):
+    """Products with a square matrix."""
+
+    size: int
+
+    def apply(self, steps: FloatArray) -> FloatArray:
+        """The matrix times steps, shape (..., size)."""
 
 
 class LayerProducts:
@@ -98,17 +113,21 @@ class LayerProducts:
         self.size = jacobians.W[layer].size
         self._gain = normalisation.gain(jacobians.last)
 
-    def apply(self, step: FloatArray) -> FloatArray:
-        """OP times a step."""
-        return self._from(self._M @ (self._gain * self._jacobians.push(self._layer, step)))
+    def apply(self, steps: FloatArray) -> FloatArray:
+        """OP times steps, shape (..., weights)."""
+        return self._from(self._gain * self._jacobians.push(self._layer, steps))
 
     def bypass(self, outputs: FloatArray) -> FloatArray:
         """OP vec W less its value if the weights of the layer carried all of the outputs."""
         carried = self._gain * self._jacobians.push(self._layer, self._jacobians.W[self._layer].ravel())
-        return self._from(self._M @ (outputs - carried))
+        return self._from(outputs - carried)
 
-    def _from(self, by_outputs: FloatArray) -> FloatArray:
-        return self._jacobians.pull(self._layer, self.normalisation.back(self._jacobians.last, by_outputs))
+    def mixed(self, outputs: FloatArray) -> FloatArray:
+        """Derivative by the last layer, shape (..., views, outputs), of which OP is the pull."""
+        return self.normalisation.back(self._jacobians.last, self._M @ outputs)
+
+    def _from(self, outputs: FloatArray) -> FloatArray:
+        return self._jacobians.pull(self._layer, self.mixed(outputs))
 
 
 class Estimate(NamedTuple):
@@ -126,24 +145,38 @@ def spreads(
     """Squared sizes of random sums of connections, whose means are the traces of VE and EV, by sum and layer.
 
     Views of the whole belong to one sample each.
+
+    Notes
+    -----
+    Means of n samples are off by 1/sqrt(n), relative to them, where values of samples vary as much as they are large.
+    Sums are no longer drawn where what they are off by is less than that for all layers.
     """
     p, P, root = views.p[:, None], views.whole, np.sqrt(views.whole)
     gain, outputs = normalisation.gain(jacobians.last), jacobians.last.shape[1]
 
-    def sizes(by_outputs: FloatArray) -> list[float]:
-        return [float((part * part).sum()) for part in jacobians.pulls(gain * by_outputs)]
+    def between() -> FloatArray:
+        of_samples = np.sqrt(p) * rng.standard_normal((TOGETHER, len(p), outputs))
+        return np.asarray(P.T @ (of_samples - p * of_samples.sum(axis=1, keepdims=True)))
 
-    between, within = [], []
-    for _ in counted(range(SUMS), "traces", "sum"):
-        of_samples = np.sqrt(p) * rng.standard_normal((len(p), outputs))
-        between.append(sizes(P.T @ (of_samples - p * of_samples.sum(axis=0))))
-        of_views = rng.standard_normal((P.shape[1], outputs))
-        within.append(sizes((root.T @ np.sqrt(p)) * of_views - P.T @ (np.sqrt(p) * (root @ of_views))))
-    return np.array(between), np.array(within)
+    def within() -> FloatArray:
+        of_views = rng.standard_normal((TOGETHER, P.shape[1], outputs))
+        return np.asarray((root.T @ np.sqrt(p)) * of_views - P.T @ (np.sqrt(p) * (root @ of_views)))
+
+    def sizes(draw: Callable[[], FloatArray]) -> FloatArray:
+        found: list[FloatArray] = []
+        for _ in counted(range(MOST_SUMS // TOGETHER), "traces", "sums"):
+            pulled = jacobians.pulls(gain * draw())
+            found += list(np.transpose([(part * part).reshape(TOGETHER, -1).sum(axis=1) for part in pulled]))
+            if len(found) % SUMS == 0 and np.all(error_of_trace(np.array(found)) <= np.mean(found, axis=0) / root_n):
+                break
+        return np.array(found)
+
+    root_n = math.sqrt(len(p))
+    return sizes(between), sizes(within)
 
 
-SUMS = 128
-"""Number of random sums of connections."""
+SUMS, MOST_SUMS, TOGETHER = 32, 128, 4
+"""Random sums of connections, after as many of which more of them may be left out; most of all; and drawn at once."""
 
 
 def error_of_trace(sizes: FloatArray) -> FloatArray:
@@ -156,8 +189,8 @@ def error_of_trace(sizes: FloatArray) -> FloatArray:
     Notes
     -----
     A squared size is a sum of squares of Gaussian numbers times eigenvalues, for which the law of as many equal ones
-    stands as have its spread, at least one. With 128 sums two traces in a thousand are further off, with 24 seven
-    in a thousand, whatever the eigenvalues.
+    stands as have its spread, at least one. Two traces in a thousand are further off with 128 sums, or with as many
+    as `spreads` draws, and seven in a thousand with 24, whatever the eigenvalues.
     """
     mean, variance = sizes.mean(axis=0), sizes.var(axis=0, ddof=1)
     alike = np.maximum(2.0 * mean * mean / np.maximum(variance, 1e-300), 1.0)
@@ -173,7 +206,7 @@ PROBES = 24
 """Random steps that say what an operator does outside of that space."""
 
 
-def estimate(products: LayerProducts, rng: Generator) -> Estimate:
+def estimate(products: Products, rng: Generator) -> Estimate:
     """Norm and top of an operator from some forty products with random steps and with what they lead to.
 
     A block Krylov space with orthonormal columns V begins with products of Gaussian steps. The operator is known on it;
@@ -197,18 +230,18 @@ def estimate(products: LayerProducts, rng: Generator) -> Estimate:
         H[there : there + new.shape[1], known:there] = new.T @ images
         V, known = np.hstack([V, new]), there
     H = H[: V.shape[1], :known]
-    outside = np.empty(PROBES)
-    for i in range(PROBES):
-        probe = rng.standard_normal(products.size)
-        probe -= V[:, :known] @ (V[:, :known].T @ probe)
-        outside[i] = (products.apply(probe) ** 2).sum()
+    outside = np.empty((PROBES // COLUMNS, COLUMNS))
+    for squares_outside in outside:
+        probes = rng.standard_normal((COLUMNS, products.size)).T
+        probes -= V[:, :known] @ (V[:, :known].T @ probes)
+        squares_outside[:] = (_images(products, probes) ** 2).sum(axis=0)
     squares, (top, off) = float((H * H).sum() + outside.mean()), _top(H)
     norm = math.sqrt(squares)
-    return Estimate(norm, math.sqrt(squares + float(error_of_trace(outside))) - norm, top, 10.0 * off)
+    return Estimate(norm, math.sqrt(squares + float(error_of_trace(outside.ravel()))) - norm, top, 10.0 * off)
 
 
-def _images(products: LayerProducts, steps: FloatArray) -> FloatArray:
-    return np.stack([products.apply(step) for step in steps.T], axis=1)
+def _images(products: Products, steps: FloatArray) -> FloatArray:
+    return products.apply(steps.T).T
 
 
 def _orthonormal(columns: FloatArray, scale: float) -> FloatArray:

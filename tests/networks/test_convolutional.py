@@ -7,7 +7,7 @@ import pytest
 
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.operators import Population, layer_operators
-from meanfield.networks import convolutional
+from meanfield.networks import convolutional, convolutional_jacobians
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.convolutional import ConvolutionalNetwork, forward, images_of, moved, statistics_of
 from meanfield.networks.convolutional_jacobians import ConvolutionalConnections, ConvolutionalJacobians
@@ -168,6 +168,59 @@ def test_gradients_are_operators_times_weights_where_all_paths_meet_them(kind, p
         around = np.linalg.norm(gradients[layer] + 2.0 * OP @ weights.W[layer].ravel())
         assert found["bypass"][layer] == pytest.approx(around / np.linalg.norm(gradients[layer]), rel=1e-9)  # rounding
         assert found["bypass"][layer] > 0.05
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("changes", VARIANTS, ids=str)
+def test_changes_of_the_last_layer_are_those_of_modules_and_pulls_their_adjoints(changes):
+    """Channels are normalised as those of the population, by statistics that a module keeps from it."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    shape = network(**changes)
+    weights, views = shape.start(rng), population(rng, shape)
+    for part in (*weights.scale, *weights.shift):
+        part += 0.2 * rng.normal(size=part.shape)
+    own, single = (ConvolutionalJacobians(weights, views.x, single=one) for one in (False, True))
+    module, images = module_of(torch, weights), torch.tensor(views.x.reshape(-1, *shape.image).transpose(0, 3, 1, 2))
+    for norm in module.norms:
+        norm.momentum = None  # the mean over batches, of which there is one
+    module(images)
+    for norm in module.norms:  # modules keep the variance of a sample, and batches are divided by their own
+        size = len(images) * {4: 30, 6: 9}[len(norm.running_var)]
+        norm.running_var *= (size - 1) / size
+    module.eval()
+    by_last = rng.normal(size=(2, *own.last.shape))
+    every = own.pulls(by_last)
+    off = single.rounding(by_last)
+    for layer, W in enumerate(weights.W):
+        steps, pulled = rng.normal(size=(2, W.size)), own.pull(layer, by_last)
+        pushed, last = own.push(layer, steps), module(images)
+        J = [[torch.autograd.grad(y, module.layers[layer].weight, retain_graph=True)[0] for y in view] for view in last]
+        J = np.array([[row.numpy().ravel() for row in view] for view in J])
+        assert np.allclose(pushed, np.einsum("xow,sw->sxo", J, steps), rtol=1e-9, atol=1e-10)  # rounding
+        assert np.allclose(pulled, np.einsum("xow,sxo->sw", J, by_last), rtol=1e-9, atol=1e-10)  # rounding
+        assert np.allclose(every[layer].reshape(2, -1), pulled, rtol=1e-10, atol=1e-12)  # rounding
+        for one, other in (
+            (single.push(layer, steps), pushed),
+            (single.pull(layer, by_last), pulled),
+        ):
+            assert np.linalg.norm(one - other) < 10.0 * off[layer] * np.linalg.norm(other)
+        assert 1e-8 < off[layer] < 1e-5  # single precision has 6e-8
+
+
+@pytest.mark.torch
+def test_changes_are_the_same_where_values_are_not_kept_and_views_come_one_by_one(monkeypatch):
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(6)
+    shape = network(batch_norm=True)
+    weights, views = shape.start(rng), population(rng, shape)
+    whole = ConvolutionalJacobians(weights, views.x)
+    step, by_last = rng.normal(size=whole.W[1].size), rng.normal(size=whole.last.shape)
+    pushed, pulled = whole.push(1, step), whole.pull(1, by_last)
+    monkeypatch.setattr(convolutional_jacobians, "MOST_KEPT", 0)
+    monkeypatch.setattr(convolutional_jacobians, "TOGETHER", 1)
+    assert np.allclose(ConvolutionalJacobians(weights, views.x).push(1, step), pushed, rtol=1e-12)  # rounding
+    assert np.allclose(ConvolutionalJacobians(weights, views.x).pull(1, by_last), pulled, rtol=1e-12)  # rounding
 
 
 @pytest.mark.torch

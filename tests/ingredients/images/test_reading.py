@@ -68,6 +68,37 @@ def test_stl10(tmp_path):
     assert read_images("stl10", [images]).labels is None
 
 
+def test_stl10_by_the_formula_of_its_page(tmp_path):
+    """`reshape(X, 10000, 96, 96, 3)` in MATLAB, whose first index is the fastest (cs.stanford.edu/~acoates/stl10)."""
+    rows = random_pixels(2, 27648)
+    (tmp_path / "unlabeled_X.bin").write_bytes(rows.tobytes())
+    found = read_images("stl10", [tmp_path / "unlabeled_X.bin"])
+    assert np.array_equal(found.pixels, rows.reshape(2, 96, 96, 3, order="F"))
+    # One place, by hand: the second value of a row is that below the first, and column 1 begins after 96 of them.
+    assert found.pixels[0, 1, 0, 0] == rows[0, 1]
+    assert found.pixels[0, 0, 1, 2] == rows[0, 2 * 96 * 96 + 96]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_cifar10_by_the_words_of_its_page(tmp_path, order):
+    """Rows of red, green and blue, each row by row, and other entries beside them (cs.toronto.edu/~kriz/cifar.html)."""
+    rows = np.array(random_pixels(3, 3072), order=order)
+    batch = {
+        b"batch_label": b"training batch 1 of 5",
+        b"labels": [6, 9, 9],
+        b"data": rows,
+        b"filenames": [b"leptodactylus_pentadactylus_s_000004.png", b"camion_s_000148.png", b"tipper_s_001250.png"],
+    }
+    (tmp_path / "data_batch_1").write_bytes(pickle.dumps(batch, protocol=2))
+    records = np.column_stack([np.array(batch[b"labels"], np.uint8), rows])
+    (tmp_path / "data_batch_1.bin").write_bytes(records.tobytes())
+    for name in ("data_batch_1", "data_batch_1.bin"):
+        found = read_images("cifar10", [tmp_path / name])
+        assert found.labels.tolist() == [6, 9, 9]
+        for channel, row, column in ((0, 0, 31), (1, 5, 0), (2, 31, 30)):
+            assert found.pixels[2, row, column, channel] == rows[2, 1024 * channel + 32 * row + column]
+
+
 def test_arrays(tmp_path):
     pixels, labels = np.linspace(-1.0, 1.0, 24).reshape(2, 3, 4), np.array([1, 0])
     np.savez(tmp_path / "both.npz", images=pixels, labels=labels)

@@ -27,6 +27,7 @@ FAMILY = Family(
             f"{HERE}.operators:find_layer_operators",
             ("layer_operator",),
             check=f"{HERE}.operators:check_layer_operators",
+            cost=f"{HERE}.costs:operator",
             purpose="covariance operators of layers and the residue of their gradients at the initial weights",
         ),
         "particles": Method(

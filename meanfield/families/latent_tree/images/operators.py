@@ -15,7 +15,7 @@ from meanfield.families.latent_tree.images.replicas import ImageSampler
 from meanfield.networks.connections import Connections, pair_matrix
 from meanfield.networks.contrast import Contrast
 from meanfield.networks.convolutional import ConvolutionalWeights, check_torch
-from meanfield.networks.convolutional_jacobians import ConvolutionalConnections, ConvolutionalJacobians
+from meanfield.networks.convolutional_jacobians import MOST_KEPT, ConvolutionalConnections, ConvolutionalJacobians
 from meanfield.networks.dense import DenseWeights
 from meanfield.networks.jacobians import (
     DenseJacobians,
@@ -119,11 +119,15 @@ def check_layer_operators(problem: ImageProblem) -> None:
 
 def fits(problem: ImageProblem) -> bool:
     """Whether operators are computed as they are, and not by products with random steps."""
+    columns = operator_columns(problem)
+    return columns <= MOST_COLUMNS and float(columns) * _largest(problem) <= MOST_NUMBERS
+
+
+def operator_columns(problem: ImageProblem) -> int:
+    """Number of columns of both factors of an operator."""
     settings = problem.operator
     beta = problem.loss.kind == "beta" and problem.loss.beta != 0.0
-    rows = settings.images * (settings.views if beta else 1)
-    columns = rows * problem.network.widths[-1]
-    return columns <= MOST_COLUMNS and float(columns) * _largest(problem) <= MOST_NUMBERS
+    return settings.images * (settings.views if beta else 1) * problem.network.widths[-1]
 
 
 def _largest(problem: ImageProblem) -> int:
@@ -134,6 +138,19 @@ def _largest(problem: ImageProblem) -> int:
     return max(math.prod(layer.shape) for layer in convolutional.layers)
 
 
+def kept_numbers(problem: ImageProblem) -> float:
+    """Doubles that are kept at once."""
+    convolutional, views = problem.convolutional, problem.operator.images * problem.operator.views
+    steps = float(BASIS * _largest(problem))
+    if convolutional is None:
+        return steps + 4.0 * sum(problem.widths) * views
+    each = convolutional.activations
+    together = views if convolutional.batch_norm else 1  # a batch is normalised as a whole
+    # Activations, their derivatives, and what lies between a convolution and the next one; and for products floats
+    # with a byte each.
+    return steps + 4.0 * each * together + 0.625 * min(float(each) * views, MOST_KEPT)
+
+
 def _check_memory(problem: ImageProblem) -> None:
     """Refuse operators whose products do not fit into the memory that is free.
 
@@ -142,11 +159,7 @@ def _check_memory(problem: ImageProblem) -> None:
     InputError
         With what to lower.
     """
-    convolutional, views = problem.convolutional, problem.operator.images * problem.operator.views
-    each = sum(problem.widths) if convolutional is None else convolutional.activations
-    together = convolutional is None or convolutional.batch_norm  # a batch is normalised as a whole
-    # Activations, their derivatives, and what lies between a convolution and the next one.
-    needed = 8.0 * (4.0 * each * (views if together else 1) + BASIS * _largest(problem))
+    needed = 8.0 * kept_numbers(problem)
     free = psutil.virtual_memory().available
     if needed > 0.8 * free:  # other programs need some memory, too
         raise InputError(
@@ -209,10 +222,7 @@ def layer_operators(
     """Variables of `find_layer_operators` for any weights, with estimates where a generator is given."""
     if contrast.kind == "nt_xent":
         normalisation = Normalisation(True)  # it compares directions
-    if isinstance(weights, DenseWeights):
-        jacobians: Jacobians = DenseJacobians(weights, population.x)
-    else:
-        jacobians = ConvolutionalJacobians(weights, population.x)
+    jacobians = jacobians_of(weights, population.x, single=rng is not None)
     outputs = normalisation.value(jacobians.last)
     themselves = normalisation.value(jacobians.last_of(population.unaugmented))
     if contrast.kind == "nt_xent":
@@ -249,6 +259,13 @@ def layer_operators(
     }
 
 
+def jacobians_of(weights: DenseWeights | ConvolutionalWeights, x: FloatArray, single: bool) -> Jacobians:
+    """Jacobians at weights; products with those of convolutions may be in single precision."""
+    if isinstance(weights, DenseWeights):
+        return DenseJacobians(weights, x)
+    return ConvolutionalJacobians(weights, x, single)
+
+
 def _estimated(
     jacobians: Jacobians, products: list[LayerProducts], views: Views, rng: Generator
 ) -> dict[str, FloatArray]:
@@ -261,6 +278,10 @@ def _estimated(
     for name, sizes in zip(("between", "within"), spreads(jacobians, views, normalisation, rng), strict=True):
         found[f"{name}_trace"] = sizes.mean(axis=0)
         found[f"{name}_trace_error"] = error_of_trace(sizes)
+    # Products and squares have the rounding of a Jacobian twice; ten times one draw of it is beyond any other.
+    rounding = 20.0 * jacobians.rounding(products[0].mixed(rng.standard_normal(jacobians.last.shape)))
+    for name in [name for name in found if not name.endswith("_error")]:
+        found[f"{name}_error"] += rounding * found[name if name.endswith("trace") else "layer_operator_norm"]
     return found
 
 
