@@ -12,15 +12,9 @@ from typing import Any
 import numpy as np
 
 from meanfield.networks.connections import Connections
-from meanfield.networks.convolutional import (
-    ConvolutionalWeights,
-    Statistics,
-    Tensor,
-    forward,
-    images_of,
-    one_torch_thread,
-)
+from meanfield.networks.convolutional import ConvolutionalWeights, Tensor, one_torch_thread
 from meanfield.networks.convolutional_tangents import Tangents
+from meanfield.networks.convolutional_values import Statistics, forward, images_of
 from meanfield.networks.jacobians import Jacobians
 from meanfield.networks.normalisation import Normalisation
 from meanfield.typing import FloatArray

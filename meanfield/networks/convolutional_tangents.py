@@ -8,14 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from meanfield.networks.convolutional import (
-    ROUNDING,
-    ConvolutionalWeights,
-    Statistics,
-    Tensor,
-    forward,
-    through,
-)
+from meanfield.networks.convolutional import ConvolutionalWeights, Tensor
+from meanfield.networks.convolutional_values import ROUNDING, Statistics, forward, through
 
 
 class Tangents:

@@ -9,8 +9,9 @@ from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.operators import Population, layer_operators
 from meanfield.networks import convolutional, convolutional_jacobians
 from meanfield.networks.contrast import Contrast
-from meanfield.networks.convolutional import ConvolutionalNetwork, forward, images_of, moved, statistics_of
+from meanfield.networks.convolutional import ConvolutionalNetwork
 from meanfield.networks.convolutional_jacobians import ConvolutionalConnections, ConvolutionalJacobians
+from meanfield.networks.convolutional_values import forward, images_of, moved, statistics_of
 from meanfield.networks.dense import DenseWeights
 from meanfield.networks.jacobians import LayerProducts
 from meanfield.networks.normalisation import Normalisation

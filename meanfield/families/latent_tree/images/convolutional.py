@@ -13,16 +13,8 @@ import numpy as np
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.images.replicas import ImageReplicas
 from meanfield.families.latent_tree.samples import batch_slope, draw_batch
-from meanfield.networks.convolutional import (
-    ConvolutionalNetwork,
-    ConvolutionalWeights,
-    Passed,
-    forward,
-    images_of,
-    moved,
-    one_torch_thread,
-    statistics_of,
-)
+from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights, one_torch_thread
+from meanfield.networks.convolutional_values import Passed, forward, images_of, moved, statistics_of
 from meanfield.typing import FloatArray, IntArray
 
 

@@ -221,8 +221,8 @@ def test_a_small_network_learns_and_is_explained():
     )
     first, last = meanfield.solve(chosen, "particles")["sampled_loss"].values[0]
     assert last < 0.9 * first  # it is 0.85 of it
-    (predicted,) = (one for one in meanfield.explain(chosen).predictions if one.method == "particles")
-    assert predicted.seconds > 0.0
+    predicted = {one.method: one for one in meanfield.explain(chosen).predictions}
+    assert all(predicted[method].seconds > 0.0 for method in ("operator", "particles"))
     operator = meanfield.solve(chosen, "operator")
     assert operator.sizes["level"] == 8
     assert np.all(operator["residue"] > 0.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.families.latent_tree.images import costs
 from meanfield.families.latent_tree.images.operators import Population, draw_population
 from meanfield.families.latent_tree.images.replicas import ImageReplicas, ImageSampler, probe_accuracy
 from meanfield.families.latent_tree.samples import batch_slope, draw_batch
@@ -207,3 +208,15 @@ def test_gradients_are_those_of_automatic_differentiation(kind, parameters, norm
     wanted = np.concatenate([part.grad.numpy().ravel() for part in (*theirs.W, *theirs.b)])
     assert value == pytest.approx(loss.item(), rel=1e-12, abs=1e-12)  # rounding
     assert np.allclose(ours, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())  # rounding
+
+
+@pytest.mark.parametrize(("widths", "how"), [("[6, 3]", "exact"), ("[20, 300]", "estimates")])
+def test_operators_have_a_cost(widths, how):
+    """How near it is, the study of predictions says."""
+    few, many = (
+        costs.operator(problem(network=f"widths = {widths}", operator=f"images = 16\nviews = {views}"))
+        for views in (4, 32)
+    )
+    assert few.contents == many.contents == f"operators of 2 layers, {how}"
+    assert many.memory > few.memory
+    assert min(few.seconds, many.seconds) > 0.0
