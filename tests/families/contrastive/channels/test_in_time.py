@@ -208,9 +208,9 @@ def test_densities_of_linear_priors_have_the_overlaps_within_their_errors(seed, 
 
 
 def sparse(**values):
-    """Problem whose prior sets in and grows from a phase on, whose penalty jumps in another, and whose rate decays."""
+    """Problem whose prior sets in with a phase and fades, whose penalty jumps in another, and whose rate decays."""
     rates = {"model.learning_rate": {"schedule": "cosine", "start": 0.02, "end": 0.005, "duration": 2.0}}
-    strength = {"schedule": "linear", "start": 0.0, "end": 3.0, "duration": 1.5}
+    strength = {"schedule": "linear", "start": 12.0, "end": 0.0, "duration": 1.5}
     phases = [
         {"stop": 0.5},
         {"stop": 1.1, "set": {"prior": {"name": "l1", "strength": strength}}},
