@@ -18,6 +18,7 @@ OTHERS = {
     "contrastive/cost": "Cost of the density",
     "contrastive/verdicts": "How often verdicts are right",
     "contrastive/digits": "Hidden variables from real data",
+    "contrastive/schedules": "What a schedule does",
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
     "hidden_manifold/averaged_theory": "Inputs with a mean",
     "hidden_manifold/finite_size": "Hidden manifolds at finite N",

@@ -45,12 +45,15 @@ class Phased(Stepper):
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         last = first + steps
-        while first < last:
-            end = min(last, self._ends[self._number])
-            self._current.advance(first, end - first)
+        for number in range(self._number, len(self._makers)):
+            is_last = number + 1 == len(self._makers)
+            end = last if is_last else min(last, self._ends[number])
+            if end > first:
+                self._current.advance(first, end - first)
             first = end
-            if end == self._ends[self._number] and self._number + 1 < len(self._makers):
-                self._enter(self._number + 1, self._current.state)
+            if is_last or end < self._ends[number]:
+                return
+            self._enter(number + 1, self._current.state)
 
     def _enter(self, number: int, state: State) -> None:
         """Go on with the stepper of a phase from a state."""
