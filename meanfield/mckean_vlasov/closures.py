@@ -7,7 +7,7 @@ to `register_closure`, and an attribute `compiled` of the callable that holds th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.separate_calls import generate_separate_call, separate_call_type
-from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate
+from meanfield.numerics.piecewise import Table, interpolate, panel_of, tabulate, values_at
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -127,15 +127,32 @@ def coefficients_along(limit: Limit, q: FloatArray) -> FloatArray:
     ----------
     q : ndarray, shape (outputs, d1)
     """
-    unknown = np.full(q.shape[1] + 1, np.nan)
 
     def values_of(phase: Limit, at: slice) -> FloatArray:
-        of_g, of_diffusion, _ = phase.drive.at(limit.times[at]).T
-        factors = np.column_stack([*[of_g] * q.shape[1], of_diffusion])
-        values = [called_values(phase.closure, row) if np.all(np.isfinite(row)) else unknown for row in q[at]]
-        return np.asarray(np.array(values).reshape(factors.shape) * factors)  # a phase may have no output time
+        found = np.full((len(limit.times[at]), q.shape[1] + 1), np.nan)
+        for i, (time, row) in enumerate(zip(limit.times[at].tolist(), q[at], strict=True)):
+            if np.all(np.isfinite(row)):
+                found[i] = coefficients_at(phase, time, row)
+        return found
 
     return limit.along(values_of)
+
+
+def coefficients_at(phase: Limit, time: float, q: FloatArray) -> FloatArray:
+    """Drift g and diffusion Lambda of a phase at a time, in one vector."""
+    of_g, of_diffusion, _ = phase.drive.at(np.array([time]))[0].tolist()
+    return np.asarray(called_values(phase.closure, q) * np.append(np.full(q.size, of_g), of_diffusion))
+
+
+def closure_at(phase: Limit, time: float) -> ClosureFunction:
+    """Closure of a phase at a time, to be asked before that of another time, without factors of its drive."""
+    phase.drive.at(np.array([time]))  # which sets the clock
+    return phase.closure
+
+
+def closures_of(phase: Limit) -> tuple[ClosureFunction, ...]:
+    """Closures of a phase at some of its times, one where it does not change."""
+    return getattr(phase.closure, "closures", (phase.closure,))
 
 
 def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, float]:
@@ -168,32 +185,39 @@ def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
 
 def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
     """Table of a closure over the widest range that is accurate."""
+    table, reach = tabulated_rows([closure])
+    return TabulatedClosure(table), reach
+
+
+def tabulated_rows(closures: Sequence[ClosureFunction]) -> tuple[Table, float]:
+    """Table of g and Lambda of closures of one feature over the widest range that is accurate, and its reach."""
+
+    def rows(angles: FloatArray) -> FloatArray:
+        return np.concatenate(
+            [np.array([called_values(each, q) for q in np.sin(angles)[:, None]]).T for each in closures]
+        )
+
     for end in (0.01, 0.1, 0.5):  # values of sqrt(1 - q^2): the smallest that works
         reach = math.acos(end)
         try:
             # Each of at most 60 panels takes 16 calls of the closure.
-            table = tabulate(_rows_of(closure), (), reach, "the closure", groups=(0, 1), most_panels=60)
+            groups = range(2 * len(closures))
+            table = tabulate(rows, (), reach, "the closure", groups=groups, most_panels=60)
         except InputError:
             continue
-        tabulated = TabulatedClosure(table)
-        if _error(closure, tabulated, reach) <= 1e-10:  # the tightest tolerance of q
-            return tabulated, math.sin(reach)
-    return TabulatedClosure(_no_table()), -1.0
+        if _error(rows, table, reach) <= 1e-10:  # the tightest tolerance of q
+            return table, math.sin(reach)
+    return _no_table(2 * len(closures)), -1.0
 
 
-def _rows_of(closure: ClosureFunction) -> Callable[[FloatArray], FloatArray]:
-    return lambda angles: np.array([called_values(closure, q) for q in np.sin(angles)[:, None]]).T
-
-
-def _error(closure: ClosureFunction, tabulated: TabulatedClosure, reach: float) -> float:
+def _error(rows: Callable[[FloatArray], FloatArray], table: Table, reach: float) -> float:
     """Largest error of the table, relative to the largest value of each row."""
     angles = reach * np.sin(np.arange(33) + 0.5)  # dense, and not symmetric about the origin
-    exact = _rows_of(closure)(angles)
-    found = np.array([tabulated_values(tabulated, q) for q in np.sin(angles)[:, None]]).T
+    exact, found = rows(angles), np.array([values_at(table, angle) for angle in angles.tolist()]).T
     largest = np.abs(exact).max(axis=1, keepdims=True)
     return float((np.abs(found - exact) / np.where(largest > 0, largest, 1.0)).max())
 
 
-def _no_table() -> Table:
+def _no_table(rows: int = 2) -> Table:
     """Placeholder for a missing table."""
-    return tabulate(lambda x: np.zeros((2, x.size)), (), 1.0, "nothing")
+    return tabulate(lambda x: np.zeros((rows, x.size)), (), 1.0, "nothing")

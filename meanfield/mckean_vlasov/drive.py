@@ -36,12 +36,15 @@ class Drive(NamedTuple):
         0, the times between 0 and the end at which the numbers jump or bend, and infinity.
     moves : bool
         Whether anything changes in time; if not, numbers are what they are without rounding.
+    clock : ndarray, shape (2,)
+        The last time at which numbers were filled in, for closures that change, and a short step; 0 without such.
     """
 
     table: Table
     stop: float
     corners: FloatArray
     moves: bool
+    clock: FloatArray
 
     @property
     def room(self) -> FloatArray:
@@ -57,6 +60,10 @@ class Drive(NamedTuple):
     def stopping_at(self, times: Sequence[float]) -> Drive:
         """The same with further corners."""
         return self._replace(corners=np.unique([*self.corners, *times]))
+
+    def setting(self, clock: FloatArray) -> Drive:
+        """The same with the clock of a closure that changes."""
+        return self._replace(moves=True, clock=clock)
 
     def fill(self, time: float, low: float, high: float, result: FloatArray) -> None:
         """Fill in numbers and their slopes; see `fill_numbers`."""
@@ -85,14 +92,14 @@ def drive_of(numbers: Callable[[FloatArray], FloatArray], corners: FloatArray, s
         "give the times at which it jumps or bends",
     )
     moves = bool(np.any(table.values != table.values[:, :1]))
-    return Drive(with_derivatives(table, len(table.values)), stop, np.array([0.0, *inner, np.inf]), moves)
+    return Drive(with_derivatives(table, len(table.values)), stop, np.array([0.0, *inner, np.inf]), moves, np.zeros(2))
 
 
 def steady_drive(stop: float, count: int = 3) -> Drive:
     """Drive of `count` numbers that stay 1, which never looks at its table."""
     none, values = np.empty(0), np.repeat([[1.0], [0.0]], count, axis=0)
     table = Table(np.array([-1.0, 1.0]), none, none, values, np.zeros((1, ORDER, 2 * count)), none, values.T[:0])
-    return Drive(table, stop, np.array([0.0, np.inf]), moves=False)
+    return Drive(table, stop, np.array([0.0, np.inf]), moves=False, clock=np.zeros(2))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -112,6 +119,7 @@ def fill_numbers(drive, time, low, high, result):  # type: ignore[no-untyped-def
     """
     if not drive.moves:
         return
+    drive.clock[0] = time
     table, x = drive.table, time / drive.stop
     inside = min(max(x, low / drive.stop), high / drive.stop * (1.0 - 1e-15))  # the panel before the corner
     interpolate(table, panel_of(table, inside), x, result)
@@ -124,6 +132,13 @@ def fill_numbers(drive, time, low, high, result):  # type: ignore[no-untyped-def
 def reference_of(problem: P) -> P:
     """Constant problem with the largest rate and strength that schedules have."""
     return with_values(problem, {key: _largest(problem, key) for key in schedules_of(problem)})
+
+
+def factors_frozen(problem: P) -> P:
+    """Problem with the largest rate and strength that schedules have, and other schedules as they are."""
+    return with_values(
+        problem, {key: _largest(problem, key) for key in (RATE, STRENGTH) if key in schedules_of(problem)}
+    )
 
 
 def _largest(problem: Problem, key: str) -> float:
@@ -148,7 +163,8 @@ def factors_of(problem: Problem, reference: Problem) -> Callable[[FloatArray], F
 def drive_for(problem: Problem, reference: Problem) -> Drive:
     """Drive by the schedules of a problem, relative to its reference."""
     relative = factors_of(problem, reference)
-    corners = [time for each in schedules_of(problem).values() for time in each.corners]
+    schedules = schedules_of(problem)
+    corners = [time for key in (RATE, STRENGTH) if key in schedules for time in schedules[key].corners]
 
     def factors(times: FloatArray) -> FloatArray:
         rate, strength = relative(times)

@@ -103,7 +103,7 @@ class Limit:
             time
             for phase, end in zip(self.phases, ends, strict=True)
             for time in (phase.start, *phase.drive.inner_corners)
-            if phase.start <= time < end
+            if phase.start <= time < min(end, self.times[-1])
         }
         return tuple(sorted(found - {self.start}))
 

@@ -44,7 +44,8 @@ class Method:
     purpose : str
         What it is for, in a line of `--help`; the title of its first kind of result if nothing is said.
     follows : tuple of str
-        Keys of numbers that may change in time, by a schedule; problems in which others do are refused.
+        Keys of numbers that may change in time, by a schedule, with [] for any number in brackets; problems in which
+        others do are refused.
     phases : bool
         Whether it solves problems of several phases.
     """
@@ -77,6 +78,7 @@ class Method:
         """
         from meanfield.problems.base import schedules_of  # which imports pydantic
         from meanfield.problems.phases import pieces_of
+        from meanfield.problems.problem_keys import without_numbers
 
         if problem.phases is not None and not self.phases:
             raise InputError(
@@ -85,7 +87,7 @@ class Method:
             )
         for piece in pieces_of(problem):
             for key in schedules_of(piece.problem):
-                if key not in self.follows:
+                if without_numbers(key) not in self.follows:
                     raise InputError(
                         f"{key}: changes in time by a schedule, which the method '{self.title}' does not follow; give "
                         "it a number, such as that of one time: meanfield.at_time(problem, t)"

@@ -16,6 +16,8 @@ from meanfield.problems.base import Problem, check_problem, parts_in, schedules_
 from meanfield.problems.file import P, validated
 from meanfield.problems.phases import piece_at
 
+_INDEX = re.compile(r"\[\d+\]")
+
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 _SET_BY_PHASE = re.compile(r"phases\[(\d+)\]\.set\.(.+)")
@@ -30,6 +32,11 @@ def number_keys(problem: Problem) -> list[str]:
 def settable_keys(problem: Problem) -> list[str]:
     """Keys of everything that can be set by itself: numbers, words, and optional values that the problem leaves out."""
     return list(_keys_in(problem, "", lambda value: value is None or isinstance(value, int | float | str)))
+
+
+def without_numbers(key: str) -> str:
+    """Key with [] for any number in brackets, as declarations name keys."""
+    return _INDEX.sub("[]", key)
 
 
 def value_of(problem: Problem, key: str) -> float:

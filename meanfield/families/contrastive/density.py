@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import FACTORS, Problem, check_factors
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
-from meanfield.problems.base import check_problem
+from meanfield.problems.base import check_problem, schedules_of
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
         from meanfield.families.contrastive.channels.density.choice import check_several  # imported where it is used
 
         check_several(problem, backend)
+        check_factors(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the density needs a known overlap, because a random one "
@@ -121,6 +123,13 @@ def _check_one(problem: Problem) -> None:
             f"density.scheme = '{problem.density.scheme}' with model.channels = 1: it is for several channels; take "
             "'lagrangian' or 'eulerian', or leave the key out"
         )
+    for piece in pieces_of(problem):
+        smooth = [key for key, each in schedules_of(piece.problem).items() if key not in FACTORS and not each.in_steps]
+        if smooth and len(problem.features) > 1:
+            raise InputError(
+                f"{smooth[0]}: changes smoothly in time, which the density of several features does not follow; give a "
+                "schedule in steps, such as a table with interpolation = 'step', or use the order parameters"
+            )
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

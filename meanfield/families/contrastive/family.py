@@ -10,6 +10,10 @@ HERE = "meanfield.families.contrastive"
 COSTS = f"{HERE}.explanation.predictions"
 IN_TIME = tuple(REDUCTIONS)
 FOLLOWED = ("model.learning_rate", "prior.strength", "decorrelation.strength")
+FOLLOWED_BY_LIMITS = (
+    *FOLLOWED, "model.batch_size", "augmentation.variance[]", "augmentation.correlation",
+    "features[].hidden.second_moment", "features[].hidden.fourth_moment",
+)  # fmt: skip
 
 FAMILY = Family(
     name="contrastive",
@@ -26,7 +30,7 @@ FAMILY = Family(
             check=f"{HERE}.density:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
-            follows=FOLLOWED,
+            follows=FOLLOWED_BY_LIMITS,
             phases=True,
         ),
         "order_parameters": Method(
@@ -36,7 +40,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{COSTS}:order_parameters",
             keep=(*IN_TIME, "arrangement"),
-            follows=FOLLOWED,
+            follows=FOLLOWED_BY_LIMITS,
             phases=True,
         ),
         "dynamics": Method(

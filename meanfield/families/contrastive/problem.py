@@ -22,6 +22,7 @@ from meanfield.ingredients.laws import (
     ResidualLaw,
 )
 from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.ingredients.laws.hidden import ThreePoint
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -175,6 +176,13 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
+    def _fourth_moments_exist_at_all_times(self) -> Problem:
+        for k, feature in enumerate(self.features):
+            if isinstance(law := feature.hidden, ThreePoint):
+                law.check_moments(f"features[{k}].hidden", self.time.stop)
+        return self
+
+    @model_validator(mode="after")
     def _dimension_leaves_room(self) -> Problem:
         d1, d2 = len(self.features), self.model.channels
         least = d1 + 2 * d2
@@ -249,9 +257,29 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        rate = self.model.learning_rate
-        steady = {} if isinstance(rate, Schedule) else {"learning_rate": rate}
-        return {"dimension": self.particles.dimension, **steady, "batch_size": self.model.batch_size}
+        numbers = {key: getattr(self.model, key) for key in ("learning_rate", "batch_size")}
+        steady = {key: value for key, value in numbers.items() if not isinstance(value, Schedule)}
+        return {"dimension": self.particles.dimension, **steady}
+
+
+FACTORS = ("model.learning_rate", "prior.strength", "decorrelation.strength")
+"""Keys of numbers that multiply parts of the limit, while others change g and Lambda as functions."""
+
+
+def check_factors(problem: Problem) -> None:
+    """Refuse schedules of other numbers than factors, which the limit of several channels does not follow.
+
+    Raises
+    ------
+    InputError
+    """
+    for piece in pieces_of(problem):
+        for key in base.schedules_of(piece.problem):
+            if key not in FACTORS:
+                raise InputError(
+                    f"{key}: changes in time by a schedule, which the limit of several channels does not follow; let "
+                    "it change from phase to phase, or set model.channels to 1"
+                )
 
 
 def _check_fits(initial: InitialState, problem: Problem) -> None:

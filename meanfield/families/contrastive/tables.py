@@ -12,6 +12,7 @@ from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, Hidden
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray
 
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
@@ -29,7 +30,9 @@ class Model(NamesActivation):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
-    batch_size: int = Field(ge=1, le=10**9, description="m, the number of samples per step, for instance 10")
+    batch_size: Annotated[int, Field(ge=1, le=10**9), OrSchedule()] = Field(
+        description="m, the number of samples per step, for instance 10"
+    )
     channels: int = Field(default=1, ge=1, le=64, description="d2, the number of neurons, each with one output")
     initial_channel_overlap: float | ChannelMatrix | None = Field(
         default=None,
@@ -39,7 +42,11 @@ class Model(NamesActivation):
 
     @model_validator(mode="after")
     def _batch_mean_needs_two(self) -> Model:
-        if self.centering == "batch" and self.batch_size < 2:
+        if self.centering != "batch":
+            return self
+        if isinstance(self.batch_size, Schedule):
+            self.batch_size.narrow(ge=2)
+        elif self.batch_size < 2:
             raise ValueError(
                 "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
                 "set batch_size to 2 or more, or centering to 'none' or 'population'"
@@ -74,19 +81,25 @@ class Feature(Part):
     )
 
 
+Variance = Annotated[float, OrSchedule()]
+
+
 class Augmentation(Part):
     """Noise that is added to the two views, by its covariance per coordinate."""
 
-    variance: Annotated[tuple[float, float], Field(strict=False)] = Field(
+    variance: Annotated[tuple[Variance, Variance], Field(strict=False)] = Field(
         description="[v11, v22], the noise variances of the two views, each >= 0, for instance [0.3, 0.3]"
     )
-    correlation: float = Field(
-        default=0.0, ge=-1, le=1, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
+    correlation: Annotated[float, Field(ge=-1, le=1), OrSchedule()] = Field(
+        default=0.0, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
     )
 
     @model_validator(mode="after")
     def _variances_are_not_negative(self) -> Augmentation:
         for v in self.variance:
+            if isinstance(v, Schedule):
+                v.narrow(ge=0.0, le=LARGEST)
+                continue
             if v < 0:
                 raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
             if v > LARGEST:

@@ -10,12 +10,17 @@ from numpy.random import Generator
 from pydantic import Field
 
 from meanfield.ingredients.part import Part
+from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.typing import FloatArray
 
 LARGEST = 1e6
 """Largest |c| and largest E[c^2]: high moments of c enter, and must be finite numbers."""
 
-SecondMoment = Annotated[float, Field(gt=0, le=LARGEST, description="E[c^2] of the hidden variable, for instance 1.1")]
+SecondMoment = Annotated[
+    float,
+    Field(gt=0, le=LARGEST, description="E[c^2] of the hidden variable, for instance 1.1"),
+    OrSchedule(may_vanish=False),
+]
 Values = Annotated[tuple[Annotated[float, Field(ge=-LARGEST, le=LARGEST)], ...], Field(strict=False, min_length=1)]
 Probabilities = Annotated[
     tuple[float, ...],

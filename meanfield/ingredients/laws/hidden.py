@@ -29,6 +29,8 @@ from meanfield.ingredients.laws.base import (
 )
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.scale_mixture import gamma_trapezoid
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.typing import FloatArray
 
 
@@ -104,10 +106,14 @@ class ThreePoint(AtomicPart):
 
     law: Literal["three_point"] = "three_point"
     second_moment: SecondMoment
-    fourth_moment: float = Field(gt=0, description="E[c^4] of the hidden variable, at least second_moment squared")
+    fourth_moment: Annotated[float, Field(gt=0), OrSchedule(may_vanish=False)] = Field(
+        description="E[c^4] of the hidden variable, at least second_moment squared"
+    )
 
     @model_validator(mode="after")
     def _moments_exist(self) -> ThreePoint:
+        if isinstance(self.second_moment, Schedule) or isinstance(self.fourth_moment, Schedule):
+            return self  # which those who know the times check
         least = self.second_moment * self.second_moment  # inf where ** would raise OverflowError
         if self.fourth_moment < least * (1 - 1e-12):  # 1.1**2 is not 1.21 in floating point
             raise ValueError(
@@ -115,6 +121,28 @@ class ThreePoint(AtomicPart):
                 "moments (Jensen); raise fourth_moment or lower second_moment"
             )
         return self
+
+    def check_moments(self, key: str, stop: float) -> None:
+        """Refuse schedules of moments that no law has at some time until the end of a run.
+
+        Raises
+        ------
+        ValueError
+            With the first such time.
+        """
+        moments = self.second_moment, self.fourth_moment
+        schedules = [each for each in moments if isinstance(each, Schedule)]
+        if not schedules:
+            return
+        times = np.unique(np.concatenate([each.looked_at(0.0, stop) for each in schedules]))
+        second, fourth = (values_of(each, times) for each in moments)
+        if np.any(wrong := fourth < second**2 * (1 - 1e-12)):
+            first = int(np.argmax(wrong))
+            raise ValueError(
+                f"{key}: at t = {times[first]:.6g} fourth_moment = {fourth[first]:.6g} is below second_moment^2 = "
+                f"{second[first] ** 2:.6g}, and no law has such moments (Jensen); raise fourth_moment or lower "
+                "second_moment then"
+            )
 
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:

@@ -44,6 +44,11 @@ class Schedule(Part):
         return ()
 
     @property
+    def in_steps(self) -> bool:
+        """Whether nothing changes between corners."""
+        return False
+
+    @property
     def in_words(self) -> str:
         """What it does, in words."""
         raise NotImplementedError
@@ -275,6 +280,11 @@ class Steps(Schedule):
     def corners(self) -> tuple[float, ...]:
         """See `Schedule.corners`."""
         return tuple(self.every * k for k in range(1, self.steps + 1))
+
+    @property
+    def in_steps(self) -> bool:
+        """See `Schedule.in_steps`."""
+        return True
 
     @property
     def in_words(self) -> str:

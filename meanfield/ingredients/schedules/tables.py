@@ -61,6 +61,11 @@ class Table(Schedule):
         return tuple(dict.fromkeys(self.times[1:]))
 
     @property
+    def in_steps(self) -> bool:
+        """See `Schedule.in_steps`."""
+        return self.interpolation == "step"
+
+    @property
     def in_words(self) -> str:
         """See `Schedule.in_words`."""
         return _table_in_words(self.times, self.values, self.interpolation)
@@ -91,6 +96,11 @@ class FileTable(Schedule, FilePart):
     def corners(self) -> tuple[float, ...]:
         """See `Schedule.corners`."""
         return tuple(self.atoms[0][1:].tolist())
+
+    @property
+    def in_steps(self) -> bool:
+        """See `Schedule.in_steps`."""
+        return self.interpolation == "step"
 
     @property
     def in_words(self) -> str:

@@ -11,7 +11,7 @@ import psutil
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import feature_quadrature
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import called_values, closures_of
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.mckean_vlasov.limit import Limit
@@ -167,7 +167,7 @@ def _fastest_rate(limit: Limit) -> float:
     two_deviations = np.array([2.0])
 
     def fastest(phase: Limit) -> float:
-        values = [called_values(phase.closure, q) for q in ball]
+        values = [called_values(closure, q) for closure in closures_of(phase) for q in ball]
         rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
         return float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])
 

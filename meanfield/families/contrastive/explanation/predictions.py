@@ -28,7 +28,6 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.mckean_vlasov.stationary.states import CELLS
 from meanfield.problems.family import resolve
-from meanfield.problems.phases import pieces_of
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
@@ -70,10 +69,8 @@ def order_parameters(problem: Problem) -> Prediction:
         return _of_channels("order_parameters", problem)
     d1 = len(problem.features)
     size = BYTES_PER_NUMBER * problem.time.outputs * (d1 * (d1 + 2) + 2)
-    batch = any(piece.problem.model.centering == "batch" for piece in pieces_of(problem))
-    contents = "q" if batch else "q, and its covariance at finite N"
-    # The usual number of evaluations, with those of the covariance; each phase is integrated by itself.
-    seconds = 2000 * sum(_evaluation_seconds(piece.problem) for piece in pieces_of(problem))
+    contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
+    seconds = 2000 * _evaluation_seconds(problem)  # the usual number, with those of the covariance
     return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, contents)
 
 

@@ -203,7 +203,7 @@ def _of_the_settings(problem: Problem, predicted: list[Prediction]) -> Iterator[
             f"{problem.particles.dimension}; raise one of them"
         )
     N = problem.particles.dimension
-    for k, feature in enumerate(problem.features):
+    for k, feature in enumerate(reference_of(problem).features):
         second = 0.0 if feature.hidden is None else moments(feature.hidden)[0]
         if second > 0.1 * N:  # the feature part is not small beside the noise
             yield (

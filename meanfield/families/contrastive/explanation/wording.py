@@ -13,9 +13,11 @@ from meanfield.families.contrastive.tables import Feature, Model
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import StudentT
+from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.ingredients.user_functions import is_address
+from meanfield.problems.base import parts_in
 
 SAMPLES = (Empirical, JointEmpirical)
 """Hidden laws whose samples are in a file."""
@@ -117,18 +119,27 @@ def _kinks(kinks: tuple[float, ...]) -> str:
     return f"kink at {', '.join(f'{kink:g}' for kink in kinks)}" if kinks else "no kinks"
 
 
+def _moving(part: Part) -> dict[str, Schedule]:
+    """Schedules of a part by their keys."""
+    return {key: each for key, each in parts_in(part) if isinstance(each, Schedule)}
+
+
 def _training(model: Model) -> str:
     tau, m = model.learning_rate, model.batch_size
     rate = in_words_of(tau)
     momentum = f", momentum mu = {model.momentum:g} (in the limit a rate of tau/(1 - mu))" if model.momentum else ""
-    noise = f" = {tau / m:.3g}" if not (isinstance(tau, Schedule) or model.momentum) else ""
+    moves = isinstance(tau, Schedule) or isinstance(m, Schedule)
+    noise = f" = {tau / m:.3g}" if not (moves or model.momentum) else ""
     return (
-        f"one-pass SGD, tau = {rate}{momentum}, batches of m = {m}, {CENTERINGS[model.centering]}; "
+        f"one-pass SGD, tau = {rate}{momentum}, batches of m = {in_words_of(m)}, {CENTERINGS[model.centering]}; "
         f"sampling noise enters as tau/m{noise}"
     )
 
 
 def _noise(problem: Problem) -> str:
+    if problem.augmentation and _moving(problem.augmentation):
+        variances = " and ".join(in_words_of(v) for v in problem.augmentation.variance)
+        return f"variances {variances} per coordinate, correlation {in_words_of(problem.augmentation.correlation)}"
     V = problem.noise_covariance
     if not V.any():
         return "none: both views of a sample are the sample itself"
@@ -177,6 +188,8 @@ def _hidden(law: HiddenPart, look_up: bool) -> str:
         name = f"from the samples in {law.file}"
         if not look_up:
             return f"{name} (not opened)"
+    if moving := _moving(law):
+        return ", ".join([name, *(f"{key.replace('_', ' ')} {schedule.in_words}" for key, schedule in moving.items())])
     second, kurtosis = moments(law)
     tails = "no finite kurtosis" if math.isinf(kurtosis) else f"kurtosis {kurtosis:.4g} (Gaussian: 3)"
     return f"{name}, E[c^2] = {second:.4g}, {tails}"

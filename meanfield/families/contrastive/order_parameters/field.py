@@ -55,6 +55,8 @@ class VectorField:
     ----------
     problem : Problem
         Problem with a prior that closes the ODEs.
+    closure : Closure, optional
+        That of the problem, if it is known already.
 
     Raises
     ------
@@ -62,10 +64,10 @@ class VectorField:
         If the prior does not close the ODEs.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, closure: Closure | None = None) -> None:
         check_closes(problem)
         self.problem = problem
-        self.closure = Closure(problem)
+        self.closure = Closure(problem) if closure is None else closure
         self._rates: ClosureFunction = self.closure
         self.features = len(problem.features)
         self._bar: Any = None

@@ -23,11 +23,11 @@ import numpy as np
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
+from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
-from meanfield.families.contrastive.limit import limit_of
+from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_of
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.drive import Drive, reference_of
+from meanfield.families.contrastive.problem import Problem, check_factors
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along, interpolant
@@ -199,31 +199,30 @@ def solve_order_parameters(problem: Problem) -> Solved:
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
         return Solved("order_parameters", *trajectory_of_channels(ClosureInTime(problem), fluctuations=True))
-    fields = [VectorField(reference_of(piece.problem)) for piece in pieces_of(problem)]
-    limit = limit_of(problem, *(field.closure for field in fields))
+    stages = stages_of(problem)
+    limit = limit_of_stages(stages)
     solution = overlaps_along(limit)
     solved = as_order_parameters(limit, solution)
     if solution.path is None or solution.status == "interrupted":
         return solved
-    covariance, interrupted = _covariance(fields, limit, solution, solution.path)
+    covariance, interrupted = _covariance(stages, limit, solution, solution.path)
     status = "interrupted" if interrupted else solved.status
     return replace(solved, arrays=solved.arrays | covariance, status=status)
 
 
 def _covariance(
-    fields: list[VectorField], limit: Limit, solution: Solution, path: Path
+    stages: list[Stage], limit: Limit, solution: Solution, path: Path
 ) -> tuple[dict[str, FloatArray], bool]:
     """Covariance C at the times that were reached, empty if that of a step is not known; and whether Ctrl-C came.
 
     It goes on from corner to corner of schedules and phases.
     """
-    times, d1 = solution.times[np.isfinite(solution.values).all(axis=1)], fields[0].features
+    times, d1 = solution.times[np.isfinite(solution.values).all(axis=1)], solution.values.shape[1]
     C, now, interrupted = np.full((len(solution.times), d1, d1), np.nan), np.zeros((d1, d1)), False
     try:
-        noises = [StepNoise(field) for field in fields]
         for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < times[-1]), times[-1]]):
             number = limit.phases.index(limit.phase_at(low))
-            along = _Along(fields[number], noises[number], limit.phases[number].drive, path, low, high)
+            along = _Along(stages[number], limit.phases[number], path, low, high)
             inside = (low <= times) & (times <= high)
             knots = np.unique([low, *times[inside], high])
             found, interrupted = covariance_along(along, d1, knots, now)
@@ -238,12 +237,19 @@ def _covariance(
 class _Along:
     """J and S along the overlaps between two corners, as functions of time."""
 
-    def __init__(self, field: VectorField, noise: StepNoise, drive: Drive, path: Path, low: float, high: float) -> None:
-        self._field, self._drive, self._path, self._ends = field, drive, path, (low, high)
-        self._closure, self._factors = field.closure, drive.room
-        if drive.moves:
+    def __init__(self, stage: Stage, phase: Limit, path: Path, low: float, high: float) -> None:
+        self._phase, self._path, self._ends, self._factors = phase, path, (low, high), phase.drive.room
+        known = stage.closure if isinstance(stage.closure, Closure) else None
+        self._field = field = VectorField(stage.at(low), known)
+        noise = StepNoise(field)
+        if phase.drive.moves:
             self._field = field.driven_by(self._driven)
-            self._S = interpolant(lambda t: noise.at_rate(self._fill(t))(path(t)), low, high, "S")
+
+            def at(t: float) -> FloatArray:
+                now = noise if known else StepNoise(VectorField(stage.at(t)))
+                return now.at_rate(self._fill(t))(path(t))
+
+            self._S = interpolant(at, low, high, "S")
         else:
             # Without a second feature q moves one way, from the first of its values to the last.
             of_q = noise.between(np.array([path(t)[0] for t in (low, high)])) if field.features == 1 else noise
@@ -256,11 +262,11 @@ class _Along:
 
     def _fill(self, t: float) -> float:
         """Take the factors of a time, and return that of the learning rate."""
-        self._drive.fill(t, *self._ends, self._factors)
+        self._phase.drive.fill(t, *self._ends, self._factors)
         return float(self._factors[0])
 
     def _driven(self, q: FloatArray) -> tuple[FloatArray, float]:
-        g, diffusion = self._closure(q)
+        g, diffusion = self._phase.closure(q)
         return self._factors[0] * g, self._factors[1] * diffusion
 
 
@@ -268,6 +274,8 @@ def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
     for piece in pieces_of(problem):
         check_linear(piece.problem)
+    if problem.model.channels > 1:
+        check_factors(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "

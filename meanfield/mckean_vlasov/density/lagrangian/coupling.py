@@ -112,10 +112,21 @@ def fill_sensitivity(averages, values, closure, coupling, result):  # type: igno
     by_bracket = 1.0 / e - (e - 1.0) * bracket / damping
     by_noise = -(e - 1.0) * 0.5 * values[d1] / damping
     noise = 0.5 * factors[4] * coupling.values[d1]  # which the last call of the closure has left
+    for k in range(d1):
+        result[1 + k, d1 + 2] = factors[3] * coupling.values[k]
+    clock = coupling.drive.clock
+    if clock[1] > 0.0:  # the closure itself changes in time
+        now = clock[0]
+        clock[0] = now + clock[1]
+        if call(close, averages[:d1], closure, coupling, shifted):
+            return True
+        clock[0] = now
+        noise += 0.5 * (shifted[d1] - values[d1]) / clock[1]
+        for k in range(d1):
+            result[1 + k, d1 + 2] += (shifted[k] - values[k]) / clock[1]
     result[d1 + 1, d1 + 2] = noise
     result[0, d1 + 2] = coupling.learning_rate * factors[5] * averages[d1] - noise
     for k in range(d1):
-        result[1 + k, d1 + 2] = factors[3] * coupling.values[k]
         result[0, d1 + 2] += averages[k] * result[1 + k, d1 + 2]
     result[0, d1 + 2] = result[0, d1 + 2] * by_bracket + noise * by_noise
     for k in range(d1):

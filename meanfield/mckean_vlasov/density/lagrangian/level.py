@@ -6,7 +6,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closure_tiles import TiledClosure, tiled_closure_of
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import called_values, closure_at
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.coupling import Coupling
 from meanfield.mckean_vlasov.density.lagrangian.marching import GROW, STOPPED, STUCK, State, advance, interpolate
@@ -174,7 +174,7 @@ class Level:
 
     def _first_step(self, phase: Limit, q: FloatArray) -> float:
         """Length of the first step that is tried in a phase."""
-        values = called_values(phase.closure, q)
+        values = called_values(closure_at(phase, phase.start), q)
         force = float(np.abs(phase.prior.force(np.array([1.0, 3.0]))).max())
         rate = float(np.abs(values).sum()) + phase.learning_rate * force
         stop = float(self._limit.times[-1])

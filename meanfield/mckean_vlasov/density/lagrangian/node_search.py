@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import called_values, closure_at
 from meanfield.mckean_vlasov.density.lagrangian.estimate import (
     LARGEST_CORRECTION,
     MIXED_SHARE,
@@ -117,7 +117,7 @@ class NodeSearch:
     def _on_panels(self, rules: list[Rule]) -> tuple[Rule, Correction] | None:
         """The same with panels after some rules, or None if there are none or their work is too much."""
         limit, known = self._levels.limit, rules[-1]
-        pull = called_values(limit.phases[-1].closure, known.first.moments[-1, :-3])[:-1]
+        pull = called_values(closure_at(limit.phases[-1], float(limit.times[-1])), known.first.moments[-1, :-3])[:-1]
         # The errors of all panels by their coefficients may have a quarter of the tolerance.
         panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), 0.25 * self._tolerance
         self.product = known

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.interpolate import RBFInterpolator
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import called_values, closure_at, coefficients_at
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import CONDENSED_REACH, Frames, Grading, grading_of
@@ -197,7 +197,9 @@ def prepare(
     InputError
         If the levels that an estimate takes at least do not fit into the free memory.
     """
-    noise = 0.5 * np.array([called_values(phase.closure, limit.initial_overlap)[-1] for phase in limit.phases])
+    noise = 0.5 * np.array(
+        [called_values(closure_at(phase, phase.start), limit.initial_overlap)[-1] for phase in limit.phases]
+    )
     grading, wells = grading_of(limit, noise), None
     finer, moves = 1.0, 0
     deficit, before = 0.0, math.inf
@@ -305,10 +307,9 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
 def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatArray, float]:
     """Potential of the drift without tilt at increasing w, and the noise D."""
     q, r, square = moments[:-3], moments[-3], moments[-2]
-    last = limit.phases[-1]
-    of_g, of_diffusion, of_force = last.drive.at(limit.times[-1:])[0].tolist()
-    values, rate = called_values(last.closure, q), last.learning_rate * of_force
-    noise = 0.5 * of_diffusion * float(values[-1])
-    growth = (of_g * q @ values[:-1] + rate * r - noise) / square
+    last, rate = limit.phases[-1], float(limit.learning_rates[-1])
+    values = coefficients_at(last, float(limit.times[-1]), q)
+    noise = 0.5 * float(values[-1])
+    growth = (q @ values[:-1] + rate * r - noise) / square
     steps = rate * last.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise
