@@ -36,7 +36,8 @@ from meanfield.families.latent_tree.settings import ExplicitStart
 from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED
-from meanfield.problems.problem_keys import with_value, with_values
+from meanfield.problems.in_time import InTime
+from meanfield.problems.problem_keys import at_time, with_value, with_values
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
 
@@ -191,7 +192,7 @@ def _gradient(problem: Problem) -> float:
     """Seconds of a loss and its gradient: measured, or from the numbers of pairs and entries where these take long."""
     if _is_long(problem):
         return PAIR * _pairs(problem) + ENTRY * size_of(problem)
-    tables, weights = tables_of(problem), problem.initial_weights
+    tables, weights = tables_of(at_time(problem, 0.0)), problem.initial_weights
     return seconds_of(lambda: tables.loss_and_gradient(weights))
 
 
@@ -278,6 +279,8 @@ def particles(problem: Problem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
+    simulation = simulation_of(problem)
+    problem = max(InTime(problem).extremes(problem.time.stop).values(), key=activations_of_a_batch)
     narrow = problem
     if problem.weight_count > MOST_WEIGHTS and not isinstance(problem.network.initial, ExplicitStart):
         nodes = max(1, int(problem.shape.nodes * math.sqrt(MOST_WEIGHTS / problem.weight_count)))
@@ -292,6 +295,6 @@ def particles(problem: Problem) -> Prediction:
     tables = exact_tables(problem)
     size = 0.0 if tables is None else size_of(tables.problem)
     replicas = partial(Replicas, trial, exact=size <= LARGE)
-    found = cost_of_replicas(simulation_of(problem), replicas, wider * anchors / fewer, wider * samples / scored)
+    found = cost_of_replicas(simulation, replicas, wider * anchors / fewer, wider * samples / scored)
     rows = problem.time.outputs * math.ceil(problem.particles.replicas / available_cores())
     return replace(found, seconds=found.seconds + (ENTRY * size * rows if size > LARGE else 0.0))

@@ -8,6 +8,12 @@ from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.latent_tree"
 
+FOLLOWED = (
+    *(f"training.{key}" for key in ("learning_rate", "batch_size")),
+    *(f"loss.{key}" for key in ("temperature", "margin", "beta")),
+)
+"""Keys of numbers that may change in time."""
+
 FAMILY = Family(
     name="latent_tree",
     title="a deep ReLU network that is trained by a contrastive loss to see through a tree of latents",
@@ -28,8 +34,10 @@ FAMILY = Family(
             "population",
             f"{HERE}.flow:solve_population",
             ("population",),
-            check=f"{HERE}.sizes:check_tables",
+            check=f"{HERE}.flow:check_population",
             cost=f"{HERE}.costs:population",
+            follows=FOLLOWED,
+            phases=True,
         ),
         "stationary": Method(
             "networks at rest",
@@ -45,6 +53,8 @@ FAMILY = Family(
             ("density", "sphere_density", "node_particles"),
             check=f"{HERE}.many_nodes.solver:check_density",
             cost=f"{HERE}.costs:density",
+            follows=FOLLOWED,
+            phases=True,
         ),
         "particles": Method(
             "particles",
@@ -54,6 +64,8 @@ FAMILY = Family(
             cost=f"{HERE}.costs:particles",
             resumes=True,
             threads=True,
+            follows=FOLLOWED,
+            phases=True,
         ),
     },
     wording=f"{HERE}.wording:in_words",

@@ -6,6 +6,8 @@ a pre-activation reaches 0 the flow goes on with another pattern of active nodes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from meanfield.errors import BlowUpError
@@ -18,6 +20,7 @@ from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
+from meanfield.problems.in_time import InTime, check_at_extremes
 from meanfield.process.progress import progress_bar
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
@@ -51,13 +54,26 @@ def solve_population(problem: Problem) -> Solved:
     1.4 and 3.2.
     """
     check_problem(problem, Problem)
-    check_tables(problem)
+    check_population(problem)
     tables, start = tables_of(problem), problem.initial_weights
     states, status, pieces = _followed(tables, start)
-    arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states)
+    arrays = {"time": problem.time.outputs_at, "weights": states} | observables(
+        tables, start, states, list(map(InTime(problem), problem.time.outputs_at))
+    )
     arrays |= node_coordinates(problem)
     effort = {"changes": pieces.changes, "slides": pieces.slides}
     return Solved("population", arrays | latent_coordinates(problem.shape), status, effort=effort)
+
+
+def check_population(problem: Problem) -> None:
+    """Refuse problems whose exact averages do not fit.
+
+    Raises
+    ------
+    InputError
+        See `meanfield.families.latent_tree.sizes.check_tables`.
+    """
+    check_at_extremes(problem, check_tables)
 
 
 def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
@@ -78,15 +94,22 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
     return pieces.states, status, pieces
 
 
-def observables(tables: Tables, like: Weights, states: FloatArray) -> dict[str, FloatArray]:
-    """Loss, selectivities and correlations for weights in rows; NaN for rows that are not finite."""
+def observables(tables: Tables, like: Weights, states: FloatArray, at: Sequence[Problem]) -> dict[str, FloatArray]:
+    """Loss, selectivities and correlations for weights in rows; NaN for rows that are not finite.
+
+    Parameters
+    ----------
+    states : ndarray, shape (rows, weights)
+    at : sequence of Problem
+        What the loss is of each row.
+    """
     loss, gap = (np.full(len(states), np.nan) for _ in range(2))
     averages = tables.problem.averages_nodes
     nodes = (len(like.shape.level_of), like.shape.nodes)
     selectivity, correlation = (np.full((len(states), *nodes), np.nan) for _ in range(2))
     for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
         passed = tables.forward(like.like(states[i]))
-        loss[i] = tables.evaluate(passed).value
+        loss[i] = tables.evaluate(passed, at[int(i)].contrast).value
         gap[i] = tables.gap(tables.outputs(passed)) if averages else np.nan
         moments = tables.moments(passed)
         selectivity[i], correlation[i] = moments.selectivity, moments.correlation

@@ -25,6 +25,8 @@ from meanfield.families.latent_tree.sizes import check_tables, without_root
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.population import terms
 from meanfield.problems.base import check_problem
+from meanfield.problems.clock import Clock
+from meanfield.problems.in_time import InTime, check_at_extremes
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -54,21 +56,23 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Source: latent_tree.md, sections 1.2, 1.5 and 1.6.
     """
     simulation = simulation_of(problem)
-    solved = run_ensemble(simulation, lambda: partial(Replicas, problem), workers, record)
+    solved = run_ensemble(simulation, lambda: partial(Replicas, problem, clock=Clock(problem)), workers, record)
     return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape) | node_coordinates(problem))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
+    in_time = InTime(problem)
     return batched(
         problem,
-        activations_of_a_batch(problem),
+        max(activations_of_a_batch(each) for each in in_time.extremes(problem.time.stop).values()),
         together=2**18,
         rows=row_shapes(problem, exact_tables(problem)),
         quantiles=("loss",),
         remedy=problem.network.remedy,
         size="network.nodes_per_latent",
+        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
 
 
@@ -86,17 +90,24 @@ class Replicas(BatchStepper):
     ----------
     exact : bool
         Whether rows have exact averages, where tables fit.
+    clock : Clock, optional
+        Times of steps.
     """
 
     problem: Problem
 
-    def __init__(self, problem: Problem, replicas: range, exact: bool = True) -> None:
+    def __init__(self, problem: Problem, replicas: range, exact: bool = True, clock: Clock | None = None) -> None:
+        self._in_time, self._clock = InTime(problem), clock or Clock(problem)
         super().__init__(problem, sampler_of(problem), replicas)
-        self._exact = exact
+        times = problem.time.outputs_at
+        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
+        self._exact, self._whole = exact, problem
         self._motion = problem.motion
 
     def step(self, k: int) -> None:
         """Take step k: w <- w - eta grad of the loss of a batch."""
+        if self._in_time.moves:
+            self.problem = self._in_time(self._clock.time_of(k))
         weights = self._start.like(self.w)
         moved = self._motion.velocity(weights, self._gradient(weights, network, self.problem.output))
         self.w = self._motion.held(self._start.like(self.w + self.problem.training.learning_rate * moved))
@@ -104,24 +115,27 @@ class Replicas(BatchStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
+        if self._in_time.moves:
+            step = int(self.reached.max())
+            self.problem = self._in_time(self._outputs.get(step, self._clock.time_of(step)))
         found = {"score": np.stack([self._score(i) for i in range(len(self.w))])}
         if self.problem.particles.record == "replicas":
             found["weights"] = self.w
         tables = self._tables
         if tables is not None:
-            exact = observables(tables, self._start, self.w)
+            exact = observables(tables, self._start, self.w, [self.problem] * len(self.w))
             found |= {name: exact[name] for name in self._names if name in exact}
         return found
 
     @cached_property
     def _tables(self) -> Tables | None:
         """Tables for exact averages, where they fit."""
-        return exact_tables(self.problem) if self._exact else None
+        return exact_tables(self._whole) if self._exact else None
 
     @cached_property
     def _names(self) -> list[str]:
         """Names of the rows."""
-        return list(row_shapes(self.problem, self._tables))
+        return list(row_shapes(self._whole, self._tables))
 
     def _score(self, i: int) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
@@ -162,7 +176,7 @@ def exact_tables(problem: Problem) -> Tables | None:
     """Tables from which exact averages follow at every output time, without the loss where that takes too long."""
     for candidate in (problem, without_root(problem)):
         try:
-            check_tables(candidate)
+            check_at_extremes(candidate, check_tables)
         except InputError:
             continue
         tables = tables_of(candidate)

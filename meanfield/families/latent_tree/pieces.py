@@ -13,6 +13,7 @@ from meanfield.families.latent_tree.initial import IMAGINARY_STEP
 from meanfield.families.latent_tree.tables import Gates, Tables
 from meanfield.families.latent_tree.weights import Motion, Weights
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
 
 WRONG_SIDE = 1e-11
@@ -60,6 +61,8 @@ class Pieces:
     ) -> None:
         self.tables = tables
         self.like = start
+        self._stretches = InTime(tables.problem).stretches(float(times[-1]))
+        self._contrast = self._stretches[0].at(float(times[0])).contrast
         self._motion = tables.problem.motion if motion is None else motion
         self.time = float(times[0])
         self.changes = 0
@@ -89,20 +92,26 @@ class Pieces:
             If weights become infinite, too many nodes slide, or nodes change without end.
         """
         behind = int(np.sum(self._times <= self.time))
+        while self._stretches[0].stop <= self.time:
+            self._enter()
+        stretch = self._stretches[0]
+        until = min(until, stretch.stop)
         ahead = self._times[behind:][self._times[behind:] <= until]
+        ends = ahead if stretch.stop > until or stretch.stop in ahead else np.append(ahead, stretch.stop)
         self._start = [np.minimum(value, 0.0) for value in self._inside(self._y)]
         stops = [self._margin, self._growth] + ([self._held] if self._sliding else [])
         found = solve_ode(
-            lambda t, y: self._rate(y),
+            self._rate,
             self._y,
-            np.concatenate([[self.time], ahead]),
+            np.concatenate([[self.time], ends]),
             self._tolerance,
             integrator="DOP853",
             stops=stops,
         )
-        self.states[behind : behind + len(ahead)] = found.values[1:]
+        self.states[behind : behind + len(ahead)] = found.values[1 : 1 + len(ahead)]
         self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
         self.time, self._y = found.end_time, found.end
+        self._look(self.time)
         if self._short > MOST_SHORT_PIECES:
             # Just before weights become infinite they cross 0 between two times that are next to each other.
             if np.abs(self._velocity(self._y)).max() * SHORT_PIECE * self.time > np.abs(self._y).max():
@@ -118,6 +127,16 @@ class Pieces:
             self._change()
         elif found.stopped_by == 2:
             self._leave()
+
+    def _look(self, t: float) -> None:
+        """Take the loss of a time."""
+        self._contrast = self._stretches[0].at(t).contrast
+
+    def _enter(self) -> None:
+        """Go on behind a corner, where nodes may slide no more."""
+        del self._stretches[0]
+        self._look(self.time)
+        self._leave()
 
     def _blow_up(self) -> None:
         raise BlowUpError(
@@ -137,6 +156,7 @@ class Pieces:
 
     def _held(self, t: float, y: FloatArray) -> float:
         """Negative once a sliding node would need a slope beyond 0 and 1."""
+        self._look(t)
         slopes = self._solved(y)
         return float(np.minimum(slopes, 1.0 - slopes).min()) + WRONG_SIDE
 
@@ -151,15 +171,16 @@ class Pieces:
             found[surface.level][surface.latent, surface.where, surface.node] = 1.0
         return found
 
-    def _rate(self, y: FloatArray) -> FloatArray:
+    def _rate(self, t: float, y: FloatArray) -> FloatArray:
         """Velocity of the weights with the gates of this piece."""
+        self._look(t)
         if self._sliding:
             self._solved(y)
         return self._velocity(y)
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         weights = self.like.like(y)
-        _, gradient = self.tables.loss_and_gradient(weights, self._gates)
+        _, gradient = self.tables.loss_and_gradient(weights, self._gates, self._contrast)
         return self._motion.velocity(weights, gradient)
 
     def _speeds(self, y: FloatArray, surfaces: list[Surface]) -> FloatArray:

@@ -6,7 +6,7 @@ All quantities are dimensionless; time is that of the flow W' = -grad L (latent_
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from numpy.random import Generator
 from pydantic import Field, model_validator
@@ -28,10 +28,13 @@ from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tree import Tree
 from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation, Rectified
 from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.phases import pieces_of
 
 
 class Network(NormalisesOutputs):
@@ -68,7 +71,7 @@ class Loss(Part):
         for key, kinds in (("margin", ("triplet",)), ("beta", ("beta", "nt_xent"))):
             if getattr(self, key) != 0.0 and self.kind not in kinds:
                 raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
-        if self.kind == "nt_xent" and self.beta <= -1.0:
+        if self.kind == "nt_xent" and not isinstance(self.beta, Schedule) and self.beta <= -1.0:
             raise FieldError("beta", f"= {self.beta:g}: kind = 'nt_xent' is divided by 1 + beta; take more than -1")
         if self.negatives > 1 and self.kind not in ("infonce", "exact"):
             raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
@@ -90,13 +93,27 @@ class Loss(Part):
         return 2 if self.kind == "nt_xent" else 2 + self.negatives
 
 
+class TreeLoss(Loss):
+    """Loss whose numbers may change in time."""
+
+    temperature: Annotated[float, Field(ge=1e-6, le=1e6), OrSchedule()] = Field(
+        default=0.1, description="tau of all kinds but simple and beta"
+    )
+    margin: Annotated[float, Field(ge=-1e6, le=1e6), OrSchedule()] = Field(
+        default=0.0, description="r0 of the soft triplet loss"
+    )
+    beta: Annotated[float, Field(ge=-1e3, le=1e3), OrSchedule()] = Field(
+        default=0.0, description="weight of distances between views of one sample, of the kind beta"
+    )
+
+
 class Training(Part):
     """SGD with fresh samples in each batch."""
 
-    learning_rate: float = Field(
-        default=0.1, gt=0, le=1e6, description="step size of SGD with the gradient through all branches"
+    learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
+        default=0.1, description="step size of SGD with the gradient through all branches"
     )
-    batch_size: int = Field(default=128, ge=1, le=10**6, description="anchors per step")
+    batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(default=128, description="anchors per step")
 
 
 class TrainingTime(Time):
@@ -115,12 +132,16 @@ class Problem(base.Problem):
     )
     seed_key: ClassVar[str | None] = "particles.seed"
     start_key: ClassVar[str | None] = "network.initial"
+    in_phases: ClassVar[tuple[str, ...]] = (
+        "training",
+        *(f"loss.{key}" for key in ("temperature", "margin", "beta", "negatives")),
+    )
 
     # None where the inputs are others: what asks for a tree does so where there is one.
     tree: Tree = Field(default=cast("Any", None), description="tree of latents that generates the inputs")
     data: RingObjects | None = Field(default=None, description="other inputs in place of a tree, law = 'ring_objects'")
     network: Network
-    loss: Loss = Loss()
+    loss: TreeLoss = TreeLoss()
     training: Training = Training()
     time: TrainingTime
     operator: OperatorSettings = OperatorSettings()
@@ -166,18 +187,21 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _batches_fit_the_loss(self) -> Problem:
-        if self.loss.kind == "nt_xent" and self.training.batch_size < 2:
+        batch, beta = self.training.batch_size, self.loss.beta
+        if self.loss.kind == "nt_xent" and self.trusted and _least(batch, self.time.stop) < 2:
             raise ValueError(
-                f"training.batch_size = {self.training.batch_size}: loss.kind = 'nt_xent' takes negatives from the "
-                "batch; raise it to 2 or more"
+                f"training.batch_size = {in_words_of(batch)}: loss.kind = 'nt_xent' takes negatives from the batch; "
+                "raise it to 2 or more"
             )
-        if self.loss.kind == "nt_xent" and self.loss.beta != 0.0:
+        if self.loss.kind == "nt_xent" and beta != 0.0:
             raise ValueError(
-                f"loss.beta = {self.loss.beta:g}: on trees it belongs to loss.kind = 'beta', and with 'nt_xent' to "
+                f"loss.beta = {in_words_of(beta)}: on trees it belongs to loss.kind = 'beta', and with 'nt_xent' to "
                 "training on images; remove it, or take the kind 'beta'"
             )
-        rate = f"training.learning_rate = {self.training.learning_rate:g}"
-        self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
+        if self.trusted:  # schedules of a result are not opened
+            per_time = self.steps_per_time
+            rate = f"training.learning_rate = {1.0 / per_time:g}"
+            self.particles.check_steps(self.time, per_time, rate, "lower the first or raise the second")
         return self
 
     @property
@@ -237,8 +261,9 @@ class Problem(base.Problem):
 
     @property
     def steps_per_time(self) -> float:
-        """Steps of SGD per unit of time."""
-        return 1.0 / self.training.learning_rate
+        """Steps of SGD per unit of time; of a learning rate that changes, as many as there are of the largest ones."""
+        rates = [_largest(each.problem.training.learning_rate, each.start, each.stop) for each in pieces_of(self)]
+        return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
 
     @property
     def fixed_dims(self) -> dict[str, int]:
@@ -249,4 +274,17 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}
+        rate, batch = self.training.learning_rate, self.training.batch_size
+        steady = {"learning_rate": rate, "batch_size": batch}
+        found = {name: value for name, value in steady.items() if not isinstance(value, Schedule)}
+        if isinstance(rate, Schedule) and self.trusted:  # a result alone may not open what tells it
+            found["steps_per_time"] = self.steps_per_time
+        return found
+
+
+def _least(value: float | Schedule, stop: float) -> float:
+    return value.value_at(value.extremes(0.0, stop)[0]) if isinstance(value, Schedule) else value
+
+
+def _largest(rate: float | Schedule, start: float, stop: float) -> float:
+    return rate.value_at(rate.extremes(start, stop)[1]) if isinstance(rate, Schedule) else rate

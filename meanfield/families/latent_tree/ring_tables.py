@@ -10,6 +10,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import FIELD
 from meanfield.families.latent_tree.tables import Gates, Moments, Pass, Tables
 from meanfield.families.latent_tree.weights import Array, Weights
+from meanfield.networks.contrast import Contrast
 from meanfield.networks.population import Evaluation, Views, evaluate
 from meanfield.typing import FloatArray
 
@@ -50,9 +51,9 @@ class RingTables(Tables):
         active = [(before.real > 0.0).astype(float)] if gates is None else gates
         return Pass(weights, [], [before], active, [active[0] * before])
 
-    def evaluate(self, found: Pass) -> Evaluation:
+    def evaluate(self, found: Pass, contrast: Contrast | None = None) -> Evaluation:
         """See `Tables.evaluate`."""
-        return evaluate(self.problem.contrast, self.views, self.problem.normalisation.value(found.after[0]))
+        return evaluate(contrast or self.problem.contrast, self.views, self.problem.normalisation.value(found.after[0]))
 
     def by_last(self, found: Pass, slope: FloatArray) -> FloatArray:
         """See `Tables.by_last`."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.weights import Array, Weights
+from meanfield.networks.contrast import Contrast
 from meanfield.networks.population import MOMENTS, Evaluation, Views, evaluate
 from meanfield.typing import FloatArray
 
@@ -155,9 +156,9 @@ class Tables:
         """Outputs of views, as sums of parts that are independent given the root, shape (parts, views, outputs)."""
         return self.problem.normalisation.value(found.before[-1]) if self.whole else found.parts[-1][0]
 
-    def evaluate(self, found: Pass) -> Evaluation:
-        """Loss, and its derivative by the outputs."""
-        return evaluate(self.problem.contrast, self.views, self.outputs(found))
+    def evaluate(self, found: Pass, contrast: Contrast | None = None) -> Evaluation:
+        """Loss, that of the problem by default, and its derivative by the outputs."""
+        return evaluate(contrast or self.problem.contrast, self.views, self.outputs(found))
 
     def gap(self, outputs: FloatArray) -> float:
         """Delta, the difference of the mean outputs for the values 1 and 0 of the root; of several its length."""
@@ -181,18 +182,20 @@ class Tables:
         children = self.problem.shape.children[-1]
         return _marginal(by_last, children) if self.whole else by_last[..., None, :, :, :]
 
-    def of_children(self, parts: FloatArray) -> tuple[float, float, FloatArray]:
+    def of_children(self, parts: FloatArray, contrast: Contrast | None = None) -> tuple[float, float, FloatArray]:
         """Loss and Delta, and the derivative of the loss by what each child adds to the last layer.
 
         Parameters
         ----------
         parts : ndarray, shape (children, configurations of a child, outputs)
             What each child adds.
+        contrast : Contrast, optional
+            The loss, by default that of the problem.
         """
         output = self.problem.normalisation
         last = _sums(parts[None]) if self.whole else parts
         y = output.value(last)
-        found = evaluate(self.problem.contrast, self.views, y)
+        found = evaluate(contrast or self.problem.contrast, self.views, y)
         return found.value, self.gap(y), self.by_children(output.back(last, found.slope))[0]
 
     def gradient(self, found: Pass, by_last: FloatArray) -> Weights:
@@ -220,10 +223,12 @@ class Tables:
                 by_parts = _marginal(found.gates[level - 2] * by_after, shape.children[level - 2])
         return Weights(shape, W[::-1], b[::-1])
 
-    def loss_and_gradient(self, weights: Weights, gates: Gates | None = None) -> tuple[float, Weights]:
-        """Population loss and its gradient by the weights of all levels, through all branches."""
+    def loss_and_gradient(
+        self, weights: Weights, gates: Gates | None = None, contrast: Contrast | None = None
+    ) -> tuple[float, Weights]:
+        """Population loss, by default that of the problem, and its gradient by all weights, through all branches."""
         found = self.forward(weights, gates)
-        evaluation = self.evaluate(found)
+        evaluation = self.evaluate(found, contrast)
         return evaluation.value, self.gradient(found, self.by_last(found, evaluation.slope))
 
     def moments(self, found: Pass) -> Moments:

@@ -11,6 +11,7 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.settings import RingObjects, SphereStart, Start, UniformStart
 from meanfield.families.latent_tree.tree import PolarityLaw, RegularLaw, Tree
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 
 LOSSES = {
     "simple": "r+ - r-, with r = |y - y'|^2/2",
@@ -118,21 +119,23 @@ def loss_in_words(loss: Loss) -> str:
     """Sentence about a loss."""
     parts = [LOSSES[loss.kind]]
     if loss.kind == "beta" or loss.beta != 0.0:
-        parts.append(f"beta = {loss.beta:g}")
+        parts.append(f"beta = {in_words_of(loss.beta)}")
     elif loss.kind != "simple":
-        parts.append(f"temperature {loss.temperature:g}")
+        parts.append(f"temperature {in_words_of(loss.temperature)}")
     if loss.kind == "triplet":
-        parts.append(f"margin {loss.margin:g}")
+        parts.append(f"margin {in_words_of(loss.margin)}")
     if loss.kind in ("infonce", "exact"):
         parts.append(f"{loss.negatives} negative(s)")
     return ", ".join(parts)
 
 
 def _training(problem: Problem) -> str:
-    steps = problem.time.stop * problem.steps_per_time
+    training = problem.training
+    changes = isinstance(training.learning_rate, Schedule)
+    steps = "" if changes else f", {problem.time.stop * problem.steps_per_time:,.0f} steps to the end"
     return (
-        f"SGD with the learning rate {problem.training.learning_rate:g} and {problem.training.batch_size} anchors per "
-        f"step, {steps:,.0f} steps to the end; in the population, the flow W' = -grad L"
+        f"SGD with the learning rate {in_words_of(training.learning_rate)} and {in_words_of(training.batch_size)} "
+        f"anchors per step{steps}; in the population, the flow W' = -grad L"
     )
 
 

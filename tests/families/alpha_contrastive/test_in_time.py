@@ -13,13 +13,13 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.clock import Clock
 from meanfield.families.alpha_contrastive.density.noise import batch_moments
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, tangential
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.population.solver import drift_of
 from meanfield.problems.base import corners_of
+from meanfield.problems.clock import Clock
 from meanfield.problems.problem_keys import at_time, with_value, with_values
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.points import points_of

@@ -20,7 +20,6 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import expm_multiply
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.clock import Clock
 from meanfield.families.alpha_contrastive.density.cells import angles_of, masses
 from meanfield.families.alpha_contrastive.density.grid import Grid, make_grid
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw
@@ -30,6 +29,7 @@ from meanfield.families.alpha_contrastive.limit.fields import discrete_field
 from meanfield.families.alpha_contrastive.limit.pairs import half_squares
 from meanfield.families.alpha_contrastive.moments import HARMONICS
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.problems.clock import Clock
 from meanfield.problems.in_time import InTime, Stretch, made_of
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray

@@ -15,7 +15,6 @@ from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
-from meanfield.families.alpha_contrastive.clock import Clock
 from meanfield.families.alpha_contrastive.initial import (
     Weights,
     common_weights,
@@ -35,6 +34,7 @@ from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
 from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
+from meanfield.problems.clock import Clock
 from meanfield.problems.in_time import InTime, check_at_extremes, made_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray

@@ -55,6 +55,10 @@ class ImageNetwork(NormalisesOutputs):
 class ImageTraining(Training):
     """Training with fresh views in each batch, whose images are drawn with replacement."""
 
+    learning_rate: float = Field(
+        default=0.1, gt=0, le=1e6, description="step size of SGD with the gradient through all branches"
+    )
+    batch_size: int = Field(default=128, ge=1, le=10**6, description="anchors per step")
     optimiser: Literal["sgd", "adam"] = Field(
         default="sgd", description="sgd, or adam with the usual decay rates 0.9 and 0.999"
     )

@@ -21,6 +21,8 @@ from meanfield.families.latent_tree.many_nodes.carried_density import See, by_ti
 from meanfield.families.latent_tree.many_nodes.latents import BLOW_UP_GROWTH, SIGNS, grown_at
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
+from meanfield.networks.contrast import Contrast
+from meanfield.problems.in_time import InTime, Stretch
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
@@ -61,7 +63,8 @@ def advance(
 def one_step(problem: Problem, nodes: Carried, step: float) -> None:
     """Take the first step, which says what one costs."""
     driven = _Driven(nodes, Tables(problem))
-    driven.tried(driven.start, step, np.inf, step)
+    stretch = InTime(problem).stretches(problem.time.stop)[0]
+    driven.tried(driven.start(stretch), stretch, step, np.inf, step)
 
 
 class Slope(NamedTuple):
@@ -84,7 +87,7 @@ class Slope(NamedTuple):
     by_bias: FloatArray
 
 
-def slope_of(tables: Tables, activity: FloatArray, bias: FloatArray) -> Slope:
+def slope_of(tables: Tables, activity: FloatArray, bias: FloatArray, contrast: Contrast | None = None) -> Slope:
     """What nodes follow, from the averages of what they add.
 
     Parameters
@@ -93,11 +96,13 @@ def slope_of(tables: Tables, activity: FloatArray, bias: FloatArray) -> Slope:
         Averages of v max(w.x, 0) over the nodes of each latent.
     bias : ndarray, shape (outputs,)
         Biases of the root.
+    contrast : Contrast, optional
+        The loss, by default that of the problem.
     """
     output = tables.problem.shape.output_of
     parts = activity[..., None] * (output[:, None, None] == np.arange(len(bias)))
     parts[0] += bias
-    loss, Delta, slope = tables.of_children(parts)
+    loss, Delta, slope = tables.of_children(parts, contrast)
     own = slope[np.arange(len(output)), :, output]
     factor = -SIGNS[:, None] * own[:, None, :]
     return Slope(loss, Delta, parts, factor.reshape(-1, own.shape[-1]), slope[0].sum(axis=0))
@@ -106,6 +111,7 @@ def slope_of(tables: Tables, activity: FloatArray, bias: FloatArray) -> Slope:
 class _State(NamedTuple):
     """Nodes at a time, the biases of the root, and what they follow."""
 
+    time: float
     places: Nodes
     bias: FloatArray
     slope: Slope
@@ -122,7 +128,9 @@ class _Driven:
         self, others: Nodes, times: FloatArray, scale: float, label: str, see: See
     ) -> tuple[dict[str, FloatArray], str]:
         """See `advance`."""
-        state = self.start
+        stretches = InTime(self.tables.problem).stretches(float(times[-1]))
+        ends, stretch = [each.stop for each in stretches], stretches.pop(0)
+        state = self.start(stretch)
         rows = [self._row(state, others, see)]
         stop, now, status = float(times[-1]), 0.0, "complete"
         step = longest = scale * min(stop / 16.0, float(np.diff(times).max()))
@@ -130,33 +138,37 @@ class _Driven:
         limit = BLOW_UP_GROWTH * np.abs(state.slope.parts).max()
         with progress_bar(stop, label, "t") as bar:
             try:
-                for before, time in pairwise(times.tolist()):
+                for before, time in pairwise(np.union1d(times, ends).tolist()):
                     while now < time:
                         left = time - now
                         wanted = left / np.ceil(left / min(step, scale * (time - before)))
-                        state, factor, taken, step = self.tried(state, wanted, fineness, SHORTEST * stop)
+                        state, factor, taken, step = self.tried(state, stretch, wanted, fineness, SHORTEST * stop)
                         step = min(step, longest)
                         others = self._along(factor)(others, taken)
                         now = time if taken == left else now + taken
                         bar.update(now - bar.n)
                         if np.abs(state.slope.parts).max() > limit:
                             return by_time(rows, len(times)), grown_at(now).status
-                    rows.append(self._row(state, others, see))
+                    if stretches and time >= stretch.stop:
+                        stretch = stretches.pop(0)
+                        state = self._at(state.places, state.bias, stretch, time)
+                    if time in times:
+                        rows.append(self._row(state, others, see))
             except KeyboardInterrupt:
                 status = "interrupted"
         return by_time(rows, len(times)), status
 
-    @property
-    def start(self) -> _State:
+    def start(self, stretch: Stretch[Problem]) -> _State:
         """Nodes at the start, with biases of 0 at the root."""
-        return self._at(self.nodes.starting(self.nodes.w), np.zeros(self.tables.problem.shape.width(2)))
+        return self._at(self.nodes.starting(self.nodes.w), np.zeros(self.tables.problem.shape.width(2)), stretch, 0.0)
 
     def _row(self, state: _State, others: Nodes, see: See) -> dict[str, FloatArray]:
         values = {"Delta": np.array(state.slope.Delta), "loss": np.array(state.slope.loss)}
         return values | seen(self.nodes, state.places) | see(state.places, others)
 
-    def _at(self, places: Nodes, bias: FloatArray) -> _State:
-        return _State(places, bias, slope_of(self.tables, self.nodes.activity(places), bias))
+    def _at(self, places: Nodes, bias: FloatArray, stretch: Stretch[Problem], time: float) -> _State:
+        slope = slope_of(self.tables, self.nodes.activity(places), bias, stretch.at(time).contrast)
+        return _State(time, places, bias, slope)
 
     def _along(self, factor: FloatArray) -> Callable[[Nodes, float], Nodes]:
         """Motion of nodes for some time, with a constant slope."""
@@ -164,16 +176,16 @@ class _Driven:
         return lambda nodes, time: paths.push(paths.taken_up(nodes), np.full(len(nodes.w), time))
 
     def tried(
-        self, state: _State, step: float, fineness: float, shortest: float
+        self, state: _State, stretch: Stretch[Problem], step: float, fineness: float, shortest: float
     ) -> tuple[_State, FloatArray, float, float]:
         """State after a step that is as short as its error asks for; its factor, its length, and that of the next."""
         first = state.slope
         moves = self._along(first.factor)
         while True:
-            trial = self._moved(state, moves, first.by_bias, step)
+            trial = self._moved(state, stretch, moves, first.by_bias, step)
             factor = 0.5 * (first.factor + trial.slope.factor)
             by_bias = 0.5 * (first.by_bias + trial.slope.by_bias)
-            found = self._moved(state, self._along(factor), by_bias, step)
+            found = self._moved(state, stretch, self._along(factor), by_bias, step)
             size = max(1.0, float(np.abs(found.slope.parts).max()))
             error = float(np.abs(found.slope.parts - trial.slope.parts).max()) / size
             following = step * float(np.clip(0.9 * np.sqrt(fineness / max(error, 1e-300)), 0.2, 2.0))
@@ -181,6 +193,13 @@ class _Driven:
                 return found, factor, step, max(following, shortest)
             step = max(following, shortest)
 
-    def _moved(self, state: _State, moves: Callable[[Nodes, float], Nodes], by_bias: FloatArray, step: float) -> _State:
+    def _moved(
+        self,
+        state: _State,
+        stretch: Stretch[Problem],
+        moves: Callable[[Nodes, float], Nodes],
+        by_bias: FloatArray,
+        step: float,
+    ) -> _State:
         bias = state.bias - step * by_bias if self.tables.problem.network.bias else state.bias
-        return self._at(moves(state.places, step), bias)
+        return self._at(moves(state.places, step), bias, stretch, state.time + step)

@@ -25,6 +25,7 @@ from meanfield.families.latent_tree.settings import SphereStart
 from meanfield.families.latent_tree.sizes import check_tables
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.problems.base import check_problem
+from meanfield.problems.in_time import check_at_extremes
 from meanfield.results.solved import Solved, solver
 
 MOST_WEIGHTS = 8
@@ -43,6 +44,11 @@ def check_density(problem: Problem) -> None:
         With what to change, or the method to use instead.
     """
     check_problem(problem, Problem)
+    check_at_extremes(problem, _check_density)
+
+
+def _check_density(problem: Problem) -> None:
+    """Refuse what does not change in time."""
     start = problem.network.initial
     instead = "or use the method 'particles'"
     if problem.data is not None:

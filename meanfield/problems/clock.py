@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.base import corners_of
 from meanfield.problems.phases import phase_numbers, pieces_of
@@ -27,9 +28,10 @@ class Clock:
     Parameters
     ----------
     problem : Problem
+        With `training.learning_rate`, `time` and `steps_per_time`.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Any) -> None:
         self._problem, self._pieces = problem, pieces_of(problem)
         self._corners, self._rounding = np.array(corners_of(problem)), ROUNDING / problem.steps_per_time
         rates = {piece.problem.training.learning_rate for piece in self._pieces}
@@ -45,7 +47,7 @@ class Clock:
     def steps_at(self, times: FloatArray) -> IntArray:
         """Number of the step that is nearest to each of some times."""
         taken = times / self._rate if self._rate else np.interp(times, self._times, np.arange(len(self._times)))
-        return np.rint(taken).astype(np.int64)
+        return np.asarray(np.rint(taken), dtype=np.int64)
 
     def begin_of(self, time: float) -> float:
         """Time of the first step that sees what begins at a time."""
