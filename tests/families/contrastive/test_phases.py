@@ -12,6 +12,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield
+from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters import VectorField
 from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.problems.base import corners_of
@@ -65,7 +66,7 @@ def random_phases(seed, *lines, keys=tuple(CHANGES)):
 
 @lru_cache(maxsize=1000)
 def field_of(problem):
-    return VectorField(problem)
+    return VectorField(problem, Closure(problem, tabulated=False))  # whose tables would take longer than few values
 
 
 @lru_cache(maxsize=1000)
