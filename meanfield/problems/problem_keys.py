@@ -233,6 +233,13 @@ def _fields(part: Part) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None or name in part.model_fields_set}
 
 
+def _set_as_a_whole(fields: dict[Any, Any], key: str | int) -> str | None:
+    """Key of the table or list that a phase sets as a whole, of which another key is a part."""
+    if not isinstance(key, str) or key in fields:
+        return None
+    return next((name for name in fields if key.startswith((f"{name}.", f"{name}["))), None)
+
+
 def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     """Copy of plain data with another value at the end of a path."""
     if not steps:
@@ -241,4 +248,7 @@ def _replaced(held: Any, steps: list[str | int], value: Any) -> Any:
     if isinstance(held, tuple | list):
         return tuple(_replaced(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
     fields: dict[Any, Any] = _fields(held) if isinstance(held, Part) else held or {}
+    whole = _set_as_a_whole(fields, first)
+    if whole:  # a part of what a phase sets
+        first, rest = whole, [*steps_of(str(first)[len(whole) :].removeprefix(".")), *rest]
     return fields | {first: _replaced(fields.get(first), rest, value)}

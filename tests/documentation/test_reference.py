@@ -98,7 +98,7 @@ def test_keys_show_types_defaults_and_ranges(page):
         "| `columns` | list of whole numbers or texts, not empty, ≥ 0 | required |",
         "| `values` | list of lists of numbers, not empty, ≥ -10⁶, ≤ 10⁶ | required |",
         "| `variance` | list of 2 numbers | required |",
-        '| `initial_overlap` | number or `"random"` or list of numbers | required |',
+        '| `initial_overlap` | number or `"random"` or list of numbers | none |',
         "| `features` | [tables](#table-features) | required |",
     ):
         assert row in text

@@ -258,7 +258,7 @@ def test_what_has_another_shape_is_recorded(inside, tmp_path):
     stops = {"key": "time.stop", "values": [1.0, 2.0]}
     result = run_sweep(make_sweep([stops], {"order_parameters": ["trajectory"]}), tmp_path / "times")
     assert result["time_at"].values.tolist() == [[0.0, 0.5, 1.0], [0.0, 1.0, 2.0]]
-    assert result["q_final"].dims == ("stop", "time", "feature")
+    assert result["q"].dims == ("stop", "time", "feature")
 
 
 def test_coordinates_of_all_points_stay_coordinates(inside, tmp_path):

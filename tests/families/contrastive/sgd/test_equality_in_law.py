@@ -272,9 +272,10 @@ def crowd(problem):
 
 @numba.njit(cache=True, error_model="numpy")
 def plain_crowd(training, outputs, addresses, force, strength, rng, hidden, step, level, w, U, escape):
+    at_rest = np.empty(0)  # there is no momentum
     for i in range(len(w)):
         call(
-            sgd_steps, training, outputs, addresses, force, strength, rng, hidden[i], step, level, w[i], U,
+            sgd_steps, training, outputs, addresses, force, strength, rng, hidden[i], step, level, w[i], at_rest, U,
             escape[i : i + 1],
         )  # fmt: skip
 
