@@ -107,8 +107,8 @@ def test_what_is_no_schedule_is_refused(function, message):
 
 
 def test_keys_that_take_no_schedule_take_no_function():
-    with pytest.raises(InputError, match=r"model\.batch_size = <function .*: should be a valid integer"):
-        meanfield.with_value(PROBLEM, "model.batch_size", lambda t: 3)
+    with pytest.raises(InputError, match=r"particles\.replicas = <function .*: should be a valid integer"):
+        meanfield.with_value(PROBLEM, "particles.replicas", lambda t: 3)
 
 
 JUMPS = "def rate(t):\n    return 0.05 if t < 2.5 else 0.01 * t if t < 7.125 else 0.03\n"
