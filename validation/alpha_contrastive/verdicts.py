@@ -82,7 +82,6 @@ def pair(
 
 IN_PLANE, IN_SPACE = partial(points, dimension=2), partial(points, dimension=3)
 GAUSSIAN, INFONCE = kernel("gaussian", 0.5), kernel("infonce", 1.0)
-COARSE = WIDE | {"density": {"tolerance": 2e-2}}
 QUADRATIC, RELU = {"activation": "quadratic"}, {"activation": "relu"}
 
 STUDY = Study(
@@ -95,7 +94,7 @@ STUDY = Study(
         "circle, gaussian": pair("density", QUADRATIC, GAUSSIAN, IN_PLANE, WIDE),
         "circle, ReLU": pair("density", RELU, UNIFORM, IN_PLANE, WIDE),
         "circle, InfoNCE": pair("density", QUADRATIC, INFONCE, IN_PLANE, WIDE),
-        "sphere, ReLU": pair("density", RELU, UNIFORM, IN_SPACE, COARSE),
+        "sphere, ReLU": pair("density", RELU, UNIFORM, IN_SPACE, WIDE),
         "mixture, ReLU": pair("density", RELU, UNIFORM, mixture, WIDE),
         "one filter": pair("density", QUADRATIC, GAUSSIAN, IN_PLANE, SINGLE, sizes=(32, 64, 128)),
         "flow, circle": pair("population", QUADRATIC, GAUSSIAN, IN_PLANE, EXACT),

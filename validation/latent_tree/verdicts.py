@@ -18,7 +18,14 @@ STOP = 1.5
 
 
 def problem_of(
-    seed: int, leaves: int, nodes: int, fixed: bool, values: int = 2, stop: float = STOP, common_start: bool = False
+    seed: int,
+    leaves: int,
+    nodes: int,
+    fixed: bool,
+    values: int = 2,
+    stop: float = STOP,
+    rate: float = 0.05,
+    common_start: bool = False,
 ) -> Problem:
     """Random tree with two latents below the root; a leaf of more than two values is an input for each of them."""
     rng = np.random.default_rng(seed)
@@ -30,7 +37,7 @@ def problem_of(
             "nodes_per_latent": nodes,
             "initial": {"law": "sphere", "positive": 0.75, "fixed_lengths": fixed, "seed": seed},
         },
-        training={"learning_rate": 0.05, "batch_size": 16},
+        training={"learning_rate": rate, "batch_size": 16},
         density={"scheme": "automatic" if leaves == 2 else "particles", "tolerance": 2e-3},
         time={"stop": stop, "outputs": 3},
         particles={"score_samples": 2, "common_start": common_start},
@@ -55,7 +62,8 @@ STUDY = Study(
     "start; exact flows by selectivity and Delta, with runs that share it, also where latents have three values, and "
     "leaves an input for each of them. A node that slides along the surface where its gate opens is missed by SGD by a "
     "part of a step that does not shrink relative to the scatter: half a step is allowed for all that a learning rate "
-    "moves, so that fewer differ where runs scatter by little more. The loss is a multiple of the square of Delta, "
+    "moves, so that fewer differ where runs scatter by little more: where lengths are trained, in 8 steps of 0.05 "
+    "1.9 ± 1.9 %, so that the rate is 0.01 there. The loss is a multiple of the square of Delta, "
     "which tells it: of eight nodes it is off by 0.27 of its scatter, with a skewness of 1.5.",
     {
         "circle, lengths stay": density(leaves=2, nodes=40, fixed=True),
@@ -63,7 +71,7 @@ STUDY = Study(
         "circle, few nodes": density(400, leaves=2, nodes=8, fixed=True),
         "three weights": density(leaves=3, nodes=40, fixed=True),
         "flow, lengths stay": flow(fixed=True),
-        "flow, lengths are trained": flow(fixed=False, stop=SHORT),
+        "flow, lengths are trained": flow(fixed=False, stop=SHORT, rate=0.01),
         "flow, three values": flow(fixed=True, values=3),
     },
 )
