@@ -32,7 +32,7 @@ PROBLEMS: dict[str, tuple[str, int, int, dict[str, Any], dict[str, Any]]] = {
     "weights, atoms": (
         "density",
         2,
-        300,
+        600,
         {"nonlinearity": "sign", "spectrum": ATOMS},
         LINES | {"snapshots": [STOP]},
     ),
@@ -63,6 +63,7 @@ def problem_of(name: str, seed: int) -> Problem:
 STUDY = Study(
     "Order parameters are judged by Q, R, the second layer v and the generalisation error, of chains and of runs line "
     "by line; densities besides by W1 and KS of the weights for each eigenvalue. What learns twice as fast has here "
-    "twice the learning rate.",
+    "twice the learning rate. Of two units Q is off by 0.15 of its scatter at N = 300, by order 1/N from the start on, "
+    "and 10 % of 16 runs with weights differ there: that pair has N = 600.",
     {name: Pair(method, partial(problem_of, name)) for name, (method, *_) in PROBLEMS.items()},
 )
