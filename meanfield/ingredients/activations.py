@@ -18,7 +18,7 @@ from pydantic import Field
 
 from meanfield.arguments import as_numbers
 from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedNumbers, Parameters
+from meanfield.ingredients.part import NamedValues, Parameters
 from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
@@ -296,7 +296,7 @@ class NamesActivation(NamesFunctions):
 
     activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
     activation_parameters: Parameters = Field(
-        default=NamedNumbers(),
+        default=NamedValues(),
         description="numbers that the activation takes, for instance { slope = 0.1 } for leaky_relu",
     )
 

@@ -24,23 +24,23 @@ class FieldError(ValueError):
         self.key = key
 
 
-class NamedNumbers(dict[str, float]):
-    """Immutable mapping of names to numbers, which can be part of a hashable value."""
+class NamedValues(dict[str, Any]):
+    """Immutable mapping of names to what a problem file may say, which can be part of a hashable value."""
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted(self.items())))
+        return hash(repr(sorted(self.items())))  # lists and tables among the values have no hash
 
-    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, float]]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, Any]]]:
         """Copies and pickles are made at once, not item by item."""
         return type(self), (dict(self),)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise InputError(f"parameters of a problem do not change; {CHANGED}")
+        raise InputError(f"tables of a problem do not change; {CHANGED}")
 
     __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
 
 
-Parameters = Annotated[dict[str, float], AfterValidator(NamedNumbers)]
+Parameters = Annotated[dict[str, float], AfterValidator(NamedValues)]
 
 
 class Part(BaseModel):

@@ -21,7 +21,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.activations import absolute, cube, identity, sign, tanh
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedNumbers, Parameters
+from meanfield.ingredients.part import NamedValues, Parameters
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.user_functions import build, is_address, make_own
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compilable, evaluate
@@ -219,7 +219,7 @@ class PriorSettings(NamesFunctions):
         default=1.0, description="factor of phi, a number >= 0, or a schedule"
     )
     parameters: Parameters = Field(
-        default=NamedNumbers(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
+        default=NamedValues(), description="numbers that the prior takes, for instance { width = 0.5 } for smooth_l1"
     )
 
     @property

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from meanfield.errors import BlowUpError, InputError
 from meanfield.ingredients.priors import PRIORS, PriorSettings, make_prior
 from meanfield.mckean_vlasov.closures import coefficients_along
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.ode import Solution, Tolerance, solve_ode
+from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
@@ -83,21 +82,34 @@ def as_order_parameters(limit: Limit, solution: Solution) -> Solved:
 
 def overlaps_along(limit: Limit) -> Solution:
     """Overlaps at the output times and between them; no step goes past a corner of a schedule or the end of a phase."""
-    times, q = limit.times, limit.initial_overlap
-    found: list[Solution] = []
-    for low, high in itertools.pairwise([0.0, *limit.corners, float(times[-1])]):
-        outputs = np.unique([low, *times[(times >= low) & (times <= high)], high])
-        found.append(_overlaps_between(limit.phase_at(low), q, outputs))
-        if found[-1].status != "complete":
-            break
-        q = found[-1].end
-    return _joined(found, times) if limit.corners else found[0]
+    times = limit.times
+    stretches = [
+        (np.unique([low, *times[(times >= low) & (times <= high)], high]), _velocity(limit.phase_at(low), low, high))
+        for low, high in itertools.pairwise([0.0, *limit.corners, float(times[-1])])
+    ]
+
+    def blow_up(time: float, q: FloatArray) -> BlowUpError | None:
+        finite = bool(np.all(np.isfinite(q)))
+        if finite and q @ q <= 1.0 + 1e-6:  # the integration leaves the ball by its error
+            return None
+        what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
+        return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
+
+    return solve_in_stretches(
+        stretches,
+        limit.initial_overlap,
+        times,
+        Tolerance(relative=1e-11, absolute=1e-13),  # covariances are built on these paths
+        check=blow_up,
+        dense=True,
+        label="order parameters",
+        interruptible=True,
+    )
 
 
-def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Solution:
-    """Overlaps from one corner of a schedule or end of a phase to the next."""
+def _velocity(limit: Limit, low: float, high: float) -> Rate:
+    """Velocity of overlaps from one corner of a schedule or end of a phase to the next."""
     drive, factors = limit.drive, limit.drive.room
-    low, high = float(times[0]), float(times[-1])
 
     def driven(q: FloatArray) -> tuple[FloatArray, float]:
         g, diffusion = limit.closure(q)
@@ -109,32 +121,4 @@ def _overlaps_between(limit: Limit, start: FloatArray, times: FloatArray) -> Sol
         drive.fill(t, low, high, factors)
         return rate(driven, q)
 
-    def blow_up(time: float, q: FloatArray) -> BlowUpError | None:
-        finite = bool(np.all(np.isfinite(q)))
-        if finite and q @ q <= 1.0 + 1e-6:  # the integration leaves the ball by its error
-            return None
-        what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
-        return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
-
-    return solve_ode(
-        velocity,
-        start,
-        times,
-        Tolerance(relative=1e-11, absolute=1e-13),  # covariances are built on these paths
-        check=blow_up,
-        dense=True,
-        label="order parameters",
-        interruptible=True,
-    )
-
-
-def _joined(pieces: list[Solution], times: FloatArray) -> Solution:
-    """One solution at the output times from those of pieces of time, of which the last one may have ended early."""
-    ends, paths = [piece.times[-1] for piece in pieces[:-1]], [piece.path for piece in pieces if piece.path]
-    values = np.full((len(times), pieces[0].values.shape[1]), np.nan)
-    for piece in pieces:
-        at = np.searchsorted(piece.times, times).clip(max=len(piece.times) - 1)
-        here = piece.times[at] == times
-        values[here] = piece.values[at[here]]
-    path = (lambda t: paths[int(np.searchsorted(ends, t))](t)) if len(paths) == len(pieces) else None
-    return replace(pieces[-1], times=times, values=values, path=path)
+    return velocity

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.problems.base import corners_of
+from meanfield.ingredients.schedules.shapes import Schedule, least_and_largest
+from meanfield.problems.base import Problem, corners_of
 from meanfield.problems.phases import phase_numbers, pieces_of
 from meanfield.typing import FloatArray, IntArray
 
@@ -20,6 +20,29 @@ AT_ONCE = 1 << 12
 
 ROUNDING = 1e-6
 """Largest distance of a step from a corner, relative to the longest step, that is rounding of sums of lengths."""
+
+
+class ClockedProblem(Problem):
+    """Problem in which a step of SGD takes as much time as its learning rate, `training.learning_rate`, is."""
+
+    @property
+    def steps_per_time(self) -> float:
+        """Steps of SGD per unit of time; of a learning rate that changes, as many as there are of the largest ones."""
+        rates = [
+            least_and_largest(each.problem.training.learning_rate, each.start, each.stop)[1]  # type: ignore[attr-defined]
+            for each in pieces_of(self)
+        ]
+        return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """See `meanfield.Problem.labels`."""
+        training: Any = self.training  # type: ignore[attr-defined]
+        found = {name: getattr(training, name) for name in ("learning_rate", "batch_size")}
+        found = {name: value for name, value in found.items() if not isinstance(value, Schedule)}
+        if isinstance(training.learning_rate, Schedule) and self.trusted:  # a result alone may not open what tells it
+            found["steps_per_time"] = self.steps_per_time
+        return found
 
 
 class Clock:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
 from meanfield.errors import InputError
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.schedules.sampling import is_function, schedule_of
 from meanfield.typing import FloatArray, IntArray
 
@@ -27,25 +27,9 @@ P = TypeVar("P", bound="Problem")
 _INDEX = re.compile(r"\[\d+\]")
 
 
-class Changes(dict[str, Any]):
-    """Immutable mapping of keys to what a problem file may say there, which can be part of a hashable value."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(repr(sorted(self.items())))
-
-    def __reduce__(self) -> tuple[type[Changes], tuple[dict[str, Any]]]:
-        """Copies and pickles are made at once, not item by item."""
-        return type(self), (dict(self),)
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise InputError("phases of a problem do not change; meanfield.with_value(problem, 'phases', ...) has others")
-
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse  # type: ignore[assignment]
-
-
-def _as_files_say(values: dict[str, Any]) -> Changes:
+def _as_files_say(values: dict[str, Any]) -> NamedValues:
     """What a phase sets, with what a file would say of functions of t."""
-    return Changes({key: schedule_of(value) if is_function(value) else value for key, value in values.items()})
+    return NamedValues({key: schedule_of(value) if is_function(value) else value for key, value in values.items()})
 
 
 class Phase(Part):
@@ -53,7 +37,7 @@ class Phase(Part):
 
     stop: float = Field(gt=0, le=1e12, description="last time t of the phase; of the last phase time.stop")
     set: Annotated[dict[str, Any], AfterValidator(_as_files_say)] = Field(
-        default=Changes(),
+        default=NamedValues(),
         description="keys that change and their values from then on, such as "
         '{ "model.learning_rate" = 0.01, "prior.strength" = 0.5 }',
     )

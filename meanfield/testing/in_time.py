@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 import meanfield.methods
-from meanfield.ensembles.arrays import State
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.problems.base import Problem
 from meanfield.problems.phases import phase_numbers
@@ -83,25 +83,12 @@ def _begins_alike(found: xr.Dataset, known: xr.Dataset, method: str) -> None:
 
 def _goes_on(problem: Problem, whole: xr.Dataset, method: str, folder: Path) -> None:
     """Check that a run that was interrupted inside of either phase is resumed with the same bits."""
-    counted = _Counting(folder / "whole")
+    counted = Interrupting(folder / "whole", sys.maxsize)
     meanfield.methods.solve(problem, method, record=counted)
-    for states in (max(1, counted.states // 4), max(1, 3 * counted.states // 4)):
+    for states in (max(1, counted.saved // 4), max(1, 3 * counted.saved // 4)):
         place = folder / str(states)
         with suppress(KeyboardInterrupt):
             meanfield.methods.solve(problem, method, record=Interrupting(place, states))
         with Checkpoint(place) as record:
             again = meanfield.methods.solve(problem, method, record=record)
         assert again.drop_attrs().equals(whole.drop_attrs()), f"going on after {states} state(s) gives other numbers"
-
-
-class _Counting(Checkpoint):
-    """Checkpoint that counts the states that are saved."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, save_every=0.0)
-        self.states = 0
-
-    def save_state(self, name: str, state: State) -> None:
-        """See `Record.save_state`."""
-        super().save_state(name, state)
-        self.states += 1

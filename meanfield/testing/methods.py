@@ -308,17 +308,17 @@ def check_resumption(example: Example, method: str, folder: Path) -> None:
 
 
 class Interrupting(Checkpoint):
-    """Checkpoint in which Ctrl-C comes once some states are saved."""
+    """Checkpoint in which Ctrl-C comes once some states are saved; it counts them."""
 
     def __init__(self, folder: Path, states: int) -> None:
         super().__init__(folder, save_every=0.0)
-        self._left = states
+        self._last, self.saved = states, 0
 
     def save_state(self, name: str, state: State) -> None:
         """See `Record.save_state`."""
         super().save_state(name, state)
-        self._left -= 1
-        if self._left == 0:
+        self.saved += 1
+        if self.saved == self._last:
             raise KeyboardInterrupt
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 import meanfield
 from meanfield import InputError
 from meanfield.families.alpha_contrastive.settings import Model
-from meanfield.ingredients.part import NamedNumbers, Part
+from meanfield.ingredients.part import NamedValues, Part
 from meanfield.problems.known_families import families, find_family
 from meanfield.problems.problem_keys import number_keys, value_of
 from tests.example_problems import make_problem
@@ -48,7 +48,7 @@ def test_what_nobody_checks_is_not_made():
 def test_copies_as_they_are_stay():
     for twin in (WITH_PRIOR.model_copy(), WITH_PRIOR.model_copy(deep=True), copy.deepcopy(WITH_PRIOR)):
         assert twin == WITH_PRIOR
-        assert type(twin.prior.parameters) is NamedNumbers
+        assert type(twin.prior.parameters) is NamedValues
     numbers = WITH_PRIOR.prior.parameters
     assert pickle.loads(pickle.dumps(numbers)) == numbers
 

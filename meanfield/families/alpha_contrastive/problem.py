@@ -20,9 +20,8 @@ from meanfield.families.alpha_contrastive.settings import (
     SearchSettings,
     Training,
 )
-from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.clock import ClockedProblem
 from meanfield.problems.phases import pieces_of
 
 
@@ -35,7 +34,7 @@ class FlowTime(Time):
     outputs: int = Field(default=21, ge=2, le=10**5, description="number of output times, both ends included")
 
 
-class Problem(base.Problem):
+class Problem(ClockedProblem):
     """Problem of contrastive learning with pairwise importance, with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points", "population", "particles"})
@@ -117,12 +116,6 @@ class Problem(base.Problem):
         return self
 
     @property
-    def steps_per_time(self) -> float:
-        """Steps of SGD per unit of time; of a learning rate that changes, as many as there are of the largest ones."""
-        rates = [_largest(each.problem.training.learning_rate, each.start, each.stop) for each in pieces_of(self)]
-        return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
-
-    @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of places, filters of each place, and coordinates of each filter; one layer is a single place."""
         data, count = self.data, self.filters.count
@@ -134,17 +127,3 @@ class Problem(base.Problem):
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
         return {"coordinate": self.shape[2]}
-
-    @property
-    def labels(self) -> dict[str, float]:
-        """See `meanfield.Problem.labels`."""
-        rate, batch = self.training.learning_rate, self.training.batch_size
-        steady = {"learning_rate": rate, "batch_size": batch}
-        found = {name: value for name, value in steady.items() if not isinstance(value, Schedule)}
-        if isinstance(rate, Schedule) and self.trusted:  # a result alone may not open what tells it
-            found["steps_per_time"] = self.steps_per_time
-        return found
-
-
-def _largest(rate: float | Schedule, start: float, stop: float) -> float:
-    return rate.value_at(rate.extremes(start, stop)[1]) if isinstance(rate, Schedule) else rate

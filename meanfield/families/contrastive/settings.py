@@ -8,7 +8,7 @@ from pydantic import Field
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedNumbers, Parameters, Part
+from meanfield.ingredients.part import NamedValues, Parameters, Part
 from meanfield.ingredients.penalties import PENALTIES, Penalty, make_penalty
 from meanfield.ingredients.schedules.key import OrSchedule
 
@@ -27,7 +27,7 @@ class DecorrelationSettings(NamesFunctions):
         description="lambda, the factor of psi, a number >= 0, for instance 0.05, or a schedule"
     )
     parameters: Parameters = Field(
-        default=NamedNumbers(),
+        default=NamedValues(),
         description="numbers that the penalty takes, for instance { width = 0.1 } for smooth_absolute",
     )
 

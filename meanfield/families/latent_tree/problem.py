@@ -29,12 +29,11 @@ from meanfield.families.latent_tree.tree import Tree
 from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of, least_and_largest
 from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation, Rectified
-from meanfield.problems import base
 from meanfield.problems.base import Time
-from meanfield.problems.phases import pieces_of
+from meanfield.problems.clock import ClockedProblem
 
 
 class Network(NormalisesOutputs):
@@ -124,7 +123,7 @@ class TrainingTime(Time):
     )
 
 
-class Problem(base.Problem):
+class Problem(ClockedProblem):
     """Latent-tree problem (latent_tree.md, section 1) with the settings of the methods."""
 
     settings: ClassVar[frozenset[str]] = frozenset(
@@ -188,7 +187,7 @@ class Problem(base.Problem):
     @model_validator(mode="after")
     def _batches_fit_the_loss(self) -> Problem:
         batch, beta = self.training.batch_size, self.loss.beta
-        if self.loss.kind == "nt_xent" and self.trusted and _least(batch, self.time.stop) < 2:
+        if self.loss.kind == "nt_xent" and self.trusted and least_and_largest(batch, 0.0, self.time.stop)[0] < 2:
             raise ValueError(
                 f"training.batch_size = {in_words_of(batch)}: loss.kind = 'nt_xent' takes negatives from the batch; "
                 "raise it to 2 or more"
@@ -260,31 +259,7 @@ class Problem(base.Problem):
         return isinstance(self.network.initial, SphereStart) and self.tree.is_symmetric_binary
 
     @property
-    def steps_per_time(self) -> float:
-        """Steps of SGD per unit of time; of a learning rate that changes, as many as there are of the largest ones."""
-        rates = [_largest(each.problem.training.learning_rate, each.start, each.stop) for each in pieces_of(self)]
-        return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
-
-    @property
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
         shape = self.shape
         return {"latent": len(shape.level_of), "node": shape.nodes, "level": shape.depth}
-
-    @property
-    def labels(self) -> dict[str, float]:
-        """See `meanfield.Problem.labels`."""
-        rate, batch = self.training.learning_rate, self.training.batch_size
-        steady = {"learning_rate": rate, "batch_size": batch}
-        found = {name: value for name, value in steady.items() if not isinstance(value, Schedule)}
-        if isinstance(rate, Schedule) and self.trusted:  # a result alone may not open what tells it
-            found["steps_per_time"] = self.steps_per_time
-        return found
-
-
-def _least(value: float | Schedule, stop: float) -> float:
-    return value.value_at(value.extremes(0.0, stop)[0]) if isinstance(value, Schedule) else value
-
-
-def _largest(rate: float | Schedule, start: float, stop: float) -> float:
-    return rate.value_at(rate.extremes(start, stop)[1]) if isinstance(rate, Schedule) else rate

@@ -130,6 +130,14 @@ def values_of(value: float | Schedule, times: FloatArray) -> FloatArray:
     return value.values_at(times) if isinstance(value, Schedule) else np.full(times.shape, float(value))
 
 
+def least_and_largest(value: float | Schedule, start: float, stop: float) -> tuple[float, float]:
+    """Smallest and largest value of a schedule before the end of a stretch; of a number that twice."""
+    if not isinstance(value, Schedule):
+        return value, value
+    least, largest = (value.value_at(time) for time in value.extremes(start, stop))
+    return least, largest
+
+
 _WITHIN: dict[str, tuple[str, Callable[[FloatArray, float], Any]]] = {
     "gt": ("above", np.greater),
     "ge": ("at least", np.greater_equal),
