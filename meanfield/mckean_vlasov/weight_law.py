@@ -1,7 +1,7 @@
 """Law of weights given their feature coordinates as a start: known by averages over cells, of a density or of samples.
 
-Between nodes in u of one feature, quantiles of the law are interpolated, as weights move with u. Between edges of cells
-the normal score of the distribution function is: that of a Gaussian law is a straight line, also far out.
+Between edges of cells the normal score of the distribution function is interpolated: that of a Gaussian law is a
+straight line, also far out. Densities take the nodes in u of the law itself; weights are drawn between them, too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from numpy.random import Generator
 from scipy.interpolate import CubicSpline, PchipInterpolator, PPoly, RegularGridInterpolator, make_interp_spline
 from scipy.special import ndtr, ndtri
 
-from meanfield.errors import InputError
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
 LAST_SCORE = 6.0
-"""Score beyond which cells hold too little of a law to be known: 1e-9."""
+"""Score beyond which cells hold too little of a law to be known, 1e-9, and no weights are drawn."""
 
 SAMPLE_CELLS = 1000
 """Number of cells of the law of samples."""
@@ -33,8 +32,8 @@ SCORES = 801
 LEAST_SAMPLES, LEAST_SCORE = 3.0, 1.0
 """Number of samples beyond a weight with which a Gaussian goes on there, and the score from which one may."""
 
-LEAST_NODES, LAST_DRAWN = 4, 6.0
-"""Least number of nodes between which laws are interpolated, and the score of the largest weight that is drawn."""
+LEAST_NODES = 4
+"""Least number of nodes between which laws are interpolated."""
 
 CORRECTIONS = 4
 """Number of times that the law of samples is scaled and moved to have their norm and overlaps on its cells."""
@@ -79,7 +78,7 @@ class WeightLaw:
     def _given_u(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Averages of a function of weights at every node."""
         z, share = gaussian_trapezoid(SCORES)
-        return np.array([function(score.quantile(z)) @ share for score in self.at(self.u)])
+        return np.array([function(score.quantile(z)) @ share for score in self.scores])
 
     def distance(self, other: WeightLaw) -> float:
         """L1 distance from a law at the same nodes and cells, averaged over u."""
@@ -92,62 +91,47 @@ class WeightLaw:
         same = mirrored and np.allclose(self.u, -self.u[::-1], rtol=0.0, atol=SAME_NODE)
         return bool(same and np.allclose(self.P, self.P[::-1, ::-1], rtol=0.0, atol=1e-13 * float(self.P.max())))
 
-    def at(self, u: FloatArray) -> list[Score]:
-        """Normal scores of the law at some nodes, shape (nodes, d1).
+    @cached_property
+    def scores(self) -> list[Score]:
+        """Normal scores of the law at its nodes."""
+        return [Score.of(self.edges, P, self.kinks) for P in self.P]
 
-        Raises
-        ------
-        InputError
-            If a node is none of those of the law, and there are several features.
-        """
+    def at(self, u: FloatArray) -> list[Score]:
+        """Normal scores at some of the nodes, shape (nodes, d1)."""
         distance = np.abs(u[:, None, :] - self.u).max(axis=2)
-        nearest = distance.argmin(axis=1)
-        own = [Score.of(self.edges, P, self.kinks) for P in self.P]
-        if (distance.min(axis=1) <= SAME_NODE).all():
-            return [own[k] for k in nearest]
-        if self.u.shape[1] > 1 or len(self.u) < LEAST_NODES:
-            raise InputError(
-                f"initial.from: its density has {len(self.u)} nodes in u, between which weights of SGD of several "
-                "features are not drawn; name a result of SGD with weights"
-            )
-        w, order = self.edges[1:-1], np.argsort(self.u[:, 0])
-        known = self.u[order, 0], np.array([own[k](w) for k in order])
-        smooth, monotone = CubicSpline(*known), make_interp_spline(*known, k=1)
-        inside = np.clip(u[:, 0], known[0][0], known[0][-1])
-        # Beyond the last nodes all scores move along with the middle one.
-        middle = np.abs(smooth(inside)).argmin(axis=1)
-        beyond = (u[:, 0] - inside) * smooth(inside, 1)[np.arange(len(u)), middle]
-        found = smooth(inside)
-        torn = np.any(np.diff(found) <= 0.0, axis=1)  # far out, where next to nothing of the law lies
-        found = np.where(torn[:, None], monotone(inside), found) + beyond[:, None]
-        return [Score(w, z, self.kinks) for z in found]
+        assert distance.min(axis=1).max() <= SAME_NODE, "a density has the nodes of its initial law"
+        return [self.scores[k] for k in distance.argmin(axis=1)]
 
     def cell_average(self, edges: FloatArray, u: FloatArray) -> FloatArray:
-        """Averages over other cells at some nodes, shape (nodes, cells)."""
+        """Averages over other cells at some of the nodes, shape (nodes, cells)."""
         return np.array([_cell_averages(score, edges) for score in self.at(u)])
 
-    def sample(self, U: FloatArray, rng: Generator) -> FloatArray:
-        """A weight for each row of coordinates, shape (N,)."""
-        z = rng.standard_normal(len(U))
-        if not self._is_continuous(U):
-            nearest = np.square(U[:, None] - self.u).sum(axis=2).argmin(axis=1)
-            w = np.empty(len(z))
-            for k, score in enumerate(self.at(self.u)):
-                w[nearest == k] = score.quantile(z[nearest == k])
-            return w
-        reach = self.u[:, 0].min(), self.u[:, 0].max()
-        return np.asarray(self._quantiles(np.stack([U[:, 0].clip(*reach), z.clip(-LAST_DRAWN, LAST_DRAWN)], axis=1)))
+    @property
+    def is_interpolated(self) -> bool:
+        """Whether the law is known between its nodes."""
+        return self.u.shape[1] == 1 and len(self.u) >= LEAST_NODES
 
-    def _is_continuous(self, U: FloatArray) -> bool:
-        """Whether rows of coordinates lie between nodes; those of discrete laws are near them for a finite N."""
-        return self.u.shape[1] == 1 and len(self.u) >= LEAST_NODES and len(np.unique(U.round(1))) > len(self.u)
+    def sample(self, U: FloatArray, rng: Generator) -> FloatArray:
+        """A weight for each row of coordinates, shape (N,); that of the nearest node if none is known in between."""
+        z = rng.standard_normal(len(U)).clip(-LAST_SCORE, LAST_SCORE)
+        if self.is_interpolated:
+            return np.asarray(self._quantiles(np.stack([U[:, 0].clip(self.u.min(), self.u.max()), z], axis=1)))
+        nearest = np.square(U[:, None] - self.u).sum(axis=2).argmin(axis=1)
+        w = np.empty(len(z))
+        for k, score in enumerate(self.scores):
+            w[nearest == k] = score.quantile(z[nearest == k])
+        return w
 
     @cached_property
     def _quantiles(self) -> RegularGridInterpolator:
-        """Quantiles by coordinate and score, of one feature, for draws."""
-        u = np.linspace(self.u[:, 0].min(), self.u[:, 0].max(), 201)
-        z = np.linspace(-LAST_DRAWN, LAST_DRAWN, 1001)
-        return RegularGridInterpolator((u, z), np.array([score.quantile(z) for score in self.at(u[:, None])]))
+        """Quantiles by coordinate and score: between nodes in u scores at the edges of cells are smooth."""
+        w, order = self.edges[1:-1], np.argsort(self.u[:, 0])
+        known = self.u[order, 0], np.array([self.scores[k](w) for k in order])
+        u, z = np.linspace(known[0][0], known[0][-1], 201), np.linspace(-LAST_SCORE, LAST_SCORE, 1001)
+        smooth, monotone = CubicSpline(*known)(u), make_interp_spline(*known, k=1)(u)
+        torn = np.any(np.diff(smooth) <= 0.0, axis=1)  # far out, where next to nothing of the law lies
+        rows = np.where(torn[:, None], monotone, smooth)
+        return RegularGridInterpolator((u, z), np.array([Score(w, row, self.kinks).quantile(z) for row in rows]))
 
 
 class Score:
@@ -227,20 +211,15 @@ def law_of_samples(w: FloatArray, U: FloatArray, nodes: tuple[FloatArray, FloatA
     w : ndarray, shape (n,)
     U : ndarray, shape (n, d1)
     nodes : tuple of ndarray
-        Nodes in u where the law is wanted, shape (nodes, d1), and their weights: the values of discrete coordinates,
-        or nodes to which samples nearby are moved along with the mean of w given u.
+        Nodes in u where the law is wanted, shape (nodes, d1), and their weights. Samples nearby are moved there along
+        with the mean of w given u.
     smoothing : float
         Width in the normal score of weights, and in continuous coordinates.
     """
     q = np.linalg.lstsq(U, w, rcond=None)[0]
     reach = np.abs(w - U @ q).max() + np.abs(nodes[0] @ q).max() + 4.0
     edges = np.linspace(-reach, reach, SAMPLE_CELLS + 1)
-    discrete = len(np.unique(U.round(1), axis=0)) <= len(nodes[0])  # features of a small N are near their values
-    nearest = np.square(U[:, None] - nodes[0]).sum(axis=2).min(axis=1) if discrete else np.empty(0)
-    shares = []
-    for node in nodes[0]:
-        distance = np.square(U - node).sum(axis=1)
-        shares.append(1.0 * (distance <= nearest) if discrete else _nearby(distance, smoothing))
+    shares = [_nearby(np.square(U - node).sum(axis=1), smoothing) for node in nodes[0]]
     moved = (w + (node - U) @ q for node in nodes[0])
     scores = [_smoothed(each, share, smoothing) for each, share in zip(moved, shares, strict=True)]
     overlap = U.T @ w / len(w)

@@ -53,7 +53,7 @@ class Plan:
 
     def nodes(self, limit: Limit) -> Nodes:
         """The nodes, all of them and those to solve."""
-        return Nodes.of(limit, self.feature_nodes, self.node_scale)
+        return Nodes.of_limit(limit, self.feature_nodes, self.node_scale)
 
     def grid(self, limit: Limit, solved: bool = False) -> Grid:
         """The cells, and all nodes or those to solve."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol
@@ -44,10 +44,7 @@ def initial_density(limit: Limit, grid: Grid) -> FloatArray:
 
 
 class Symmetric(Protocol):
-    """Parts of a limit that decide whether (w, u) -> (-w, -u) leaves densities as they are.
-
-    Starts are symmetric, but for an initial law that is not.
-    """
+    """Parts of a limit that decide whether (w, u) -> (-w, -u) leaves densities as they are; starts are symmetric."""
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
@@ -76,19 +73,23 @@ class Nodes:
 
     @classmethod
     def of(cls, limit: Symmetric, nodes: int | None, scale: float = 1.0) -> Nodes:
-        """Nodes for the coordinates of a limit, or those of its initial law; see `feature_quadrature`."""
-        law = getattr(limit, "initial_law", None)  # problems of several channels have none
-        if law is not None:
-            return cls.with_symmetry(limit, law.u, law.u_weight)
+        """Nodes for the coordinates of a limit; see `feature_quadrature`."""
         return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale))
 
     @classmethod
+    def of_limit(cls, limit: Limit, nodes: int | None, scale: float = 1.0) -> Nodes:
+        """Nodes of the law that a limit starts from, which is known at these alone; without one those of `of`."""
+        law = limit.initial_law
+        if law is None:
+            return cls.of(limit, nodes, scale)
+        own = cls.with_symmetry(limit, law.u, law.u_weight)
+        return replace(own, mirrored=own.mirrored and law.is_symmetric)
+
+    @classmethod
     def with_symmetry(cls, limit: Symmetric, u: FloatArray, weight: FloatArray) -> Nodes:
-        """Nodes of a rule, mirrored if it, the priors and the start of the limit are."""
+        """Nodes of a rule, mirrored if it and the priors of the limit are."""
         pairs = (u, -u[::-1], np.abs(u).max()), (weight, weight[::-1], weight.max())
-        law = getattr(limit, "initial_law", None)
-        symmetric = all(map(_is_odd, limit.priors)) and (law is None or law.is_symmetric)
-        return cls(u, weight, symmetric and all(_alike(*pair) for pair in pairs))
+        return cls(u, weight, all(_alike(*pair) for pair in pairs) and all(map(_is_odd, limit.priors)))
 
     @property
     def solved(self) -> tuple[FloatArray, FloatArray]:

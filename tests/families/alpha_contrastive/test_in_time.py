@@ -4,12 +4,10 @@ Random schedules have fixed seeds. Averages over points are written out here by 
 the constant ones of the page, whose tests are elsewhere, of the problem at each time.
 """
 
-import itertools
 from functools import partial
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.errors import InputError
@@ -25,6 +23,7 @@ from meanfield.sweep.definition import Sweep
 from meanfield.sweep.points import points_of
 from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem
 from tests.families.alpha_contrastive.test_population import two_layers
+from tests.references_in_time import inside, integrated, stopped
 
 SPACE = {"law": "points", "points": [[1.1, 0.2, -0.4, 0.3], [-0.5, 0.9, 0.3, -0.2], [0.2, -0.8, 0.9, 0.6]]}
 STOP = 2.0
@@ -59,14 +58,14 @@ def scheduled(seed, given):
     )
 
 
-def integrated(problem, velocity):
+def reference(problem, velocity):
     """Weights at the output times by an integrator that begins anew at corners."""
     first, times = common_weights(problem), problem.time.outputs_at
     shape = first.filters.shape
     split = first.filters.size
 
     def rate(t, y, low, high):
-        now = at_time(problem, float(np.clip(t, low, np.nextafter(high, low))))
+        now = at_time(problem, inside(t, low, high))
         weights = Weights(y[:split].reshape(shape), y[split:].reshape(first.top.shape))
         change = [
             slope - now.training.weight_decay * part
@@ -81,13 +80,8 @@ def integrated(problem, velocity):
         ]
         return np.concatenate([part.ravel() for part in held]) / (1.0 - now.training.momentum)
 
-    knots = np.unique([*times, *(time for time in corners_of(problem) if time < times[-1])])
-    found = [np.concatenate([part.ravel() for part in first])]
-    for low, high in itertools.pairwise(knots):
-        # a ten-thousandth of what is asked of the flow
-        solved = solve_ivp(rate, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times), :split].reshape(-1, *shape)
+    found = integrated(rate, np.concatenate([part.ravel() for part in first]), times, corners_of(problem))
+    return found[:, :split].reshape(-1, *shape)
 
 
 def over_points(now, weights):
@@ -146,7 +140,7 @@ def exact(problem, velocity):
     """Check the flow and its last energy."""
     found = meanfield.solve(problem, "population")
     assert found.attrs["status"] == "complete"
-    assert found["weights"].values == pytest.approx(integrated(problem, velocity), abs=1e-8)
+    assert found["weights"].values == pytest.approx(reference(problem, velocity), abs=1e-8)  # population.tolerance
     last = at_time(problem, STOP)
     weights = Weights(found["weights"].values[-1], np.zeros((0, 4)))
     if problem.model.layers == 1:
@@ -214,8 +208,8 @@ def test_densities_on_the_sphere_are_those_of_many_filters():
     weight = np.repeat(z[1] / 96.0, 48)
     x, p, times = np.array(space["points"]), np.full(3, 1.0 / 3.0), given.time.outputs_at
 
-    def rate(t, y, tau):
-        w = y.reshape(-1, 3)
+    def rate(t, y, low, high):
+        w, tau = y.reshape(-1, 3), 1.0 if high <= 0.45 else 0.15
         h = (w @ x.T) ** 2
         D = 0.5 * np.einsum("f,fij->ij", weight, (h[:, :, None] - h[:, None]) ** 2)
         alpha = np.exp(-D / tau)
@@ -224,11 +218,8 @@ def test_densities_on_the_sphere_are_those_of_many_filters():
         pull = h * M.sum(axis=1) - h @ M
         return tangential((pull * 2.0 * (w @ x.T)) @ x, w, 1).ravel()
 
-    y, found = w.ravel(), [w]
-    for low, high in itertools.pairwise(np.unique([*times, 0.45])):
-        tau = 1.0 if high <= 0.45 else 0.15
-        y = solve_ivp(rate, (low, high), y, "DOP853", args=(tau,), rtol=1e-7, atol=1e-8).y[:, -1]
-        found += [y.reshape(-1, 3)] * (high in times)
+    tenth = {"rtol": 1e-7, "atol": 1e-8}  # of the error of the rule below
+    found = integrated(rate, w.ravel(), times, [0.45], tenth).reshape(len(times), -1, 3)
     second = np.einsum("f,tfi,tfj->tij", weight, found, found)
     away = np.abs(density["second_moment"].values - second)
     assert np.all(away <= density["second_moment_error"].values + 1e-6)  # of the rule, from 20 nodes on
@@ -380,11 +371,7 @@ def test_sgd_that_is_stopped_goes_on_with_the_same_numbers(name):
     whole = make()
     whole.advance(0, steps)
     for count in (3, int(Clock(given).steps_at(np.array([0.31]))[0]), steps - 4):
-        first, second = make(), make()
-        first.advance(0, count)
-        second.restore(first.state)
-        second.reached = first.reached
-        second.advance(count, steps - count)
+        second = stopped(make, count, steps)
         assert np.array_equal(second.filters, whole.filters)
         assert np.array_equal(second.top, whole.top)
 

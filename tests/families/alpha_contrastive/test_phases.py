@@ -1,5 +1,7 @@
 """Phases: data, importance and activation that are others from a time on, in exact flows, densities and SGD."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ from tests.families.alpha_contrastive.test_in_time import (
     over_points,
 )
 from tests.families.alpha_contrastive.test_population import PATTERNS, two_layers
+from tests.references_in_time import stopped
 
 TURNED = [[-y, x] for x, y in LAW_F["points"]]
 OTHER = LAW_F | {"points": TURNED}
@@ -98,11 +101,7 @@ def test_sgd_that_is_stopped_in_any_phase_goes_on_with_the_same_numbers():
     whole, steps = Replicas(given, range(2)), 9 + 27  # 0.45/0.05, and 0.55/0.02 from there on
     whole.advance(0, steps)
     for count in (3, 9, 20):
-        first, second = Replicas(given, range(2)), Replicas(given, range(2))
-        first.advance(0, count)
-        second.restore(first.state)
-        second.reached = first.reached
-        second.advance(count, steps - count)
+        second = stopped(partial(Replicas, given, range(2)), count, steps)
         assert np.array_equal(second.filters, whole.filters)
         assert np.array_equal(second.top, whole.top)
 

@@ -12,8 +12,9 @@ from meanfield.families.contrastive.limit import stages_of
 from meanfield.mckean_vlasov.closure_in_time import ClosureInTime, nodes_in_time
 from meanfield.problems.problem_keys import at_time
 from tests.example_problems import make_problem
-from tests.families.contrastive.test_in_time import LINES, random_schedule
+from tests.families.contrastive.test_in_time import LINES
 from tests.families.contrastive.test_phases import SCHEMES, covariance, overlaps
+from tests.references_in_time import random_schedule
 
 BATCH = {"times": [0.0, 1.7, 3.0], "values": [4, 20, 9], "interpolation": "step"}
 NOISE = {"schedule": "cosine", "start": 0.6, "end": 0.05, "duration": 4.0}

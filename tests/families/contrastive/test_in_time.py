@@ -4,11 +4,8 @@ Random schedules have fixed seeds. The reference integrates the reduced equation
 coefficients of the constant problem that are multiplied by hand.
 """
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.families.contrastive.closures import Closure
@@ -16,20 +13,9 @@ from meanfield.mckean_vlasov.drive import drive_of
 from meanfield.problems.base import schedules_of
 from meanfield.problems.problem_keys import at_time
 from tests.example_problems import make_problem
+from tests.references_in_time import inside, integrated, random_schedule
 
 LINES = ("time = { stop = 6.0, outputs = 9 }", "density.tolerance = 1e-6", "particles.dimension = 400")
-
-
-def random_schedule(rng, largest):
-    """Text of a table or a shape whose values are between 0 and `largest`."""
-    kind = rng.integers(4)
-    if kind < 2:
-        times = np.concatenate([[0.0], np.sort(rng.uniform(0.2, 5.5, rng.integers(1, 4)))])
-        values = largest * rng.uniform(0.0, 1.0, len(times))
-        return {"times": times.tolist(), "values": values.tolist(), "interpolation": ["linear", "step"][kind]}
-    if kind == 2:
-        return {"schedule": "warmup_cosine", "peak": largest, "warmup": rng.uniform(0.3, 2.0), "duration": 5.0}
-    return {"schedule": "exponential", "start": largest, "rate": rng.uniform(0.1, 1.0)}
 
 
 def driven(seed, prior="l2", **values):
@@ -44,18 +30,11 @@ def overlaps(problem):
     schedule, times = schedules_of(problem)["model.learning_rate"], problem.time.outputs_at
 
     def velocity(t, q, low, high):
-        # just inside of the piece, so that a corner has the value of its own side
-        tau = float(schedule.values_at(np.array(np.clip(t, low, np.nextafter(high, low)))))
+        tau = float(schedule.values_at(np.array(inside(t, low, high))))
         g, diffusion = closure(q)
         return q * (tau * q @ g - 0.5 * tau**2 * diffusion) - tau * g
 
-    knots = np.unique([*times, *(corner for corner in schedule.corners if corner < times[-1])])
-    found = [problem.initial_overlap]
-    for low, high in itertools.pairwise(knots):
-        # a thousandth of what is asked of the order parameters
-        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times)]
+    return integrated(velocity, problem.initial_overlap, times, schedule.corners)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,7 +1,10 @@
 """Starts from results and from weights in files: what continues a run equals the unbroken one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 import meanfield
 from meanfield import InputError
@@ -81,20 +84,40 @@ def test_laws_of_samples_have_their_norm_and_overlaps():
     assert q == pytest.approx(u @ w / len(w), abs=1e-6)  # cells are read off again
     assert square == pytest.approx(1.0, abs=1e-6)  # as in the line above
     at_one = law.at(np.array([[1.0]]))[0]
-    quartiles = 0.6 + 0.8 * np.sqrt(0.5) * np.array([-np.log(2.0), 0.0, np.log(2.0)])
-    # a standard error of quartiles of the 1,600 samples near the node is 0.02
-    assert at_one.quantile(np.array([-0.6745, 0.0, 0.6745])) == pytest.approx(quartiles, abs=0.06)
+    quartiles, z = 0.6 + 0.8 * np.sqrt(0.5) * np.array([-np.log(2.0), 0.0, np.log(2.0)]), ndtri([0.25, 0.5, 0.75])
+    assert at_one.quantile(z) == pytest.approx(quartiles, abs=0.06)  # three standard errors of 1,600 samples nearby
+
+
+def gaussian_law():
+    """Law of w = u/2 + 0.9 xi at seven nodes."""
+    edges, u = np.linspace(-8.0, 8.0, 81), np.linspace(-3.0, 3.0, 7)[:, None]
+    P = np.diff(ndtr((edges - 0.5 * u) / 0.9)) / 0.2
+    return WeightLaw(u, np.full(7, 1 / 7), edges, P, {})
 
 
 def test_a_gaussian_law_is_known_between_its_cells():
-    from scipy.special import ndtr
+    law, fine = gaussian_law(), np.linspace(-6.0, 6.0, 301)
+    exact = np.diff(ndtr((fine - 0.5 * law.u) / 0.9)) / 0.04
+    assert law.cell_average(fine, law.u) == pytest.approx(exact, abs=1e-9)  # scores of a Gaussian are straight lines
 
-    edges, u = np.linspace(-8.0, 8.0, 81), np.linspace(-3.0, 3.0, 7)[:, None]
-    P = np.diff(ndtr((edges - 0.5 * u) / 0.9)) / 0.2
-    law = WeightLaw(u, np.full(7, 1 / 7), edges, P, {})
-    fine, between = np.linspace(-6.0, 6.0, 301), np.array([[0.3], [2.2]])
-    exact = np.diff(ndtr((fine - 0.5 * between) / 0.9)) / 0.04
-    assert law.cell_average(fine, between) == pytest.approx(exact, abs=1e-9)  # scores of a Gaussian are straight lines
+
+def test_weights_are_drawn_between_nodes():
+    """Mean and spread of a million weights are within five standard errors: 1e-6 false alarms of two."""
+    n, rng = 1_000_000, np.random.default_rng(3)
+    w = gaussian_law().sample(np.full((n, 1), 0.3), rng)
+    assert abs(w.mean() - 0.15) <= 5.0 * 0.9 / np.sqrt(n)
+    assert abs(w.std() - 0.9) <= 5.0 * 0.9 / np.sqrt(2 * n)
+
+
+def test_weights_of_several_features_are_not_drawn_between_nodes(tmp_path):
+    """Those of the nearest node would be drawn, whose overlaps and norm are right."""
+    nodes, law = np.zeros((7, 2)), gaussian_law()
+    nodes[:, 0] = law.u[:, 0]
+    assert not replace(law, u=nodes).is_interpolated
+    few = unbroken(density={"cells": 40, "feature_nodes": 3, "steps": 40})
+    meanfield.save(meanfield.solve_density(few), tmp_path / "few.nc")
+    with pytest.raises(InputError, match=r"initial.from = '.*few.nc': its density has 3 nodes in u.*name a result"):
+        meanfield.simulate_sgd(from_file(few, tmp_path / "few.nc", time=0.0))
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,10 @@ Random phases have fixed seeds. The reference integrates the reduced equations b
 vector field of the constant problem of each time.
 """
 
-import itertools
 from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.families.contrastive.closures import Closure
@@ -18,7 +16,8 @@ from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.problems.base import corners_of
 from meanfield.problems.problem_keys import at_time
 from tests.example_problems import make_problem
-from tests.families.contrastive.test_in_time import LINES, random_schedule
+from tests.families.contrastive.test_in_time import LINES
+from tests.references_in_time import inside, integrated, random_schedule
 
 SCHEMES = ("lagrangian", "eulerian")
 
@@ -78,33 +77,22 @@ def overlaps(problem):
     """Overlaps at the output times."""
 
     def velocity(t, q, low, high):
-        # just inside of the piece, so that a corner has the value of its own side
-        return field_of(at_time(problem, float(np.clip(t, low, np.nextafter(high, low)))))(q)
+        return field_of(at_time(problem, inside(t, low, high)))(q)
 
-    times = problem.time.outputs_at
-    knots, found = np.unique([*times, *corners_of(problem)]), [problem.initial_overlap]
-    for low, high in itertools.pairwise(knots):
-        # a thousandth of what is asked of the order parameters
-        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times)]
+    return integrated(velocity, problem.initial_overlap, problem.time.outputs_at, corners_of(problem))
 
 
 def covariance(problem):
     """N times the variance of the overlap of one feature at the output times, from J and S of each time."""
 
     def velocity(t, y, low, high):
-        problem_now = at_time(problem, float(np.clip(t, low, np.nextafter(high, low))))
+        problem_now = at_time(problem, inside(t, low, high))
         field, q = field_of(problem_now), y[:1]
         return np.array([field(q)[0], 2.0 * field.jacobian(q)[0, 0] * y[1] + noise_of(problem_now)(q)[0, 0]])
 
-    times = problem.time.outputs_at
-    knots, found = np.unique([*times, *corners_of(problem)]), [np.append(problem.initial_overlap, 0.0)]
-    for low, high in itertools.pairwise(knots):
-        # a hundredth of what is asked of the covariance
-        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-8, atol=1e-11)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times), 1]
+    start, times = np.append(problem.initial_overlap, 0.0), problem.time.outputs_at
+    hundredth = {"rtol": 1e-8, "atol": 1e-11}  # of what is asked of the covariance
+    return integrated(velocity, start, times, corners_of(problem), hundredth)[:, 1]
 
 
 def check_order_parameters(problem):

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
@@ -17,6 +16,7 @@ from meanfield.problems.base import corners_of
 from meanfield.testing.methods import Interrupting
 from tests.families.hidden_manifold.problems import problem
 from tests.families.hidden_manifold.test_committee import GAUSSIAN, published_rates
+from tests.references_in_time import inside, integrated, random_schedule
 
 ONE_UNIT = {
     "teacher": {"overlap": [[1.0]], "output_weights": [1.0]},
@@ -25,18 +25,6 @@ ONE_UNIT = {
 TWO_BLOCKS = {"nonlinearity": "linear", "spectrum": {"law": "atoms", "eigenvalues": [0.4, 1.6]}}
 LARGEST = {"learning_rate": 1.0, "output_learning_rate": 0.5, "label_noise": 0.8, "weight_decay": 0.6}
 SIZES = {"time": {"stop": 6.0, "outputs": 9}, "particles": {"dimension": 40, "replicas": 2}}
-
-
-def random_schedule(rng, largest):
-    """Text of a table or a shape whose values are between 0 and `largest`."""
-    kind = rng.integers(4)
-    if kind < 2:
-        times = np.concatenate([[0.0], np.sort(rng.uniform(0.2, 5.5, rng.integers(1, 4)))])
-        values = largest * rng.uniform(0.0, 1.0, len(times))
-        return {"times": times.tolist(), "values": values.tolist(), "interpolation": ["linear", "step"][kind]}
-    if kind == 2:
-        return {"schedule": "warmup_cosine", "peak": largest, "warmup": rng.uniform(0.3, 2.0), "duration": 5.0}
-    return {"schedule": "exponential", "start": largest, "rate": rng.uniform(0.1, 1.0)}
 
 
 def random_training(seed):
@@ -63,21 +51,15 @@ def reference(given):
     vt, X = np.array(given.teacher.output_weights), given.initial_on_teacher
 
     def velocity(t, y, low, high):
-        # just inside of the piece, so that a corner has the value of its own side
-        numbers = given.training.numbers_at(np.clip([t], low, np.nextafter(high, low)))[:, 0]
+        numbers = given.training.numbers_at(np.array([inside(t, low, high)]))[:, 0]
         dR, dQ, dv, _ = published_rates(
             y[: K * K].reshape(K, K), y[K * K : -K].reshape(K, M), T, y[-K:], vt, numbers.tolist()
         )
         return np.concatenate([dQ.ravel(), dR.ravel(), dv])
 
-    times = given.time.outputs_at
-    knots = np.unique([*times, *corners_of(given)])
     R = X @ T
-    found = [np.concatenate([(R @ X.T + given.student.rest).ravel(), R.ravel(), given.student.output_weights])]
-    for low, high in itertools.pairwise(knots):
-        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-12, atol=1e-13)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times)]
+    start = np.concatenate([(R @ X.T + given.student.rest).ravel(), R.ravel(), given.student.output_weights])
+    return integrated(velocity, start, given.time.outputs_at, corners_of(given))
 
 
 def numbers_of(result):

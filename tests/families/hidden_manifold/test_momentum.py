@@ -1,5 +1,7 @@
 """Momentum: plain steps with a velocity, and the limit of the learning rates eta/(1 - mu) and eta_v/(1 - mu)."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import meanfield
 from meanfield.families.hidden_manifold.particles.steppers import prepare_steppers
 from meanfield.problems.file import format_problem
 from tests.families.hidden_manifold.problems import problem
+from tests.references_in_time import stopped
 
 RATES = {"learning_rate": 0.2, "output_learning_rate": 0.1}
 OTHERS = {"batch_size": 3, "label_noise": 0.3, "weight_decay": 0.2}
@@ -68,13 +71,10 @@ def test_a_step_adds_a_share_of_the_one_before():
 
 
 def test_the_velocity_is_part_of_the_state():
-    whole, first, second = (prepare_steppers(moving(), "plain")(range(1)) for _ in range(3))
+    make = partial(prepare_steppers(moving(), "plain"), range(1))
+    whole = make()
     whole.advance(0, 9)
-    first.advance(0, 5)
-    second.restore(first.state)
-    second.reached = first.reached
-    second.advance(5, 4)
-    assert np.array_equal(second.state["_W"], whole.state["_W"])
+    assert np.array_equal(stopped(make, 5, 9).state["_W"], whole.state["_W"])
 
 
 def test_momentum_may_begin_in_a_phase():

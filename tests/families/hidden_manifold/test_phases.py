@@ -18,7 +18,8 @@ from meanfield.problems.base import corners_of
 from meanfield.problems.phases import piece_at
 from meanfield.testing.methods import Interrupting
 from tests.families.hidden_manifold.problems import problem
-from tests.families.hidden_manifold.test_in_time import ONE_UNIT, TWO_BLOCKS, random_schedule
+from tests.families.hidden_manifold.test_in_time import ONE_UNIT, TWO_BLOCKS
+from tests.references_in_time import THOUSANDTH, random_schedule
 
 TIME = {"stop": 6.0, "outputs": 9}
 TRAINING = {"learning_rate": 0.6, "output_learning_rate": 0.2, "batch_size": 2, "label_noise": 0.2, "weight_decay": 0.1}
@@ -98,7 +99,7 @@ def reference(given):
             found.append([seen["Q"].item(), seen["R"].item(), seen["v"].item(), error])
         if np.isfinite(high):
             of = (low, high, piece, system, columns)
-            y = solve_ivp(velocity, (low, high), y, "DOP853", args=of, rtol=1e-12, atol=1e-13).y[:, -1]
+            y = solve_ivp(velocity, (low, high), y, "DOP853", args=of, **THOUSANDTH).y[:, -1]
     return np.array(found)
 
 

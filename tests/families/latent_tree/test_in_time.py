@@ -3,11 +3,8 @@
 Random schedules have fixed seeds. Gradients of the flow are those of the enumeration, which shares no code.
 """
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.comparison.comparison import compare
@@ -17,6 +14,7 @@ from meanfield.problems.problem_keys import at_time, with_value, with_values
 from tests.families.latent_tree import enumeration
 from tests.families.latent_tree.problems import case_b
 from tests.families.latent_tree.test_driven import problem_of
+from tests.references_in_time import inside, integrated
 
 STOP = 1.0
 
@@ -44,24 +42,18 @@ def scheduled(name, interpolation="step", seed=0):
     return with_values(given, {key: table(rng, *ends, kind) for (key, ends), kind in pairs})
 
 
-def integrated(problem):
+def reference(problem):
     """Weights at the output times, by scipy, begun anew at corners; nodes keep their sides in between, or cross."""
     shapes = [part.shape for part in problem.initial_weights.W]
     cut = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
 
     def rate(t, y, low, high):
-        now = at_time(problem, float(np.clip(t, low, np.nextafter(high, low))))
+        now = at_time(problem, inside(t, low, high))
         W = [part.reshape(shape).astype(complex) for part, shape in zip(np.split(y, cut), shapes, strict=True)]
         return -enumeration.gradient(now, W, [])[1]
 
-    times = problem.time.outputs_at
-    knots = np.union1d(times, corners_of(problem))
-    found = [problem.initial_weights.vector]
-    for low, high in itertools.pairwise(knots):
-        # a hundredth of what is asked of the flow
-        solved = solve_ivp(rate, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-10, atol=1e-11)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times)]
+    start, hundredth = problem.initial_weights.vector, {"rtol": 1e-10, "atol": 1e-11}  # of what is asked of the flow
+    return integrated(rate, start, problem.time.outputs_at, corners_of(problem), hundredth)
 
 
 SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in (("infonce", "linear"), ("triplet", "linear"))]
@@ -72,7 +64,7 @@ def test_the_flow_is_that_of_scipy(name, interpolation):
     problem = scheduled(name, interpolation)
     found = meanfield.solve(problem, "population")
     assert found.attrs["status"] == "complete"
-    assert found["weights"].values == pytest.approx(integrated(problem), abs=1e-8)
+    assert found["weights"].values == pytest.approx(reference(problem), abs=1e-8)
     last = at_time(problem, STOP)
     W = [part.astype(complex) for part in problem.initial_weights.like(found["weights"].values[-1]).W]
     assert float(found["loss"][-1]) == pytest.approx(enumeration.loss(last, W, []).real, rel=1e-12)  # rounding

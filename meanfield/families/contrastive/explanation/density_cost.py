@@ -126,7 +126,7 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
 def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
     """A level on few nodes, whose steps hardly depend on their number."""
     most = FEW_NODES[len(limit.coordinates)]
-    few = Nodes.of(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
+    few = Nodes.of_limit(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
     try:
         return prepare(limit, few, PilotBudget(FEW_SECONDS), STEP_SHARE * tolerance)[1]
     except ExpensiveError as error:

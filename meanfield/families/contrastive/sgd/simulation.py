@@ -17,6 +17,7 @@ from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.problems.base import check_problem
 from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
@@ -85,6 +86,7 @@ def simulation_of(problem: Problem) -> Simulation:
         reference = reference_of(piece.problem)
         reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
+    check_start(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
@@ -107,6 +109,18 @@ def simulation_of(problem: Problem) -> Simulation:
         remedy="lower model.learning_rate, or prior.strength if it is large",
         size="model.batch_size" if by_batch else "particles.dimension",
     )
+
+
+def check_start(problem: Problem) -> None:
+    """Refuse a density from which weights cannot be drawn, because it is known at nodes in u alone."""
+    law = None if problem.initial is None else problem.initial.atoms.law
+    between = any(isinstance(coordinate, ContinuousLaw) for coordinate in problem.coordinates)
+    if law is not None and between and not law.is_interpolated:
+        raise InputError(
+            f"initial.from = '{problem.initial and problem.initial.path}': its density has {len(law.u)} nodes in u, "
+            "and weights between them are drawn for one feature with at least four nodes; name a result of SGD with "
+            "snapshots of weights"
+        )
 
 
 def check_escape(problem: Problem) -> None:

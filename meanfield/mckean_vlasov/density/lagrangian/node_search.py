@@ -76,7 +76,7 @@ class NodeSearch:
 
     def nodes_of(self, scale: float) -> Nodes:
         """Nodes of the default rule, with a factor on their number per feature."""
-        return Nodes.of(self._levels.limit, self._settings.feature_nodes, scale)
+        return Nodes.of_limit(self._levels.limit, self._settings.feature_nodes, scale)
 
     def choose(self, start: Rule) -> tuple[Rule, Correction]:
         """Rule of finer levels, and the correction of these; more nodes are taken until still more change little.

@@ -4,11 +4,8 @@ Random schedules have fixed seeds. The reference integrates the equations of the
 corner, with the averages of the constant problem of each time.
 """
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.families.contrastive.channels import randomised
@@ -16,6 +13,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.polynomials import batch_terms, terms_at
 from meanfield.problems.base import corners_of
 from tests.families.contrastive.channels.problems import standard
+from tests.references_in_time import inside, integrated
 
 PAIR = np.triu_indices(2, 1)
 CHANGES = (
@@ -56,20 +54,16 @@ def overlaps(problem):
     times = problem.time.outputs_at
 
     def velocity(t, vector, low, high):
-        inside = meanfield.at_time(problem, float(np.clip(t, max(low, 1e-12), np.nextafter(high, low))))  # no rate is 0
+        now = meanfield.at_time(problem, max(inside(t, low, high), 1e-12))  # no rate is 0
         q, M = vector[:4].reshape(2, 2), np.array([[1.0, vector[4]], [vector[4], 1.0]])
-        P, D, noise = ChannelClosure(inside)(q, M)
-        tau = inside.model.learning_rate
+        P, D, noise = ChannelClosure(now)(q, M)
+        tau = now.model.learning_rate
         n = tau * np.diag(D) + 0.5 * np.diag(noise)
         return np.append(tau * P - q * n, (tau * (D + D.T) + noise - M * (n[:, None] + n))[PAIR])
 
-    knots = np.unique([*times, *corners_of(problem)])
-    found = [np.append(problem.initial_overlap, problem.initial_channel_overlap[PAIR])]
-    for low, high in itertools.pairwise(knots):
-        # a hundredth of what is asked of the order parameters
-        solved = solve_ivp(velocity, (low, high), found[-1], "DOP853", args=(low, high), rtol=1e-10, atol=1e-10)
-        found.append(solved.y[:, -1])
-    return np.array(found)[np.isin(knots, times)]
+    start = np.append(problem.initial_overlap, problem.initial_channel_overlap[PAIR])
+    hundredth = {"rtol": 1e-10, "atol": 1e-10}  # of what is asked of the order parameters
+    return integrated(velocity, start, times, corners_of(problem), hundredth)
 
 
 def vectors(run):
@@ -92,8 +86,8 @@ def test_phases_that_change_nothing_change_nothing():
         for values in ({"phases": [{"stop": 0.77}, {"stop": 2.0, "set": {"model.batch_size": 3}}]}, {})
     )
     assert vectors(found) == pytest.approx(vectors(known), abs=1e-10)  # tolerances of steps, added up
-    # What is integrated is accurate to 1e-8, and the interpolation of J and Cov(X) to six digits.
-    assert np.allclose(found["overlap_covariance"], known["overlap_covariance"], rtol=1e-5, atol=1e-6)
+    six_digits = {"rtol": 1e-5, "atol": 1e-6}  # of the interpolation of J and Cov(X); what is integrated has eight
+    assert np.allclose(found["overlap_covariance"], known["overlap_covariance"], **six_digits)
 
 
 def test_more_outputs_change_nothing_at_jumps():

@@ -1,5 +1,7 @@
 """Momentum: plain steps with a velocity, and the limit of the learning rate tau/(1 - mu)."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.problems.file import format_problem
 from tests.example_problems import make_problem
 from tests.families.contrastive.channels.problems import standard
+from tests.references_in_time import stopped
 
 ONE = make_problem("time = { stop = 3.0, outputs = 4 }", "model.momentum = 0.6", "model.learning_rate = 0.03")
 TWO = meanfield.with_values(standard(), {"model.momentum": 0.6, "time.stop": 3.0, "time.outputs": 4})
@@ -53,13 +56,10 @@ def test_a_step_adds_a_share_of_the_one_before(problem):
 @pytest.mark.parametrize("problem", [ONE, TWO], ids=["one", "two"])
 def test_the_velocity_is_part_of_the_state(problem):
     problem = meanfield.with_value(problem, "particles.dimension", 40)
-    whole, first, second = (prepare_steppers(problem, "plain")(range(1)) for _ in range(3))
+    make = partial(prepare_steppers(problem, "plain"), range(1))
+    whole = make()
     whole.advance(0, 9)
-    first.advance(0, 5)
-    second.restore(first.state)
-    second.reached = first.reached
-    second.advance(5, 4)
-    assert np.array_equal(second.snapshot["weights"], whole.snapshot["weights"])
+    assert np.array_equal(stopped(make, 5, 9).snapshot["weights"], whole.snapshot["weights"])
 
 
 @pytest.mark.parametrize("problem", [ONE, TWO], ids=["one", "two"])

@@ -1,6 +1,7 @@
 """Training of convolutional networks: steps against PyTorch's own, the probe, resuming, and problem files."""
 
 import re
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -20,6 +21,7 @@ from meanfield.problems.file import format_problem, parse_problem
 from tests.families.latent_tree.images.problems import problem
 from tests.families.latent_tree.images.test_simulation import torch_loss
 from tests.networks.modules import module_of
+from tests.references_in_time import stopped
 
 SMALL = "widths = [6, 3]\noutput_normalisation = true\nconvolution = { channels = [4, 6], blocks = 1"
 
@@ -199,12 +201,9 @@ def test_runs_do_not_depend_on_workers_and_go_on_with_the_same_bits(tmp_path, mo
 def test_saved_states_hold_moments_and_statistics():
     pytest.importorskip("torch")
     chosen = small(training=ADAM)
-    whole, first, second = (ConvolutionalReplicas(chosen, range(2)) for _ in range(3))
+    make = partial(ConvolutionalReplicas, chosen, range(2))
+    whole, second = make(), stopped(make, 3, 6)
     whole.advance(0, 6)
-    first.advance(0, 3)
-    second.restore(first.state)
-    second.reached = first.reached
-    second.advance(3, 3)
     for name in ("w", "means", "squares", "running"):
         assert np.array_equal(getattr(whole, name), getattr(second, name)), name
     assert np.array_equal(whole.rows["probe_accuracy"], second.rows["probe_accuracy"])

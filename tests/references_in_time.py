@@ -1,0 +1,53 @@
+"""What tests of runs in time share: random schedules, SciPy's integrator from corner to corner, stopped steppers."""
+
+import itertools
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+THOUSANDTH = {"rtol": 1e-12, "atol": 1e-13}
+"""Errors of steps that add up to a thousandth of the 1e-8 that is asked of equations in time."""
+
+
+def random_schedule(rng, largest):
+    """Table or shape whose values are between 0 and `largest`, for a run until t = 6."""
+    kind = rng.integers(4)
+    if kind < 2:
+        times = np.concatenate([[0.0], np.sort(rng.uniform(0.2, 5.5, rng.integers(1, 4)))])
+        values = largest * rng.uniform(0.0, 1.0, len(times))
+        return {"times": times.tolist(), "values": values.tolist(), "interpolation": ["linear", "step"][kind]}
+    if kind == 2:
+        return {"schedule": "warmup_cosine", "peak": largest, "warmup": rng.uniform(0.3, 2.0), "duration": 5.0}
+    return {"schedule": "exponential", "start": largest, "rate": rng.uniform(0.1, 1.0)}
+
+
+def inside(t, low, high):
+    """Time just inside of a stretch, so that a corner has the value of its own side."""
+    return float(np.clip(t, low, np.nextafter(high, low)))
+
+
+def integrated(velocity, start, times, corners, tolerances=THOUSANDTH):
+    """Values at some times of dy/dt = velocity(t, y, low, high), by an integrator that begins anew at corners.
+
+    Parameters
+    ----------
+    velocity : callable
+        Takes the ends of the stretch, too.
+    tolerances : dict
+        Those of steps; the caller says why where they are others.
+    """
+    knots = np.unique([*times, *(corner for corner in corners if corner < times[-1])])
+    found = [start]
+    for ends in itertools.pairwise(knots):
+        found.append(solve_ivp(velocity, ends, found[-1], "DOP853", args=ends, **tolerances).y[:, -1])
+    return np.array(found)[np.isin(knots, times)]
+
+
+def stopped(make, first, steps):
+    """Stepper after some steps, the state of which another one has saved after the first of them."""
+    before, after = make(), make()
+    before.advance(0, first)
+    after.restore(before.state)
+    after.reached = before.reached
+    after.advance(first, steps - first)
+    return after
