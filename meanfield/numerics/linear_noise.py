@@ -27,14 +27,14 @@ _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
 
 def interpolant(
-    function: Callable[[float], FloatArray], start: float, stop: float, what: str
+    function: Callable[[FloatArray], FloatArray], start: float, stop: float, what: str
 ) -> Callable[[float], FloatArray]:
     """Function of time that costs little, in place of one that takes long.
 
     Parameters
     ----------
     function : callable
-        Smooth function of time, to arrays of one shape.
+        Smooth function of times, shape (n,), to arrays of one shape for each of them.
     start, stop : float
         Times between which it is asked for.
     what : str
@@ -49,7 +49,7 @@ def interpolant(
     left = [(start, stop)]
     while left:
         low, high = left.pop()
-        values = np.array([function(0.5 * (low + high) + 0.5 * (high - low) * x) for x in _POINTS])
+        values = function(0.5 * (low + high) + 0.5 * (high - low) * _POINTS)
         coefficients = np.tensordot(_TO_COEFFICIENTS, values, axes=1)
         # What is smooth needs no more than 128 intervals.
         if not np.isfinite(values).all() or len(found) + len(left) >= 128:

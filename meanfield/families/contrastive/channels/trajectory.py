@@ -208,11 +208,11 @@ def _drift_and_noise(
     path = solution.path
     assert path is not None
 
-    def jacobian(t: float) -> FloatArray:
-        return field.at(stretch.at(t)).jacobian(path(t))
+    def jacobian(times: FloatArray) -> FloatArray:
+        return np.array([field.at(stretch.at(t)).jacobian(path(t)) for t in times.tolist()])
 
-    def noise(t: float) -> FloatArray:
-        return step.at(stretch.at(t).problem)(*field.unpacked(path(t)))
+    def noise(times: FloatArray) -> FloatArray:
+        return np.array([step.at(stretch.at(t).problem)(*field.unpacked(path(t))) for t in times.tolist()])
 
     ends = times[0], times[-1]
     with one_thread():

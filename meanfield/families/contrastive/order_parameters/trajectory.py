@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_continuous_lyapunov
 
 from meanfield.errors import InputError
@@ -77,23 +77,32 @@ class StepNoise:
         """Covariance S(q), shape (..., d1, d1) at overlaps of shape (..., d1); NaN outside the unit ball."""
         return self.moments(q)[1]
 
-    def moments(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """N times the mean of a step, which is dq/dt, of the shape of q: (..., d1), and S(q), shape (..., d1, d1)."""
+    def moments(self, q: FloatArray, factors: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of a step.
+
+        Parameters
+        ----------
+        q : ndarray, shape (..., d1)
+        factors : array_like, shape (...)
+            On the learning rate.
+
+        Returns
+        -------
+        mean : ndarray, shape (..., d1)
+            N times the mean, which is dq/dt.
+        covariance : ndarray, shape (..., d1, d1)
+            S(q).
+        """
         q = np.asarray(q, dtype=float)
         points = q.reshape(-1, self.features)
+        taus = (self._tau * np.broadcast_to(factors, q.shape[:-1])).ravel()
         inside = np.flatnonzero(np.einsum("nf,nf->n", points, points) <= 1.0)
         mean = np.full(points.shape, np.nan)
         covariance = np.full((*points.shape, self.features), np.nan)
         if inside.size:
             for i, *averages in zip(inside, *self._sensitivities(points[inside]), strict=True):
-                mean[i], covariance[i] = self._moments_of(points[i], *averages)
+                mean[i], covariance[i] = self._moments_of(points[i], float(taus[i]), *averages)
         return mean.reshape(q.shape), covariance.reshape(*q.shape, self.features)
-
-    def at_rate(self, factor: float) -> StepNoise:
-        """The same with another learning rate, that of the problem times a factor."""
-        other = copy(self)
-        other._tau = factor * self._tau
-        return other
 
     def between(self, ends: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """S(q) of one feature between two overlaps: from a table in arcsin q, if few panels resolve it there."""
@@ -107,7 +116,7 @@ class StepNoise:
         return lambda q: values_at(table, (math.asin(min(max(q[0], -1.0), 1.0)) - middle) / (half or 1.0))[None]
 
     def _moments_of(
-        self, q: FloatArray, first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray
+        self, q: FloatArray, tau: float, first: FloatArray, second: FloatArray, third: FloatArray, fourth: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         d1 = self.features
         of_x, of_xx = slice(1, 1 + d1), slice(1 + d1, None)
@@ -118,8 +127,7 @@ class StepNoise:
         AA += (self._own @ second[:, 0]) * (np.eye(d1) - np.outer(q, q))
         AB = np.convolve(ALPHA_PLUS_BETA, length) @ third[:, of_x]
         BB = np.convolve(length, length) @ fourth[:, 0]
-        tau = self._tau
-        shrinking = 0.5 * self._tau**2 / self._m * q
+        shrinking = 0.5 * tau**2 / self._m * q
         mean = tau * A - shrinking * B
         mixed = tau * np.outer(AB, shrinking)
         square = tau**2 * AA - mixed - mixed.T + np.outer(shrinking, shrinking) * BB
@@ -245,9 +253,12 @@ class _Along:
         if phase.drive.moves:
             self._field = field.driven_by(self._driven)
 
-            def at(t: float) -> FloatArray:
-                now = noise if known else StepNoise(VectorField(stage.at(t)))
-                return now.at_rate(self._fill(t))(path(t))
+            def at(times: FloatArray) -> FloatArray:
+                q, factors = np.array([path(t) for t in times]), np.array([self._fill(t) for t in times])
+                if known:
+                    return noise.moments(q, factors)[1]
+                fields = (VectorField(stage.at(t)) for t in times.tolist())
+                return np.array([StepNoise(each).moments(*of)[1] for each, *of in zip(fields, q, factors, strict=True)])
 
             self._S = interpolant(at, low, high, "S")
         else:

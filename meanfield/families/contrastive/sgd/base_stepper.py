@@ -5,8 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-import numpy as np
-
 from meanfield.ensembles.stepper import Stepper
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures.outputs import MeanOutputs
@@ -15,11 +13,12 @@ from meanfield.families.contrastive.sgd.training import Training
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.typing import FloatArray
 
-Rates = Callable[[FloatArray], FloatArray]
-"""Function of times to learning rates, relative strengths of the prior, and those of the penalty, shape (3, times)."""
+Rates = Callable[[int], FloatArray]
+"""Function of the number of a stretch of steps to learning rates, relative strengths of the prior, and those of the
+penalty, shape (3, steps)."""
 
-RATES_AT_ONCE = 1 << 20
-"""Largest number of steps whose rates are in memory: 24 megabytes."""
+RATES_AT_ONCE = 1 << 16
+"""Number of steps of a stretch, whose rates are made at once: 1.5 megabytes."""
 
 
 class ContrastiveStepper(Stepper):
@@ -46,12 +45,14 @@ class ContrastiveStepper(Stepper):
         """See `Stepper.advance`."""
         if self.rates_at is None:
             return self.take(self._training, first, steps)
-        for start in range(first, first + steps, RATES_AT_ONCE):
-            if self.reached.max() < start:
-                return None
-            some = min(RATES_AT_ONCE, first + steps - start)
-            rates = self.rates_at(np.arange(start, start + some) / self._training.dimension)
-            self.take(self._training._replace(rates=rates, first=start), start, some)
+        last = first + steps
+        while first < last and self.reached.max() >= first:
+            number = first // RATES_AT_ONCE
+            end = min(last, (number + 1) * RATES_AT_ONCE)
+            driven = self._training._replace(rates=self.rates_at(number), first=number * RATES_AT_ONCE)
+            self.take(driven, first, end - first)
+            first = end
+        return None
 
     @abstractmethod
     def take(self, training: Training, first: int, steps: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.base_stepper import ContrastiveStepper, Rates, force_loop
+from meanfield.families.contrastive.sgd.base_stepper import RATES_AT_ONCE, ContrastiveStepper, Rates, force_loop
 from meanfield.families.contrastive.sgd.chain import chain_steps
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
@@ -203,7 +203,10 @@ def _maker(problem: Problem, method: str) -> tuple[Callable[[range], Contrastive
     largest, factors = reference.model.learning_rate, factors_of(problem, reference)
     penalty, in_time = reference.decorrelation_strength, schedules_of(problem).get("decorrelation.strength")
 
-    def rates_at(times: FloatArray) -> FloatArray:
+    @lru_cache(maxsize=16)  # for all blocks of replicas, which go through the same steps
+    def rates_at(number: int) -> FloatArray:
+        steps = number * RATES_AT_ONCE + np.arange(RATES_AT_ONCE)
+        times = np.minimum(steps / problem.particles.dimension, problem.time.stop)
         rate, strength = factors(times)
         return np.array([largest * rate, strength, in_time.values_at(times) if in_time else 0.0 * times + penalty])
 
