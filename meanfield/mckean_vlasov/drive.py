@@ -129,16 +129,10 @@ def fill_numbers(drive, time, low, high, result):  # type: ignore[no-untyped-def
         result[count + i] /= drive.stop
 
 
-def reference_of(problem: P) -> P:
-    """Constant problem with the largest rate and strength that schedules have."""
-    return with_values(problem, {key: _largest(problem, key) for key in schedules_of(problem)})
-
-
-def factors_frozen(problem: P) -> P:
-    """Problem with the largest rate and strength that schedules have, and other schedules as they are."""
-    return with_values(
-        problem, {key: _largest(problem, key) for key in (RATE, STRENGTH) if key in schedules_of(problem)}
-    )
+def reference_of(problem: P, keys: Sequence[str] | None = None) -> P:
+    """Problem with the largest values of its schedules; of given keys alone, with schedules of others as they are."""
+    found = [key for key in schedules_of(problem) if keys is None or key in keys]
+    return with_values(problem, {key: _largest(problem, key) for key in found})
 
 
 def _largest(problem: Problem, key: str) -> float:

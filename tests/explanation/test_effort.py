@@ -16,7 +16,7 @@ from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixt
 from meanfield.families.alpha_contrastive.population import solver as population
 from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit import solver as channels_limit
 from meanfield.families.contrastive.explanation import predictions, several_channels
 from meanfield.families.hidden_manifold import costs as manifold_costs
@@ -368,7 +368,7 @@ def test_dear_averages_of_channels_are_evaluated_a_few_times(monkeypatch):
 
 def test_the_quadrature_of_particles_is_compared_at_the_times_of_the_pilot():
     problem = meanfield.load_problem(PROBLEMS / "two_channels.toml")
-    closure, coarser = ClosureInTime(problem), ChannelClosure(problem)
+    closure, coarser = ChannelsInTime(problem), ChannelClosure(problem)
     closure.closures[0].compared = coarser
     assert channels_limit.size_after_pilot(problem, [closure] * 2) == channels_limit.PILOT  # the prior is linear
 

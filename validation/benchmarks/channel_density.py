@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield import load_problem, solve_density, solve_order_parameters
 from meanfield.families.contrastive.channels.density.evolution import Evolution
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.finite_volumes.fipy_step import import_fipy
 from meanfield.problems.problem_keys import with_values
@@ -67,7 +67,7 @@ def ours() -> tuple[float, float]:
     u = np.linspace(-1.5, 1.5, NODES)[:, None]
     weight = np.full(NODES, 1.0 / NODES)
     u /= np.sqrt(weight @ u**2)
-    evolution = Evolution(ClosureInTime(problem("l1")), u, weight, CELLS, 6.0)
+    evolution = Evolution(ChannelsInTime(problem("l1")), u, weight, CELLS, 6.0)
     evolution.step(1e-6)  # compiles, if it must
     started = time.thread_time()
     for step in range(1, STEPS + 1):
@@ -83,7 +83,7 @@ def fipys() -> float:
     x, y = (np.asarray(centres) for centres in mesh.cellCenters)
     P = fipy.CellVariable(mesh=mesh, value=np.exp(-0.5 * (x**2 + y**2)) / (2 * np.pi), hasOld=True)
     faces = np.asarray(mesh.faceCenters)
-    closure, given = ClosureInTime(problem("l1")), problem("l1")
+    closure, given = ChannelsInTime(problem("l1")), problem("l1")
     noise = closure.at(0.0)(given.initial_overlap, given.initial_channel_overlap).Lambda
     velocity = fipy.FaceVariable(mesh=mesh, rank=1, value=-0.1 * faces - 0.04 * np.sign(faces))
     solver = fipy.LinearLUSolver(tolerance=1e-13, criterion="initial")
@@ -120,7 +120,9 @@ def order_table() -> Table:
     for spread, what in ((TOO_WIDE, "a frame 1.3 times as wide as the law"), (1.0, "the frame of the law")):
         before = None
         for cells in WIDTHS:
-            evolution = Evolution(ClosureInTime(linear), np.array([[-1.0], [1.0]]), np.full(2, 0.5), cells, 6.0, spread)
+            evolution = Evolution(
+                ChannelsInTime(linear), np.array([[-1.0], [1.0]]), np.full(2, 0.5), cells, 6.0, spread
+            )
             for step in range(1, cells // 2 + 1):
                 evolution.step(1.5 * step / (cells // 2))
             now = evolution.averages

@@ -13,7 +13,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.closure_in_time import ClosureInTime, nodes_in_time
 from meanfield.mckean_vlasov.closures import called_values
-from meanfield.mckean_vlasov.drive import drive_for, factors_frozen
+from meanfield.mckean_vlasov.drive import RATE, STRENGTH, drive_for, reference_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.problems.base import check_problem, schedules_of
 from meanfield.problems.in_time import InTime
@@ -71,7 +71,7 @@ def stages_of(problem: Problem) -> list[Stage]:
     """
     found = []
     for start, stop, each in pieces_of(problem):
-        frozen = factors_frozen(each)
+        frozen = reference_of(each, (RATE, STRENGTH))
         if not schedules_of(frozen):
             found.append(Stage(start, stop, each, _always(frozen), Closure(frozen)))
             continue

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 from tests import ROOT
 from tests.families.contrastive.channels.problems import standard
@@ -384,7 +384,7 @@ def test_several_channels_learn_mixtures_under_a_strong_penalty(strength, mixed)
         ("stop = 4.0", "stop = 1000.0"),
     )
     q = np.abs(
-        trajectory_of_channels(ClosureInTime(problem)).arrays["q"][-1]
+        trajectory_of_channels(ChannelsInTime(problem)).arrays["q"][-1]
     )  # without fluctuations, which take most of the time
     assert set(q.argmax(axis=0)) == {0, 1}
     assert q.max(axis=0).min() > 0.9

@@ -19,7 +19,7 @@ from meanfield.problems.phases import phase_numbers, pieces_of
 from meanfield.typing import FloatArray
 
 
-class Stretch(NamedTuple):
+class ChannelStretch(NamedTuple):
     """Time between two corners, in which nothing jumps or bends.
 
     Parameters
@@ -50,7 +50,7 @@ class Stretch(NamedTuple):
         return self.problem.outputs(times)
 
 
-class ClosureInTime:
+class ChannelsInTime:
     """Averages over a batch at each time of a run; those of a problem without phases and schedules are one closure.
 
     Parameters
@@ -108,11 +108,11 @@ class ClosureInTime:
         return tuple(stretch.start for stretch in self.stretches if stretch.problem.start in begins)
 
     @property
-    def stretches(self) -> list[Stretch]:
+    def stretches(self) -> list[ChannelStretch]:
         """Stretches from one corner to the next."""
         found = self._in_time.stretches(self.problem.time.stop)
         starts = (0.0, *self.corners)
-        return [Stretch(at, self.largest_at(each.start), each) for at, each in zip(starts, found, strict=True)]
+        return [ChannelStretch(at, self.largest_at(each.start), each) for at, each in zip(starts, found, strict=True)]
 
     @property
     def at_random(self) -> bool:
@@ -120,19 +120,19 @@ class ClosureInTime:
         return any(closure.at_random for closure in self.closures)
 
     @property
-    def runs(self) -> list[ClosureInTime]:
+    def runs(self) -> list[ChannelsInTime]:
         """The same averages by independent random batches; these averages alone where there is no chance."""
         count = max(len(closure.randomisations) for closure in self.closures)
         return [self._with(partial(_randomised, number)) for number in range(count)] or [self]
 
     @property
-    def compared(self) -> ClosureInTime | None:
+    def compared(self) -> ChannelsInTime | None:
         """Averages of the first run by other quadratures; None where all are accurate to rounding."""
         first = self.runs[0]
         others = any(closure.compared for closure in first.closures)
         return first._with(lambda closure: closure.compared or closure) if others else None
 
-    def _with(self, chosen: Callable[[ChannelClosure], ChannelClosure]) -> ClosureInTime:
+    def _with(self, chosen: Callable[[ChannelClosure], ChannelClosure]) -> ChannelsInTime:
         """Copy with other averages in each phase."""
         other = copy(self)
         other.closures = [chosen(closure) for closure in self.closures]

@@ -19,7 +19,7 @@ import numpy as np
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
-from meanfield.families.contrastive.channels.in_time import ClosureInTime, Stretch
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_along, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
@@ -116,12 +116,12 @@ def velocity(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) 
     return tau * P - q * n, tau * (D + D.T) + noise - M * (n[:, None] + n)
 
 
-def trajectory_of_channels(closure: ClosureInTime, fluctuations: bool = False) -> Trajectory:
+def trajectory_of_channels(closure: ChannelsInTime, fluctuations: bool = False) -> Trajectory:
     """Overlaps of several channels at the output times, with the averages that drive them.
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
         Of a problem with linear priors and a start that is not random.
     fluctuations : bool
         Whether N times the covariance of the overlaps is asked for, where it is known.
@@ -151,12 +151,12 @@ def trajectory_of_channels(closure: ClosureInTime, fluctuations: bool = False) -
     return Trajectory(arrays | averages_along(closure, arrays["q"], arrays["M"]), status)
 
 
-def _integrated(closure: ClosureInTime, label: str) -> Solution:
+def _integrated(closure: ChannelsInTime, label: str) -> Solution:
     """Vectors at the output times and between them."""
     problem, times = closure.problem, closure.problem.time.outputs_at
     field = OverlapField(closure.closures[0])
 
-    def rate_in(stretch: Stretch) -> Rate:
+    def rate_in(stretch: ChannelStretch) -> Rate:
         return lambda t, vector: field.at(stretch.at(t))(vector)
 
     return solve_in_stretches(
@@ -172,7 +172,7 @@ def _integrated(closure: ClosureInTime, label: str) -> Solution:
     )
 
 
-def _covariance(closure: ClosureInTime, solution: Solution) -> tuple[dict[str, FloatArray], bool]:
+def _covariance(closure: ChannelsInTime, solution: Solution) -> tuple[dict[str, FloatArray], bool]:
     """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
     field = OverlapField(closure.closures[0])
     times, interrupted = solution.times, False
@@ -196,7 +196,7 @@ def _covariance(closure: ClosureInTime, solution: Solution) -> tuple[dict[str, F
 
 
 def _drift_and_noise(
-    stretch: Stretch, solution: Solution, times: FloatArray, field: OverlapField, step: StepCovariance
+    stretch: ChannelStretch, solution: Solution, times: FloatArray, field: OverlapField, step: StepCovariance
 ) -> Callable[[float], tuple[FloatArray, FloatArray]]:
     """J and Cov(X) between the first and the last of some times of a stretch, interpolated to six digits of their size.
 
@@ -236,7 +236,7 @@ def _unpacked(field: OverlapField, rows: FloatArray) -> tuple[FloatArray, FloatA
     return np.array(q), np.array(M)
 
 
-def _errors(closure: ClosureInTime, runs: list[FloatArray]) -> dict[str, FloatArray]:
+def _errors(closure: ChannelsInTime, runs: list[FloatArray]) -> dict[str, FloatArray]:
     """Errors of q and M: by the randomisations, and by what another quadrature changes."""
     error = np.zeros_like(runs[0])
     if len(runs) > 1:
@@ -254,7 +254,7 @@ def _errors(closure: ClosureInTime, runs: list[FloatArray]) -> dict[str, FloatAr
     }
 
 
-def averages_along(closure: ClosureInTime, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
+def averages_along(closure: ChannelsInTime, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:
     """P, D and Lambda along a trajectory at the output times, and the standard error of those by random batches.
 
     Parameters

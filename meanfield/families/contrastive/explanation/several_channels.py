@@ -14,7 +14,7 @@ from meanfield.families.contrastive.channels.density.display import CELLS, JOINT
 from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
 from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.solver import PILOT, RUNS, runs_of, size_after_pilot
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.states.symmetry import coincidences
@@ -47,7 +47,7 @@ def order_parameters(problem: Problem) -> Prediction:
 
 
 def _path_seconds(problem: Problem) -> float:
-    closure = shared(ClosureInTime, problem)
+    closure = shared(ChannelsInTime, problem)
     # Averages at random take fewer evaluations, for each randomisation, than smooth ones.
     evaluations = 60 * len(closure.runs) if closure.at_random else 600
     return len(closure.stretches) * evaluations * shared(_average_seconds, problem)
@@ -55,13 +55,13 @@ def _path_seconds(problem: Problem) -> float:
 
 def _average_seconds(problem: Problem) -> float:
     """Processor time of averages at the start, of one randomisation if there are any."""
-    (closure,) = shared(ClosureInTime, problem).closures
+    (closure,) = shared(ChannelsInTime, problem).closures
     return seconds_of(partial(closure.trial, problem.initial_overlap, problem.initial_channel_overlap))
 
 
 def dynamics(problem: Problem) -> Prediction:
     """Cost of the search for states: of Newton's method from each start, and of paths."""
-    (closure,) = shared(ClosureInTime, problem).closures
+    (closure,) = shared(ChannelsInTime, problem).closures
     field = SmoothField(problem, closure=closure)
     tries = sum(1 for space in coincidences(field) for _ in arrangements(field.features, space.groups))
     # The random starts take most of the evaluations, usually some 25,000 for each channel.
@@ -78,7 +78,7 @@ def stationary(problem: Problem) -> Prediction:
     nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
     seconds, size = dynamics(problem).seconds, PACKED_NUMBER * _numbers(len(nodes.u), states)
     if not problem.prior.functions.linear:
-        equations = PlaneEquations(shared(ClosureInTime, problem).at(0.0), nodes, Cells(LEVELS[0], USUAL_WIDTH))
+        equations = PlaneEquations(shared(ChannelsInTime, problem).at(0.0), nodes, Cells(LEVELS[0], USUAL_WIDTH))
         q, few = np.zeros((len(problem.features), 2)), Nodes.of(problem, problem.density.feature_nodes, SEARCH_SCALE)
         each = seconds_of(partial(equations, equations.start(q, np.eye(2))))
         # Starts take seven evaluations each on few nodes, and a state on finer cells as long as some eighty.
@@ -96,13 +96,13 @@ def density(problem: Problem) -> Prediction:
     InputError
         If averages over samples would take too many nodes.
     """
-    closure = shared(ClosureInTime, problem)
+    closure = shared(ChannelsInTime, problem)
     if problem.density.scheme == "particles" or why_no_cells(problem):
         return _of_particles(problem, closure)
     return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
 
 
-def _of_cells(problem: Problem, closure: ClosureInTime) -> Prediction:
+def _of_cells(problem: Problem, closure: ChannelsInTime) -> Prediction:
     settings = settings_of(problem)
     factors: tuple[int, ...]
     if settings.tolerance is None:
@@ -138,7 +138,7 @@ def _of_formula(problem: Problem) -> Prediction:
     return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
 
 
-def _of_particles(problem: Problem, closure: ClosureInTime) -> Prediction:
+def _of_particles(problem: Problem, closure: ChannelsInTime) -> Prediction:
     """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
     averages = runs_of(closure)
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.

@@ -203,10 +203,10 @@ def solve_order_parameters(problem: Problem) -> Solved:
     """
     check_trajectory(problem)
     if problem.model.channels > 1:
-        from meanfield.families.contrastive.channels.in_time import ClosureInTime  # both imported where they are used
+        from meanfield.families.contrastive.channels.in_time import ChannelsInTime  # both imported where they are used
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
-        return Solved("order_parameters", *trajectory_of_channels(ClosureInTime(problem), fluctuations=True))
+        return Solved("order_parameters", *trajectory_of_channels(ChannelsInTime(problem), fluctuations=True))
     stages = stages_of(problem)
     limit = limit_of_stages(stages)
     solution = overlaps_along(limit)

@@ -8,7 +8,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density import choice
 from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.plotting import plot_comparison
 from meanfield.problems.problem_keys import with_values
 from meanfield.process.progress import interrupted_after
@@ -40,7 +40,7 @@ L1 = with_values(PROBLEM, {"prior": {"name": "l1", "strength": 2.0}})
 
 
 def evolved(problem, cells, steps, spread=1.0):
-    evolution = Evolution(ClosureInTime(problem), SIGNS, HALVES, cells, 6.0, spread)
+    evolution = Evolution(ChannelsInTime(problem), SIGNS, HALVES, cells, 6.0, spread)
     for step in range(1, steps + 1):
         evolution.step(problem.time.stop * step / steps)
     return evolution

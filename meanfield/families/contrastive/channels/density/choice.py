@@ -7,7 +7,7 @@ from dataclasses import replace
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
 from meanfield.families.contrastive.channels.density.solver import solve_plane
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.solver import solve_particles
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
@@ -34,7 +34,7 @@ def solve_several(problem: Problem) -> Solved:
         particles, the attribute `warning` says why.
     """
     scheme = problem.density.scheme
-    closure = ClosureInTime(problem)
+    closure = ChannelsInTime(problem)
     if scheme == "particles":
         return solve_particles(closure, problem.density.tolerance or PARTICLE_TOLERANCE)
     reason = why_no_cells(problem, closure) if scheme == "automatic" else ""
@@ -60,7 +60,7 @@ def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
         If cells do not serve for the problem.
     """
     scheme = problem.density.scheme
-    closure = ClosureInTime(problem)
+    closure = ChannelsInTime(problem)
     try:
         reason = f"density.scheme = '{scheme}'" if scheme == "particles" else why_no_cells(problem, closure)
         if not reason:
@@ -97,12 +97,12 @@ def check_several(problem: Problem, backend: str) -> None:
         raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")
 
 
-def why_no_cells(problem: Problem, closure: ClosureInTime | None = None) -> str:
+def why_no_cells(problem: Problem, closure: ChannelsInTime | None = None) -> str:
     """Why finite volumes do not serve for a problem, known before a run; empty where they do.
 
     Parameters
     ----------
-    closure : ClosureInTime, optional
+    closure : ChannelsInTime, optional
         That of the problem, if it is known already.
     """
     channels, features = problem.model.channels, len(problem.features)
@@ -114,7 +114,7 @@ def why_no_cells(problem: Problem, closure: ClosureInTime | None = None) -> str:
         return ""  # the law is Gaussian, even if it has no density in the plane
     q, M = problem.initial_overlap, problem.initial_channel_overlap
     try:
-        averages = (closure or ClosureInTime(problem)).closures[0]
+        averages = (closure or ChannelsInTime(problem)).closures[0]
         check_channels(0.0, M - q.T @ q, averages(q, M).Lambda)
     except DegenerateError as error:
         return error.reason

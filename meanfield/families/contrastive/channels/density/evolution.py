@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.families.contrastive.channels.density.frame import Drift, Frame, first_factor
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.vectors import lanes_for
@@ -77,7 +77,7 @@ class Evolution:
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
     u, u_weight : ndarray, shapes (nodes, d1) and (nodes,)
     cells : int
         Cells n of each axis.
@@ -94,7 +94,7 @@ class Evolution:
 
     def __init__(
         self,
-        closure: ClosureInTime,
+        closure: ChannelsInTime,
         u: FloatArray,
         u_weight: FloatArray,
         cells: int,

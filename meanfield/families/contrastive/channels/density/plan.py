@@ -9,7 +9,7 @@ import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.numerics.step_times import StepTimes
@@ -56,7 +56,7 @@ class Plan:
         return 8.0 * (6 * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
 
 
-def coarse_plan(closure: ClosureInTime, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
+def coarse_plan(closure: ChannelsInTime, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
     """Plan of a search for an accuracy."""
     # Forces of the prior weigh the tails of a Gaussian law beyond the tolerance, for 2.5 standard deviations more.
     half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 2.5)
@@ -72,7 +72,7 @@ def coarse_plan(closure: ClosureInTime, settings: DensitySettings, tolerance: fl
     return Plan(half_width, 16 * half_width / USUAL_WIDTH, step_times, nodes, scale)
 
 
-def fixed_plan(closure: ClosureInTime, settings: DensitySettings, widening: float = 1.0) -> Plan:
+def fixed_plan(closure: ChannelsInTime, settings: DensitySettings, widening: float = 1.0) -> Plan:
     """Plan of given cells and steps, of which a factor of 1 has half as many."""
     times = closure.problem.time.outputs_at
     intervals = len(times) - 1

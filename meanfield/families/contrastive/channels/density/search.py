@@ -23,7 +23,7 @@ from meanfield.families.contrastive.channels.density.display import (
 )
 from meanfield.families.contrastive.channels.density.evolution import Evolution
 from meanfield.families.contrastive.channels.density.plan import USUAL_WIDTH, Plan, coarse_plan, fixed_plan
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.mckean_vlasov.density.level_search import (
     MORE_NODES,
     Factors,
@@ -45,7 +45,7 @@ class Level:
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
     plan : Plan
     factor : int
         Cells along each axis in place of each, and steps in place of each.
@@ -67,7 +67,7 @@ class Level:
     """
 
     def __init__(
-        self, closure: ClosureInTime, plan: Plan, factor: int, edge: float, shown: float | None = None
+        self, closure: ChannelsInTime, plan: Plan, factor: int, edge: float, shown: float | None = None
     ) -> None:
         self.plan = plan
         self.factor = factor
@@ -148,7 +148,7 @@ SAFETY = 1.5
 it true errors of 18 random problems are at most 0.8 of the estimated ones."""
 
 
-def search_plane(closure: ClosureInTime, settings: DensitySettings) -> tuple[PlaneSearch, str]:
+def search_plane(closure: ChannelsInTime, settings: DensitySettings) -> tuple[PlaneSearch, str]:
     """Levels of one problem whose error is small enough, or whose cells are given, and the status.
 
     Raises
@@ -171,7 +171,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
     settings : DensitySettings
     widening : float
         Factor on the half-width of the cells.
@@ -197,7 +197,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     node_fall = math.inf
     needs_pilot = True  # which tells the extent of the weights
 
-    def __init__(self, closure: ClosureInTime, settings: DensitySettings, widening: float) -> None:
+    def __init__(self, closure: ChannelsInTime, settings: DensitySettings, widening: float) -> None:
         self._closure, self._settings = closure, settings
         if settings.tolerance is None:
             plan = fixed_plan(closure, settings, widening)

@@ -15,7 +15,7 @@ from meanfield.families.contrastive.channels.density.display import (
     joint_outputs,
 )
 from meanfield.families.contrastive.channels.density.search import search_plane
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
@@ -42,12 +42,12 @@ class Solution(NamedTuple):
     effort: dict[str, Any]
 
 
-def solve_plane(closure: ClosureInTime) -> tuple[Solved, Solved]:
+def solve_plane(closure: ChannelsInTime) -> tuple[Solved, Solved]:
     """Density of the weights of two channels by finite volumes, or by formula where it is Gaussian.
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
         Of a problem of two channels with a start that is not random.
 
     Returns
@@ -92,7 +92,7 @@ def settings_of(problem: Problem) -> DensitySettings:
     return settings if fixed else DensitySettings(**settings.model_dump() | {"tolerance": PLANE_TOLERANCE})
 
 
-def _gaussian(closure: ClosureInTime) -> Solution:
+def _gaussian(closure: ChannelsInTime) -> Solution:
     """Density by the overlaps alone."""
     problem = closure.problem
     found, status = trajectory_of_channels(closure)
@@ -125,7 +125,7 @@ def _nodes(limit: Symmetric, problem: Problem) -> tuple[FloatArray, FloatArray]:
     return nodes.u, nodes.u_weight
 
 
-def _by_finite_volumes(closure: ClosureInTime) -> Solution:
+def _by_finite_volumes(closure: ChannelsInTime) -> Solution:
     problem = closure.problem
     search, status = search_plane(closure, settings_of(problem))
     level = search.shown

@@ -21,7 +21,7 @@ import numpy as np
 from meanfield.ensembles.streams import START, VECTOR, fill_normals, stream_key
 from meanfield.errors import BlowUpError
 from meanfield.families.contrastive.channels.closure import BatchAverages
-from meanfield.families.contrastive.channels.in_time import ClosureInTime, Stretch
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
 from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.process.cores import one_thread
@@ -76,7 +76,7 @@ class Particles:
         q, M, r = self._overlaps(self._products(self._rows[: self._normals.start], prior))
         return np.concatenate([q.ravel(), M.ravel(), r])
 
-    def step(self, stretch: Stretch, time: float, dt: float, normals: FloatArray) -> bool:
+    def step(self, stretch: ChannelStretch, time: float, dt: float, normals: FloatArray) -> bool:
         """Take a step from a time on, with independent normal numbers, shape (d2, n); false if it is far too long."""
         rows, prior = self._rows, stretch.closure.problem.prior
         ahead = self._ahead
@@ -105,7 +105,7 @@ class Particles:
         """q, M and r."""
         return products[self._u, self._w], products[self._w, self._w], np.diag(products[self._w, self._phi])
 
-    def _drift(self, products: FloatArray, stretch: Stretch, time: float) -> tuple[FloatArray, FloatArray]:
+    def _drift(self, products: FloatArray, stretch: ChannelStretch, time: float) -> tuple[FloatArray, FloatArray]:
         """Drift of the weights as a combination of rows, shape (d2, 1 + d1 + 2 d2), and the covariance of the noise."""
         closure, pull = stretch.at(time), stretch.pull_at(time)
         q, M, r = self._overlaps(products)
@@ -236,14 +236,14 @@ class Runs:
 
 
 def march(
-    problem: Problem, averages: Sequence[ClosureInTime], size: Size, label: str = "particles", matched: bool = True
+    problem: Problem, averages: Sequence[ChannelsInTime], size: Size, label: str = "particles", matched: bool = True
 ) -> Runs:
     """Follow runs to the last output time; see `Particles` for what is not described here.
 
     Parameters
     ----------
     problem : Problem
-    averages : sequence of ClosureInTime
+    averages : sequence of ChannelsInTime
         Those of each run, of the problem or of one that goes on for longer.
     size : Size
     label : str
@@ -304,7 +304,7 @@ def _ends_of_steps(problem: Problem, steps: int, knots: FloatArray) -> IntArray:
 
 
 def _interval(
-    stretch: Stretch,
+    stretch: ChannelStretch,
     both: tuple[Particles, Particles],
     knots: FloatArray,
     ends: IntArray,

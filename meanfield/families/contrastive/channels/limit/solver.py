@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.in_time import ClosureInTime
+from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.problem import Problem
@@ -58,12 +58,12 @@ class Errors:
         )
 
 
-def solve_particles(closure: ClosureInTime, tolerance: float) -> Solved:
+def solve_particles(closure: ChannelsInTime, tolerance: float) -> Solved:
     """Overlaps q, M and prior work r of several channels by interacting particles, with their errors.
 
     Parameters
     ----------
-    closure : ClosureInTime
+    closure : ChannelsInTime
         Of a problem of several channels and a start that is not random, with any prior.
     tolerance : float
         Error allowed in q and M at every output time; the numbers of particles and steps follow from it.
@@ -89,7 +89,7 @@ def solve_particles(closure: ClosureInTime, tolerance: float) -> Solved:
     return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
 
 
-def _search(problem: Problem, closure: ClosureInTime, tolerance: float) -> tuple[Size, Runs, Errors, str]:
+def _search(problem: Problem, closure: ChannelsInTime, tolerance: float) -> tuple[Size, Runs, Errors, str]:
     """Runs of more particles and steps until the errors of q and M are below the tolerance."""
     averages = runs_of(closure)
     d1, d2 = len(problem.features), problem.model.channels
@@ -118,12 +118,12 @@ def _search(problem: Problem, closure: ClosureInTime, tolerance: float) -> tuple
         size = wanted
 
 
-def runs_of(closure: ClosureInTime) -> list[ClosureInTime]:
+def runs_of(closure: ChannelsInTime) -> list[ChannelsInTime]:
     """Averages of each of the independent runs."""
     return closure.runs if closure.at_random else [closure] * RUNS
 
 
-def size_after_pilot(problem: Problem, averages: list[ClosureInTime]) -> Size:
+def size_after_pilot(problem: Problem, averages: list[ChannelsInTime]) -> Size:
     """Numbers that the errors of a pilot to the first output time ask for at the last one; its own if it fails."""
     intervals = problem.time.outputs - 1
     short = with_values(problem, {"time.stop": problem.time.stop / intervals, "time.outputs": 2})
@@ -165,7 +165,7 @@ def _missed(tolerance: float, chance: float, steps: float, quadrature: float, mo
     return f"failed: {missed(f'q and M ({parts})', error, 'density.tolerance', tolerance, remedy)}"
 
 
-def _errors(problem: Problem, averages: list[ClosureInTime], size: Size, runs: Runs) -> Errors:
+def _errors(problem: Problem, averages: list[ChannelsInTime], size: Size, runs: Runs) -> Errors:
     chance = DEVIATIONS * runs.fine.std(axis=0, ddof=1) / np.sqrt(len(runs.fine))
     steps = np.maximum.accumulate(np.abs((runs.coarse - runs.fine).mean(axis=0)), axis=0)
     quadrature = np.zeros_like(steps)
@@ -175,7 +175,7 @@ def _errors(problem: Problem, averages: list[ClosureInTime], size: Size, runs: R
     return Errors(chance, steps, quadrature)
 
 
-def _arrays(problem: Problem, closure: ClosureInTime, runs: Runs, errors: Errors) -> dict[str, Any]:
+def _arrays(problem: Problem, closure: ChannelsInTime, runs: Runs, errors: Errors) -> dict[str, Any]:
     """Variables of the Dataset."""
     d1, d2 = len(problem.features), problem.model.channels
     mean = _by_name(runs.fine.mean(axis=0), d1, d2)
