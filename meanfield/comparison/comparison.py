@@ -166,7 +166,7 @@ def _judged(judgements: Sequence[Judgement], measured: Result) -> dict[str, Any]
         "verdict": np.array([judgement.verdict for judgement in judgements]),
         "p_value": np.array([judgement.p_value for judgement in judgements]),
     }
-    for name in family.compared_with(dataset.sizes):
+    for name in (name for name in family.compared if f"{name}_difference" in dataset):
         arrays[f"{name}_chance"] = np.array([judgement.levels.get(name, np.nan) for judgement in judgements])
     for name in (name for name in family.judged if name in dataset):
         allowed = np.full(dataset[name].shape, np.nan)
@@ -197,11 +197,12 @@ def _default_labels(datasets: Sequence[xr.Dataset]) -> list[str]:
 
 
 def _differences(name: str, results: Sequence[Result], pairs: list[tuple[int, int]]) -> dict[str, FloatArray]:
-    """Differences of a variable and their standard errors, NaN where a result does not hold it."""
+    """Differences of a variable and their standard errors, NaN where a result does not hold it; none if all lack it."""
     sides = [moments(result, name) for result in results]
     known = next((side.mean for side in sides if side is not None), None)
-    shape = _shape(name, results) if known is None else known.shape
-    difference, error = np.full((2, len(pairs), *shape), np.nan)
+    if known is None:
+        return {}
+    difference, error = np.full((2, len(pairs), *known.shape), np.nan)
     for row, (i, j) in enumerate(pairs):
         first, second = sides[i], sides[j]
         if first is not None and second is not None:
@@ -209,14 +210,6 @@ def _differences(name: str, results: Sequence[Result], pairs: list[tuple[int, in
             spread = np.sqrt(first.variance + second.variance)
             error[row] = np.where(spread > least_spread(results[i], results[j], name), spread, np.nan)
     return {f"{name}_difference": difference, f"{name}_standard_error": error}
-
-
-def _shape(name: str, results: Sequence[Result]) -> tuple[int, ...]:
-    """Shape of a variable that none of the results holds."""
-    sizes = {dim: size for result in results for dim, size in result.dataset.sizes.items()}
-    known = results[0].family.compared[name]
-    dims = (*known.dims, *(dim for dim in known.last_dims if dim in sizes))
-    return tuple(sizes[dim] for dim in dims)
 
 
 def left_out(

@@ -14,6 +14,18 @@ MOST_STEPS = 1e18
 """Largest number of steps of SGD, which 64 bits still count."""
 
 
+AverageRate = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        le=1e6,
+        description="a, the rate of a moving average of the weights, w' <- w' + (a/N)(w - w') after each step, which "
+        "SGD and order parameters then describe beside the weights; for instance 2.0",
+    ),
+]
+"""Key of problems whose weights may be averaged."""
+
+
 class ReplicaSettings(Part):
     """Replicas of SGD, whatever its size; a family adds keys of its own by a subclass."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
+
+Coefficients = Callable[[float, FloatArray], tuple[FloatArray, float]]
+"""Function of t and q to g and Lambda."""
 
 
 def check_linear(prior: PriorSettings, others: str) -> None:
@@ -83,10 +87,6 @@ def as_order_parameters(limit: Limit, solution: Solution) -> Solved:
 def overlaps_along(limit: Limit) -> Solution:
     """Overlaps at the output times and between them; no step goes past a corner of a schedule or the end of a phase."""
     times = limit.times
-    stretches = [
-        (np.unique([low, *times[(times >= low) & (times <= high)], high]), _velocity(limit.phase_at(low), low, high))
-        for low, high in itertools.pairwise([0.0, *limit.corners, float(times[-1])])
-    ]
 
     def blow_up(time: float, q: FloatArray) -> BlowUpError | None:
         finite = bool(np.all(np.isfinite(q)))
@@ -96,7 +96,7 @@ def overlaps_along(limit: Limit) -> Solution:
         return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
 
     return solve_in_stretches(
-        stretches,
+        stretches_along(limit, times, _velocity),
         limit.initial_overlap,
         times,
         Tolerance(relative=1e-11, absolute=1e-13),  # covariances are built on these paths
@@ -107,18 +107,38 @@ def overlaps_along(limit: Limit) -> Solution:
     )
 
 
-def _velocity(limit: Limit, low: float, high: float) -> Rate:
-    """Velocity of overlaps from one corner of a schedule or end of a phase to the next."""
-    drive, factors = limit.drive, limit.drive.room
+def coefficients_between(limit: Limit, low: float, high: float) -> Coefficients:
+    """Coefficients g and Lambda at t and q, from one corner of a schedule or end of a phase to the next."""
+    phase = limit.phase_at(low)
+    drive, factors = phase.drive, phase.drive.room
 
-    def driven(q: FloatArray) -> tuple[FloatArray, float]:
-        g, diffusion = limit.closure(q)
+    def coefficients(t: float, q: FloatArray) -> tuple[FloatArray, float]:
+        if not drive.moves:
+            return phase.closure(q)
+        drive.fill(t, low, high, factors)
+        g, diffusion = phase.closure(q)
         return factors[0] * g, factors[1] * diffusion
 
-    def velocity(t: float, q: FloatArray) -> FloatArray:
-        if not drive.moves:
-            return rate(limit.closure, q)
-        drive.fill(t, low, high, factors)
-        return rate(driven, q)
+    return coefficients
 
-    return velocity
+
+def _velocity(coefficients: Coefficients) -> Rate:
+    """Velocity of overlaps with coefficients that change in time."""
+    return lambda t, q: rate(partial(coefficients, t), q)
+
+
+def stretches_along(
+    limit: Limit, times: FloatArray, rate_of: Callable[[Coefficients], Rate]
+) -> list[tuple[FloatArray, Rate]]:
+    """Stretches between corners until the last of some times, with a rate of change made of g and Lambda in each.
+
+    See `meanfield.numerics.ode.solve_in_stretches`.
+    """
+    corners = [corner for corner in limit.corners if corner < times[-1]]
+    return [
+        (
+            np.unique([low, *times[(times >= low) & (times <= high)], high]),
+            rate_of(coefficients_between(limit, low, high)),
+        )
+        for low, high in itertools.pairwise([0.0, *corners, float(times[-1])])
+    ]

@@ -92,6 +92,23 @@ class Variable:
         return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
 
 
+def statistics_of(name: str, row: Variable) -> dict[str, Variable]:
+    """Mean, covariance and quantiles over replicas of a variable in time; dims that occur twice are marked by _."""
+    what = row.long_name.partition(",")[0]
+    dims = row.dims
+    again = list(row.dims)
+    for dim in row.dims[1:]:
+        while dim in again:
+            dim += "_"
+        again.append(dim)
+    spread = "covariance" if len(dims) > 1 else "variance"
+    return {
+        f"{name}_mean": Variable(dims, f"mean of the {what} over replicas", gaps="unfinished"),
+        f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
+        f"{name}_quantile": Variable(("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"),
+    }
+
+
 COUNTED = {
     "bounds": "edge of a cell, lower then upper",
     "coordinate": "place in a vector of weights",

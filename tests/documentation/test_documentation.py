@@ -21,6 +21,7 @@ MADE = ("data/runs", "docs/_build")
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 LONG = (
     "docs/how-to/alpha_contrastive.md",
+    "docs/how-to/averages.md",
     "docs/how-to/choose_a_tolerance.md",
     "docs/how-to/compare_with_sgd.md",
     "docs/how-to/dynamics.md",

@@ -176,6 +176,15 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
+    def _average_is_of_one_channel(self) -> Problem:
+        if self.model.channels > 1 and self.model.average_rate is not None:
+            raise ValueError(
+                f"model.average_rate = {self.model.average_rate:g} with model.channels = {self.model.channels}: "
+                "averages of weights are known for a single channel; remove it, or set model.channels to 1"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _fourth_moments_exist_at_all_times(self) -> Problem:
         for k, feature in enumerate(self.features):
             if isinstance(law := feature.hidden, ThreePoint):

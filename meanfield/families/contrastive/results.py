@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from meanfield.families.contrastive.variables import (
+    AVERAGE_STATISTICS,
+    AVERAGES,
     CHANNEL_STATES,
     CHANNELS,
     ESCAPES,
@@ -29,6 +32,8 @@ VARIABLES = (
     | ONE_FEATURE
     | RANDOM_STARTS
     | ESCAPES
+    | AVERAGES
+    | AVERAGE_STATISTICS
     | CHANNELS
     | CHANNEL_STATES
     | KEPT_BY_SWEEPS
@@ -55,9 +60,10 @@ DESCRIBED_BRANCHES = "meanfield.results.text:describe_branches"
 DESCRIBED_STATES = "meanfield.results.text:describe"
 
 
-def _extended(kind: Kind, *several: str) -> Kind:
+def _extended(kind: Kind, several: tuple[str, ...], averages: Iterable[str]) -> Kind:
     """Kind of results of SGD with the variables that contrastive learning adds, those of several channels included."""
-    return replace(kind, variables=(*kind.variables, *several), optional=(*kind.optional, *ESCAPES), check=CHECKS)
+    optional = (*kind.optional, *ESCAPES, *averages)
+    return replace(kind, variables=(*kind.variables, *several), optional=optional, check=CHECKS)
 
 
 def _with_channels(kind: Kind, *names: str) -> Kind:
@@ -91,6 +97,7 @@ KINDS = DENSITY_KINDS | {
         "M_variance",
         "overlap_covariance",
         "averages_standard_error",
+        *AVERAGES,
     ),
     "limit_particles": Kind(
         "density of weights of several channels, by interacting particles of the limit",
@@ -114,8 +121,8 @@ KINDS = DENSITY_KINDS | {
         figure="meanfield.plotting.results:plot_limit_particles",
         numbers="meanfield.report.key_numbers:of_the_limit",
     ),
-    "particles": _extended(DENSITY_KINDS["particles"], "M"),
-    "ensemble": _extended(DENSITY_KINDS["ensemble"], "M_mean", "M_variance", "M_quantile"),
+    "particles": _extended(DENSITY_KINDS["particles"], ("M",), AVERAGES),
+    "ensemble": _extended(DENSITY_KINDS["ensemble"], ("M_mean", "M_variance", "M_quantile"), AVERAGE_STATISTICS),
     "stationary": Kind(
         "stationary states of the density",
         (*OF_A_STATE, "M", "arrangement", "copies", "P", "u", "u_weight", "w", "w_bnds"),

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from meanfield.ensembles.settings import AverageRate
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
 from meanfield.ingredients.laws.base import LARGEST
@@ -30,6 +31,7 @@ class Model(NamesActivation):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
+    average_rate: AverageRate = None
     batch_size: Annotated[int, Field(ge=1, le=10**9), OrSchedule()] = Field(
         description="m, the number of samples per step, for instance 10"
     )
@@ -60,9 +62,10 @@ class Model(NamesActivation):
 
     @model_serializer(mode="wrap")
     def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a model of one channel without momentum are those that it had before there were others."""
+        """The keys of a model of one channel without momentum and average are those that it had before."""
         data: dict[str, Any] = write(self)
-        return {key: value for key, value in data.items() if (key, value) not in (("channels", 1), ("momentum", 0.0))}
+        without = (("channels", 1), ("momentum", 0.0), ("average_rate", None))
+        return {key: value for key, value in data.items() if (key, value) not in without}
 
 
 class Feature(Part):

@@ -7,7 +7,7 @@ from math import inf
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, statistics_of
 
 KEPT_BY_SWEEPS = {
     "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
@@ -59,6 +59,33 @@ ESCAPES = {
         "index of the feature with the largest |q_k| at the end; -1 without escape by then",
         range=(-1.0, float("inf")),
     ),
+}
+
+AVERAGES = {
+    "q_average": replace(DENSITY_VARIABLES["q"], long_name="overlap E[u w'] of averaged weights and features"),
+    "overlap_average": Variable(
+        ("time",),
+        "overlap E[w w'] of weights and averaged weights",
+        optional_dims=("replica",),
+        gaps="unfinished",
+        compared=True,
+    ),
+    "norm_average": Variable(
+        ("time",),
+        "second moment E[w'^2] of averaged weights",
+        optional_dims=("replica",),
+        range=POSITIVE,
+        gaps="unfinished",
+        compared=True,
+    ),
+}
+"""Order parameters of averages of weights of one channel, where `model.average_rate` asks for them."""
+
+AVERAGE_STATISTICS = {
+    name: variable
+    for row, known in AVERAGES.items()
+    for name, variable in statistics_of(row, known).items()
+    if not name.endswith("_quantile")
 }
 
 TYPES_OF_FIXED_POINTS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, statistics_of
 
 _RUNS = ("replica",)
 
@@ -255,30 +255,12 @@ ASSUMPTIONS = {
 }
 
 
-def _statistics(name: str) -> dict[str, Variable]:
-    """Mean, covariance and quantiles over replicas of an order parameter; dims that occur twice are marked by _."""
-    row = ORDER_PARAMETERS[name]
-    what = row.long_name.partition(",")[0]
-    dims = row.dims
-    again = list(row.dims)
-    for dim in row.dims[1:]:
-        while dim in again:
-            dim += "_"
-        again.append(dim)
-    spread = "covariance" if len(dims) > 1 else "variance"
-    return {
-        f"{name}_mean": Variable(dims, f"mean of the {what} over replicas", gaps="unfinished"),
-        f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
-        f"{name}_quantile": Variable(("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"),
-    }
-
-
 STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
-    name: variable for row in ROWS for name, variable in _statistics(row).items()
+    name: variable for row in ROWS for name, variable in statistics_of(row, ORDER_PARAMETERS[row]).items()
 }
 
 
-OF_FRESH_SAMPLES = _statistics("generalisation_error_error")
+OF_FRESH_SAMPLES = statistics_of("generalisation_error_error", ORDER_PARAMETERS["generalisation_error_error"])
 """Statistics of standard errors, which ensembles of earlier versions do not have."""
 
 

@@ -130,9 +130,11 @@ def _training(model: Model) -> str:
     momentum = f", momentum mu = {model.momentum:g} (in the limit a rate of tau/(1 - mu))" if model.momentum else ""
     moves = isinstance(tau, Schedule) or isinstance(m, Schedule)
     noise = f" = {tau / m:.3g}" if not (moves or model.momentum) else ""
+    a = model.average_rate
+    average = "" if a is None else f"; beside it an average of the weights, w' <- w' + (a/N)(w - w'), a = {a:g}"
     return (
         f"one-pass SGD, tau = {rate}{momentum}, batches of m = {in_words_of(m)}, {CENTERINGS[model.centering]}; "
-        f"sampling noise enters as tau/m{noise}"
+        f"sampling noise enters as tau/m{noise}{average}"
     )
 
 

@@ -26,6 +26,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_of
+from meanfield.families.contrastive.order_parameters.averages import averages_along
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.problem import Problem, check_factors
 from meanfield.mckean_vlasov.limit import Limit
@@ -190,7 +191,8 @@ def solve_order_parameters(problem: Problem) -> Solved:
     Returns
     -------
     xarray.Dataset
-        `q`, `g`, `Lambda` as `meanfield.families.contrastive.results` describes them, and `q_covariance`, N times the
+        `q`, `g`, `Lambda` as `meanfield.families.contrastive.results` describes them, with `model.average_rate` also
+        `q_average`, `overlap_average` and `norm_average`, and `q_covariance`, N times the
         covariance of q over runs of SGD to leading order, except under batch centring and where S does not exist
         (`StepNoise`). With several channels `q`, `M`, `P_gain`, `D` and `Lambda`, and where averages over a batch are
         not exact their standard error, `q_error` and `M_error`. The attribute `status` is `complete`, `interrupted` or
@@ -213,6 +215,9 @@ def solve_order_parameters(problem: Problem) -> Solved:
     solved = as_order_parameters(limit, solution)
     if solution.path is None or solution.status == "interrupted":
         return solved
+    if problem.model.average_rate is not None:
+        averages = averages_along(limit, solution, solution.path, problem.model.average_rate)
+        solved = replace(solved, arrays=solved.arrays | averages)
     covariance, interrupted = _covariance(stages, limit, solution, solution.path)
     status = "interrupted" if interrupted else solved.status
     return replace(solved, arrays=solved.arrays | covariance, status=status)

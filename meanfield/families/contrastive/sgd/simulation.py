@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
+from meanfield.ensembles.averages import check_average
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
@@ -44,7 +45,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `q`, `r`, and with several channels `M` at every output time, and `weights`, `U` at the snapshots if there are
+        `q`, `r`, and with several channels `M` at every output time, with `model.average_rate` also `q_average`,
+        `overlap_average` and `norm_average`, and `weights`, `U` at the snapshots if there are
         any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap
         was named. See
         `meanfield.families.contrastive.results`. Output time t is step round(t N). The attribute `status` is
@@ -87,9 +89,13 @@ def simulation_of(problem: Problem) -> Simulation:
         reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
     check_start(problem)
+    check_average(problem.model.average_rate, problem.particles.dimension, "model.average_rate")
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
+    rows = {"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()}
+    if problem.model.average_rate is not None:
+        rows |= {"q_average": (d1,), "overlap_average": (), "norm_average": ()}
     m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
     working_set = _working_set(problem, method, m)
     by_batch = working_set > 2 * _working_set(problem, method, min(m, 2))  # most of it
@@ -97,7 +103,7 @@ def simulation_of(problem: Problem) -> Simulation:
         identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
-        rows={"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()},
+        rows=rows,
         label=method,
         snapshots={} if chain else {"weights": (N, d2) if several else (N,)},
         constants={} if chain else {"U": (N, d1)},
@@ -150,8 +156,14 @@ def chosen_method(problem: Problem) -> str:
                 "steps remember those before; set particles.method to 'plain', or remove model.momentum"
             )
         return "plain"
+    average = problem.model.average_rate
     if settings.method == "auto":
-        return "chain" if other is None and not settings.snapshots else "projected"
+        return "chain" if other is None and not settings.snapshots and average is None else "projected"
+    if settings.method == "chain" and average is not None:
+        raise InputError(
+            f"particles.method = 'chain' with model.average_rate = {average:g}: the chain follows q alone and has no "
+            "weights to average; set particles.method to 'projected', or remove model.average_rate"
+        )
     if settings.method == "chain" and other is not None:
         closing = ", ".join(name for name in PRIORS if make_prior(name).linear)
         raise InputError(
@@ -170,13 +182,14 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
     if method == "chain":
         return samples
     start = (3 * d1 + (6 * d2 if several else 3)) * N * BYTES_PER_NUMBER  # features and weights made orthogonal
+    averages = 0 if problem.model.average_rate is None else 3 * N * BYTES_PER_NUMBER
     if method == "projected":
-        return samples + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
+        return samples + averages + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
     noisy = any(piece.problem.noise_covariance.any() for piece in pieces_of(problem))
     views = (2 if several or noisy else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
     weights = (4 if problem.model.momentum > 0 else 3) * d2
-    return samples + hidden + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)
+    return samples + hidden + averages + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)
 
 
 def _with_declared_statistics(arrays: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Array
+from meanfield.ensembles.averages import averaging
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import replica_generator
@@ -30,6 +31,7 @@ from meanfield.families.contrastive.sgd.start import (
     winners,
 )
 from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
+from meanfield.families.contrastive.variables import AVERAGES
 from meanfield.mckean_vlasov.drive import factors_of, reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.problems.base import schedules_of
@@ -119,6 +121,17 @@ class OneChannelWithWeights(OneChannel):
         return self._U
 
     @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`."""
+        return self.weights[None]
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`."""
+        N = average.shape[1]
+        products = average @ self.features / N, average @ self.weights / N, np.einsum("ri,ri->r", average, average) / N
+        return dict(zip(AVERAGES, products, strict=True))
+
+    @property
     def snapshot(self) -> Mapping[str, Array]:
         """See `Stepper.snapshot`."""
         return {"weights": self.weights[None], "U": self.features[None]}
@@ -185,10 +198,14 @@ STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected,
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes the steppers of a method; preparing what they share may take seconds."""
     pieces = pieces_of(problem)
-    makers = [partial(_in_phase, number, *_maker(piece.problem, method)) for number, piece in enumerate(pieces)]
+    a, N = problem.model.average_rate, problem.particles.dimension
+    makers = [
+        averaging(a, N, partial(_in_phase, number, *_maker(piece.problem, method)))
+        for number, piece in enumerate(pieces)
+    ]
     if len(makers) == 1:
         return makers[0]
-    return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])
+    return partial(Phased, makers, [round(piece.stop * N) for piece in pieces])
 
 
 def _maker(problem: Problem, method: str) -> tuple[Callable[[range], ContrastiveStepper], Rates | None]:
