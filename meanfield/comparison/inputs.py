@@ -284,4 +284,6 @@ def different_starts(first: Result, second: Result) -> str:
 
 def _same_start(result: Result) -> str:
     problem = result.problem
+    if getattr(problem, "initial", None) is not None:
+        return "give both the same initial"
     return f"give both the same {problem.start_key or problem.seed_key or 'start'}"

@@ -190,6 +190,9 @@ class Problem(Whole):
     start_key: ClassVar[str | None] = None
     """Key that decides a start which is drawn once for all runs; None where `seed_key` does."""
 
+    keys_of_start: ClassVar[tuple[str, ...]] = ()
+    """Keys of the start, with [] for any number in brackets, whose place a file takes that `initial` names."""
+
     in_phases: ClassVar[tuple[str, ...]] = ()
     """Keys, or tables of keys, that `phases` may change, such as `features[].hidden`."""
 

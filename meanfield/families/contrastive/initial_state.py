@@ -1,18 +1,19 @@
-"""Start from what is there: a result at one of its times, or weights of a network and features beside each other."""
+"""Start of one or several channels from a result at one of its times, or from weights and features in arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from meanfield.errors import InputError
-from meanfield.ingredients.file_part import FilePart, absolute
-from meanfield.problems.base import same_times
+from meanfield.ingredients.user_functions import is_address
+from meanfield.results import initial_state
+from meanfield.results.initial_state import Moment
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -30,32 +31,42 @@ class State(NamedTuple):
 
     Parameters
     ----------
-    q : ndarray, shape (runs, d1)
+    q : ndarray, shape (runs, d1, d2)
         Overlaps; one run for those of a limit.
-    weights : ndarray, shape (runs, N), optional
+    M : ndarray, shape (runs, d2, d2)
+        Overlaps of channels.
+    weights : ndarray, shape (runs, N, d2), optional
     U : ndarray, shape (runs, N, d1), optional
     law : WeightLaw, optional
-        Of weights given feature coordinates.
+        Of the weights of one channel given feature coordinates.
+    is_gaussian : bool
+        Whether the weights of several channels are Gaussian given feature coordinates.
+    errors : mapping of str to ndarray
+        `q_error` and `M_error` of the overlaps of several channels.
     """
 
     q: FloatArray
+    M: FloatArray
     weights: FloatArray | None = None
     U: FloatArray | None = None
     law: WeightLaw | None = None
+    is_gaussian: bool = False
+    errors: Mapping[str, FloatArray] = {}
+
+    @property
+    def runs(self) -> int:
+        """See `meanfield.results.initial_state.State.runs`."""
+        return len(self.q)
 
     @property
     def overlap(self) -> FloatArray:
-        """Mean overlap of all runs, shape (d1,)."""
+        """Mean overlaps of all runs, shape (d1, d2)."""
         return np.asarray(self.q.mean(axis=0))
 
 
-class InitialState(FilePart):
+class InitialState(initial_state.InitialState):
     """Start of weights from a file: `from` names a result (.nc), or arrays `weights` and `U` (.npz)."""
 
-    vars()["from"] = Field(description="a result such as 'density.nc', or arrays 'weights' and 'U' in a file .npz")
-    __annotations__["from"] = "str"  # a word of Python, which no field can be named with otherwise
-
-    time: float | None = Field(default=None, ge=0, description="time t of a result; its last one if nothing is said")
     smoothing: float | None = Field(
         default=None,
         gt=0,
@@ -64,36 +75,68 @@ class InitialState(FilePart):
         "n^(-1/5)/2 if nothing is said",
     )
 
-    @field_validator("from")
-    @classmethod
-    def _find_source(cls, path: str, info: Any) -> str:
-        return absolute(path, info)
-
-    @property
-    def path(self) -> str:
-        """Path of the file."""
-        return str(getattr(self, "from"))
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """See `FilePart.paths`."""
-        return {"from": self.path}
-
-    @property
-    def asked(self) -> Any:
-        """See `FilePart.asked`: what is read does not depend on the smoothing."""
-        return self.path, self.time
+    family: ClassVar[str] = "contrastive"
+    arrays: ClassVar[Mapping[str, str]] = {"weights": "w", "U": "U"}
+    wanted: ClassVar[str] = "a density, order parameters or runs of SGD of contrastive learning"
 
     @property
     def atoms(self) -> State:
-        """State that the file holds.
+        """See `meanfield.results.initial_state.InitialState.atoms`."""
+        state: State = super().atoms
+        return state
 
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or holds no start.
-        """
-        return self.read_once("initial.from", lambda _: _read(Path(self.path), self.time))
+    def axis_of(self, result: xr.Dataset) -> str:
+        """See `meanfield.results.initial_state.InitialState.axis_of`."""
+        return "snapshot_time" if "weights" in result else "time"
+
+    def of_result(self, moment: Moment) -> State:
+        """See `meanfield.results.initial_state.InitialState.of_result`."""
+        problem, held = moment.result.problem, moment.held
+        if "weights" in held:
+            U = moment.runs_of("U", "feature")
+            weights = moment.runs_of("weights", "channel")
+            return _checked(weights.reshape(*U.shape[:2], -1), U, moment.path)
+        q = moment.runs_of("q", "feature", "channel")
+        if "channel" in held.dims:
+            M = moment.runs_of("M", "channel", "channel_")
+            errors = {name: held[name].values for name in ("q_error", "M_error") if name in held}
+            return State(q, M, is_gaussian=_stays_gaussian(problem, moment.result.method), errors=errors)
+        from meanfield.problems.problem_keys import at_time
+
+        law = _law(held, at_time(problem, moment.time)) if "P" in held else None
+        return State(q[..., None], np.ones((len(q), 1, 1)), law=law)
+
+    def of_arrays(self, given: dict[str, FloatArray], path: Path) -> State:
+        """See `meanfield.results.initial_state.InitialState.of_arrays`."""
+        weights, U = given["weights"], given["U"]
+        U = U[:, None] if U.ndim == 1 else U
+        N = U.shape[-2] if U.ndim in (2, 3) else -1
+        if weights.shape[-1:] == (N,) and weights.ndim in (1, 2):  # a single channel
+            weights = np.atleast_2d(weights)[..., None]
+        elif weights.shape[-2:-1] == (N,) and weights.ndim in (2, 3):
+            weights = weights.reshape(-1, *weights.shape[-2:])
+        else:
+            N = -1
+        if N < 0 or (U.ndim == 3 and len(U) not in (1, len(weights))):
+            raise InputError(
+                f"{path}: weights of shape {given['weights'].shape} and U of shape {given['U'].shape}; give (N,) or "
+                "(runs, N), with several channels (N, channels) or (runs, N, channels), and (N, features) or (runs, "
+                "N, features)"
+            )
+        return _checked(weights, np.broadcast_to(U, (len(weights), *U.shape[-2:])), path)
+
+    def check_fits(self, problem: Problem) -> None:
+        """See `meanfield.results.initial_state.InitialState.check_fits`."""
+        state, (d1, d2), N = self.atoms, (len(problem.features), problem.model.channels), problem.particles.dimension
+        for what, found, wanted in (("feature", state.q.shape[1], d1), ("channel", state.q.shape[2], d2)):
+            if found != wanted:
+                raise ValueError(f"initial.from: has {found} {what}(s), and the problem {wanted}; make them equal")
+        if state.weights is not None and state.weights.shape[1] != N:
+            raise ValueError(
+                f"particles.dimension = {N}: initial.from has weights of N = {state.weights.shape[1]}; set it to that"
+            )
+        if (np.square(state.overlap).sum(axis=0) >= 1.0).any():
+            raise ValueError(f"initial.from: overlaps {state.overlap.tolist()} are not inside the unit ball")
 
     def law_at(self, nodes: tuple[FloatArray, FloatArray], kinks: tuple[float, ...]) -> WeightLaw | None:
         """Law of weights given feature coordinates at the start; None where only overlaps are known.
@@ -116,46 +159,43 @@ class InitialState(FilePart):
         laws = [law_of_samples(w, state.U.reshape(len(w), -1), nodes, width) for width in (smoothing, 2.0 * smoothing)]
         return replace(laws[0], errors={"P_error": np.array(laws[0].distance(laws[1]))})
 
-    @property
-    def in_words(self) -> str:
-        """Where the weights start."""
-        at = "" if self.time is None else f" at t = {self.time:g}"
-        return f"from {Path(self.path).name}{at}"
+
+def check_law(problem: Problem, what: str) -> None:
+    """Refuse a start of several channels from a file that does not say how their weights are distributed.
+
+    Parameters
+    ----------
+    what : str
+        What needs that law, for the message.
+
+    Raises
+    ------
+    InputError
+    """
+    if problem.initial is None or problem.model.channels == 1 or problem.initial.atoms.is_gaussian:
+        return
+    raise InputError(
+        f"initial.from = '{problem.initial.path}': {what} of several channels takes a law of all their weights "
+        "together, which is known, and Gaussian, of densities under linear priors alone; name such a density, or use "
+        "the order parameters or a start of SGD from weights"
+    )
 
 
-def _read(path: Path, time: float | None) -> State:
-    if path.suffix == ".npz":
-        if time is not None:
-            raise InputError(f"{path}: arrays have no time; remove initial.time")
-        return _of_arrays(path)
-    from meanfield.results.files import load  # which knows problems
-
-    return _of_result(load(path), path, time)
+def with_errors_of_start(problem: Problem, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of several channels, to whose errors those of overlaps in a file are added."""
+    known = {} if problem.initial is None else problem.initial.atoms.errors
+    return arrays | {name: arrays.get(name, np.zeros_like(arrays[name[0]])) + known[name] for name in known}
 
 
-def _of_arrays(path: Path) -> State:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            given = {name: np.asarray(file[name], dtype=float) for name in ("weights", "U") if name in file}
-    except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
-        raise InputError(f"{path}: cannot be read ({error}); write it by numpy.savez(path, weights=w, U=U)") from error
-    if set(given) != {"weights", "U"}:
-        raise InputError(f"{path}: holds no 'weights' and 'U'; write it by numpy.savez(path, weights=w, U=U)")
-    weights, U = np.atleast_2d(given["weights"]), given["U"]
-    U = U[:, None] if U.ndim == 1 else U
-    if weights.ndim != 2 or U.shape[-2:-1] != weights.shape[-1:]:
-        raise InputError(
-            f"{path}: weights of shape {given['weights'].shape} and U of shape {given['U'].shape}; give (N,) or "
-            "(runs, N), and (N, features) or (runs, N, features)"
-        )
-    return _checked(weights, np.broadcast_to(U, (len(weights), *U.shape[-2:])), path)
+def _stays_gaussian(problem: Any, kind: str) -> bool:
+    """Whether residual weights of a result of several channels are Gaussian at all times."""
+    linear = all(not is_address(prior.name) and prior.functions.linear for prior in problem.priors)
+    return linear and (problem.initial is None or kind == "density")  # other starts of densities are refused
 
 
 def _checked(weights: FloatArray, U: FloatArray, path: Path) -> State:
     """State of weights and features on their spheres."""
     N = weights.shape[1]
-    if not (np.isfinite(weights).all() and np.isfinite(U).all()):
-        raise InputError(f"{path}: weights or U hold numbers that are not finite; give those of a run that goes on")
     norm, gram = np.square(weights).sum(axis=1) / N, np.einsum("rnk,rnj->rkj", U, U) / N
     for name, deviation in (("|w|^2/N", norm - 1.0), ("U^T U/N", gram - np.eye(U.shape[2]))):
         if np.abs(deviation).max() > NORM_ROUNDING:
@@ -164,36 +204,8 @@ def _checked(weights: FloatArray, U: FloatArray, path: Path) -> State:
                 "length sqrt(N), and features are orthogonal: rescale them"
             )
     weights = weights / np.sqrt(norm)[:, None]
-    return State(np.einsum("rnk,rn->rk", U, weights) / N, weights, U)
-
-
-def _of_result(result: xr.Dataset, path: Path, time: float | None) -> State:
-    from meanfield.families.contrastive.problem import Problem
-    from meanfield.problems.problem_keys import at_time
-    from meanfield.results.result import Result
-
-    problem = Result.of(result).problem
-    if not isinstance(problem, Problem) or "q" not in result or "channel" in result.dims:
-        raise InputError(f"{path}: holds no overlaps of one channel of the family 'contrastive'; name such a result")
-    axis = "snapshot_time" if "weights" in result else "time"
-    if axis not in result.dims:
-        raise InputError(f"{path}: is not in time; name a density, order parameters or runs of SGD")
-    times = result[axis].values
-    k = len(times) - 1 if time is None else int(same_times(times, np.array([time]))[0])
-    if k < 0:
-        what = "snapshots" if axis == "snapshot_time" else "output times"
-        raise InputError(
-            f"{path}: initial.time = {time:g} is none of its {what}, {', '.join(f'{t:g}' for t in times[:8])}"
-            f"{', ...' if len(times) > 8 else ''}; name one of them"
-        )
-    at = result.isel({axis: k})
-    if axis == "snapshot_time":
-        weights = at["weights"].transpose("replica", ...).values.astype(float)
-        return _checked(weights, at["U"].transpose("replica", ..., "feature").values.astype(float), path)
-    q = at["q"].transpose(..., "feature").values.reshape(-1, result.sizes["feature"])
-    if not np.isfinite(q).all():
-        raise InputError(f"{path}: was not computed until initial.time = {times[k]:g}; name an earlier time")
-    return State(q, law=_law(at, at_time(problem, float(times[k]))) if "P" in at else None)
+    M = np.einsum("rnk,rnl->rkl", weights, weights) / N
+    return State(np.einsum("rnk,rnc->rkc", U, weights) / N, M, weights, U)
 
 
 def _law(at: xr.Dataset, problem: Problem) -> WeightLaw:

@@ -29,6 +29,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
+from meanfield.results.initial_state import check_start
 from meanfield.typing import FloatArray
 
 
@@ -45,6 +46,7 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    keys_of_start: ClassVar[tuple[str, ...]] = ("features[].initial_overlap", "model.initial_channel_overlap")
     in_phases: ClassVar[tuple[str, ...]] = (
         "model.activation", "model.centering", "model.learning_rate", "model.batch_size", "features[].hidden", "hidden",
         "augmentation", "prior", "decorrelation",
@@ -122,22 +124,10 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _start_is_said_once(self) -> Problem:
-        own = [k for k, feature in enumerate(self.features) if feature.initial_overlap is not None]
-        if self.initial is None:
-            lacking = next((k for k in range(len(self.features)) if k not in own), None)
-            if lacking is not None:
-                raise ValueError(f"features[{lacking}].initial_overlap: is missing; add it")
-        elif own:
-            raise ValueError(
-                f"features[{own[0]}].initial_overlap: the start is that of initial.from already; remove one of the two"
-            )
-        elif self.model.channels > 1:
-            raise ValueError(
-                f"initial with model.channels = {self.model.channels}: files are a start of a single channel; give "
-                "features.initial_overlap instead, a list for each feature"
-            )
-        elif self.trusted:
-            _check_fits(self.initial, self)
+        lacking = [k for k, feature in enumerate(self.features) if feature.initial_overlap is None]
+        if self.initial is None and lacking:
+            raise ValueError(f"features[{lacking[0]}].initial_overlap: is missing; add it")
+        check_start(self)
         return self
 
     @model_validator(mode="after")
@@ -222,13 +212,15 @@ class Problem(base.Problem):
     @property
     def initial_channel_overlap(self) -> FloatArray:
         """M(0), shape (d2, d2); channels that start at random are orthogonal."""
+        if self.initial is not None:
+            return np.asarray(self.initial.atoms.M.mean(axis=0))
         return overlap_of_channels(self.model.initial_channel_overlap, self._initial_overlaps)
 
     @property
     def _initial_overlaps(self) -> FloatArray:
         """q(0) as a matrix, shape (d1, d2), also for one channel."""
         if self.initial is not None:
-            return self.initial.atoms.overlap[:, None]
+            return self.initial.atoms.overlap
         return overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
 
     @property
@@ -289,25 +281,6 @@ def check_factors(problem: Problem) -> None:
                     f"{key}: changes in time by a schedule, which the limit of several channels does not follow; let "
                     "it change from phase to phase, or set model.channels to 1"
                 )
-
-
-def _check_fits(initial: InitialState, problem: Problem) -> None:
-    """Refuse a start with other features than a problem has, or another N than its SGD."""
-    state, d1, N = initial.atoms, len(problem.features), problem.particles.dimension
-    if state.q.shape[1] != d1:
-        raise ValueError(f"initial.from: has {state.q.shape[1]} feature(s), and the problem {d1}; make them equal")
-    if state.weights is not None and state.weights.shape[1] != N:
-        raise ValueError(
-            f"particles.dimension = {N}: initial.from has weights of N = {state.weights.shape[1]}; set it to that"
-        )
-    runs, replicas = len(state.q), problem.particles.replicas
-    if 1 < runs < replicas:
-        raise ValueError(
-            f"particles.replicas = {replicas}: initial.from has {runs} runs, each the start of one; lower replicas to "
-            f"{runs}, or name a file with one"
-        )
-    if (np.square(state.overlap).sum() >= 1.0) or not np.isfinite(state.q).all():
-        raise ValueError(f"initial.from: overlaps {state.overlap.tolist()} are not inside the unit ball")
 
 
 def check_one_channel(problem: Problem, what: str) -> None:

@@ -37,7 +37,7 @@ from meanfield.families.latent_tree.sizes import different_outputs, size_of
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.networks.triples import SUMMED
 from meanfield.problems.in_time import InTime
-from meanfield.problems.problem_keys import at_time, with_value, with_values
+from meanfield.problems.problem_keys import at_time, with_values
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
 
@@ -284,7 +284,7 @@ def particles(problem: Problem) -> Prediction:
     narrow = problem
     if problem.weight_count > MOST_WEIGHTS and not isinstance(problem.network.initial, ExplicitStart):
         nodes = max(1, int(problem.shape.nodes * math.sqrt(MOST_WEIGHTS / problem.weight_count)))
-        narrow = with_value(problem, "network.nodes_per_latent", nodes)
+        narrow = with_values(problem, {"network.nodes_per_latent": nodes, "initial": None})
     wider = problem.weight_count / narrow.weight_count
     each = activations_of_a_batch(narrow) // problem.training.batch_size
     anchors, samples = problem.training.batch_size, problem.particles.score_samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.families.latent_tree.initial_state import first_weights
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, fits, operators
 from meanfield.families.latent_tree.problem import Problem
@@ -106,6 +107,8 @@ def latent_coordinates(shape: Shape) -> dict[str, Any]:
 def start_of(result: Result) -> FloatArray | None:
     """See `meanfield.extend.Family.start`."""
     problem = result.problem
+    if problem.initial is not None:
+        return first_weights(result)
     own = not result.is_prediction and not problem.particles.common_start
     if own or result.method in LIMITS:
         return None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, cast
 from numpy.random import Generator
 from pydantic import Field, model_validator
 
+from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.settings import (
     DensitySettings,
     ExplicitStart,
@@ -34,6 +35,7 @@ from meanfield.networks.contrast import Contrast, Kind
 from meanfield.networks.normalisation import Normalisation, Rectified
 from meanfield.problems.base import Time
 from meanfield.problems.clock import ClockedProblem
+from meanfield.results.initial_state import check_start
 
 
 class Network(NormalisesOutputs):
@@ -131,6 +133,7 @@ class Problem(ClockedProblem):
     )
     seed_key: ClassVar[str | None] = "particles.seed"
     start_key: ClassVar[str | None] = "network.initial"
+    keys_of_start: ClassVar[tuple[str, ...]] = ("network.initial.weights", "network.initial.biases")
     in_phases: ClassVar[tuple[str, ...]] = (
         "training",
         *(f"loss.{key}" for key in ("temperature", "margin", "beta", "negatives")),
@@ -140,6 +143,9 @@ class Problem(ClockedProblem):
     tree: Tree = Field(default=cast("Any", None), description="tree of latents that generates the inputs")
     data: RingObjects | None = Field(default=None, description="other inputs in place of a tree, law = 'ring_objects'")
     network: Network
+    initial: InitialState | None = Field(
+        default=None, description="a file from which the weights start, such as { from = 'flow.nc', time = 2.0 }"
+    )
     loss: TreeLoss = TreeLoss()
     training: Training = Training()
     time: TrainingTime
@@ -182,6 +188,7 @@ class Problem(ClockedProblem):
                 "below the root have outgoing weights to one output, and some outputs would have none; lower it to "
                 f"{self.shape.latents[1]}, or give the root more children"
             )
+        check_start(self)
         return self
 
     @model_validator(mode="after")
@@ -222,11 +229,12 @@ class Problem(ClockedProblem):
 
     @property
     def initial_weights(self) -> Weights:
-        """Weights at the start."""
-        return self.drawn_weights()
+        """Weights at the start, of runs of a file those of the first."""
+        weights: Weights = initial_weights(self)
+        return weights
 
     def drawn_weights(self, rng: Generator | None = None) -> Weights:
-        """Weights at the start, by its seed or, for a run with a start of its own, another generator."""
+        """Weights by the law of the start, from its seed or, for a run with a start of its own, another generator."""
         return self.network.initial.weights_of(self.shape, self.network.bias, rng)
 
     @property

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.families.latent_tree.initial_state import initial_weights
 from meanfield.families.latent_tree.problem import Loss, Problem, Training
 from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
@@ -210,7 +211,8 @@ class BatchStepper(PythonStepper):
         self._start = problem.initial_weights
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
         common = problem.particles.common_start
-        starts = [self._start if common else problem.drawn_weights(rng) for rng in self.rngs]
+        runs = zip(replicas, self.rngs, strict=True)
+        starts = [self._start if common else initial_weights(problem, *run) for run in runs]
         self.w: FloatArray = np.stack([start.vector for start in starts])
 
     @property

@@ -96,7 +96,7 @@ def _network(problem: Problem) -> str:
     network = problem.network
     numbers = problem.weight_count
     bias = "with biases" if network.bias else "without biases"
-    start = _start(network.initial)
+    start = _start(network.initial) if problem.initial is None else f"which start {problem.initial.in_words}"
     outputs = f"f/(|f| + {network.epsilon:g})" if network.output_normalisation else "the last layer itself"
     return (
         f"{network.nodes_per_latent} ReLU node(s) for each latent, {bias}, {numbers:,} weights in all, {start}; "

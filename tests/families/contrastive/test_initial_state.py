@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 import meanfield
 from meanfield import InputError
 from meanfield.mckean_vlasov.weight_law import WeightLaw, law_of_samples
+from meanfield.problems.known_families import find_family
 from tests.example_problems import make_problem
 
 LINES = ("time = { stop = 4.0, outputs = 9 }", "density.tolerance = 1e-5", "particles.dimension = 300")
@@ -72,6 +73,71 @@ def test_runs_draw_their_weights_from_a_density(tmp_path):
         assert abs((np.abs(w) ** power).mean() - mean) <= 5.0 * error
 
 
+CHANNELS = """
+model = { activation = "quadratic", learning_rate = 0.05, batch_size = 10, channels = 2 }
+features = [{ initial_overlap = [0.6, 0.2], hidden = { law = "three_point", second_moment = 1.2, fourth_moment = 7.2 }}]
+decorrelation = { penalty = "square", strength = 0.1 }
+time = { stop = 4.0, outputs = 5 }
+density.tolerance = 1e-3
+particles = { dimension = 80, replicas = 2, snapshots = [2.0] }
+"""
+
+
+@pytest.mark.parametrize("method", ["order_parameters", "density"])
+def test_several_channels_go_on_from_their_overlaps(method, tmp_path):
+    """From order parameters or a density of Gaussian weights."""
+    problem = meanfield.parse_problem(CHANNELS)
+    whole = meanfield.solve(problem, method)
+    meanfield.save(whole, tmp_path / "whole.nc")
+    rest = from_file(problem, tmp_path / "whole.nc", time=2.0)
+    rest = meanfield.solve(meanfield.with_value(rest, "time.outputs", 3), method)
+    for name in ("q", "M", "P_w") if method == "density" else ("q", "M"):
+        found, known = rest[name], whole[name][2:]
+        if name == "P_w":
+            known, found = known.interp(w=rest["w"][60:180]), found[:, 60:180]
+        # that of the order parameters, and of linear interpolation between 240 cells of other widths
+        assert np.abs(found.values - known.values).max() <= (2e-3 if name == "P_w" else 2e-7)
+
+
+@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
+def test_runs_of_several_channels_go_on_with_their_own_weights(method, tmp_path):
+    problem = meanfield.parse_problem(CHANNELS)
+    whole = meanfield.simulate_sgd(problem)
+    meanfield.save(whole, tmp_path / "runs.nc")
+    rest = from_file(problem, tmp_path / "runs.nc", time=2.0)
+    rest = meanfield.with_values(rest, {"particles.method": method, "particles.snapshots": None})
+    rest = meanfield.simulate_sgd(rest)
+    for name in ("q", "M"):
+        assert rest[name].values[:, 0] == pytest.approx(whole[name].values[:, 2], abs=1e-13)  # rescaled once
+    if method != "chain":
+        assert rest["weights"].values[:, 0] == pytest.approx(whole["weights"].values[:, 0], rel=1e-13)
+        assert np.array_equal(rest["U"], whole["U"])
+
+
+def test_channels_without_a_law_of_their_weights_are_no_start_of_a_density(tmp_path):
+    rng = np.random.default_rng(5)
+    axes = np.sqrt(80) * np.linalg.qr(rng.standard_normal((80, 3)))[0]
+    np.savez(tmp_path / "mine.npz", weights=axes[:, :2] @ [[0.6, 0.0], [0.8, 1.0]], U=axes[:, :1])
+    problem = from_file(meanfield.parse_problem(CHANNELS), tmp_path / "mine.npz")
+    problem = meanfield.with_values(problem, {"particles.snapshots": [0.0], "particles.replicas": 1})
+    with pytest.raises(InputError, match=r"initial.from = '.*mine.npz': a density of several channels takes a law"):
+        meanfield.solve_density(problem)
+    q = meanfield.solve_order_parameters(problem)["q"].values[0]
+    assert q == pytest.approx(np.array([[0.6, 0.0]]), abs=1e-12)  # rounding
+    assert meanfield.simulate_sgd(problem)["q"].values[0, 0] == pytest.approx(q, abs=1e-12)  # rounding
+
+
+def test_a_file_that_changes_is_another_start(tmp_path):
+    """A problem keeps what it has read; its fingerprint says what that was."""
+    np.savez(tmp_path / "mine.npz", weights=np.ones(300), U=np.repeat([1.0, -1.0], 150))
+    first = from_file(unbroken(), tmp_path / "mine.npz")
+    np.savez(tmp_path / "mine.npz", weights=np.ones(300), U=np.tile([1.0, -1.0], 150))
+    second = from_file(unbroken(), tmp_path / "mine.npz")
+    kept = meanfield.with_value(first, "model.learning_rate", 0.01)
+    read = [each.fingerprints()["initial.from"]["sha256"] for each in (first, kept, second)]
+    assert read[0] == read[1] != read[2]
+
+
 def test_laws_of_samples_have_their_norm_and_overlaps():
     rng = np.random.default_rng(1)
     u = rng.standard_normal(20_000)
@@ -120,6 +186,23 @@ def test_weights_of_several_features_are_not_drawn_between_nodes(tmp_path):
         meanfield.simulate_sgd(from_file(few, tmp_path / "few.nc", time=0.0))
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Folder with files that are a start, and others that are none."""
+    folder = tmp_path_factory.mktemp("starts")
+    problem = unbroken(**{"prior.name": "none"})
+    meanfield.save(meanfield.solve_order_parameters(problem), folder / "whole.nc")
+    few = {"particles.record": "statistics", "particles.replicas": 2, "time.stop": 0.1}
+    meanfield.save(meanfield.simulate_sgd(meanfield.with_values(problem, few)), folder / "ensemble.nc")
+    other = meanfield.load_problem(find_family("alpha_contrastive").example_path)
+    meanfield.save(meanfield.solve(other, "population"), folder / "other.nc")
+    w, U = np.ones(300), np.repeat([1.0, -1.0], 150)
+    np.savez(folder / "short.npz", w=w)
+    np.savez(folder / "long.npz", weights=2.0 * w, U=U)
+    np.savez(folder / "good.npz", weights=w, U=U)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -130,16 +213,12 @@ def test_weights_of_several_features_are_not_drawn_between_nodes(tmp_path):
         ({"initial": {"from": "good.npz"}, "particles.dimension": 40}, r"weights of N = 300; set it to that"),
         ({"initial": {"from": "good.npz", "time": 1.0}}, r"arrays have no time; remove initial.time"),
         ({"features[0].initial_overlap": 0.5}, r"the start is that of initial.from already"),
-        ({"model.channels": 2}, r"files are a start of a single channel"),
+        ({"model.channels": 2}, r"has 1 channel\(s\), and the problem 2; make them equal"),
+        ({"initial": {"from": "other.nc"}}, r"is a result of the family 'alpha_contrastive', and the problem of"),
+        ({"initial": {"from": "ensemble.nc"}}, r"is a result of the kind 'ensemble' without 'q'; name a density"),
     ],
 )
-def test_what_cannot_be_a_start_is_refused(values, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    problem = unbroken(**{"prior.name": "none"})
-    meanfield.save(meanfield.solve_order_parameters(problem), "whole.nc")
-    w, U = np.ones(300), np.repeat([1.0, -1.0], 150)
-    np.savez("short.npz", w=w)
-    np.savez("long.npz", weights=2.0 * w, U=U)
-    np.savez("good.npz", weights=w, U=U)
+def test_what_cannot_be_a_start_is_refused(values, words, files, monkeypatch):
+    monkeypatch.chdir(files)
     with pytest.raises(InputError, match=words):
-        meanfield.with_values(from_file(problem, "good.npz"), values)
+        meanfield.with_values(from_file(unbroken(**{"prior.name": "none"}), "good.npz"), values)

@@ -20,6 +20,7 @@ from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
+from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_along, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
@@ -143,7 +144,7 @@ def trajectory_of_channels(closure: ChannelsInTime, fluctuations: bool = False) 
     arrays: dict[str, Any] = {"time": problem.time.outputs_at}
     arrays["q"], arrays["M"] = _unpacked(OverlapField(closure.closures[0]), np.mean(runs, axis=0))
     if status != "interrupted":
-        arrays |= _errors(closure, runs)
+        arrays = with_errors_of_start(problem, arrays | _errors(closure, runs))
         if fluctuations and solutions[0].path is not None and not closure.at_random:
             covariance, interrupted = _covariance(closure, solutions[0])
             arrays |= covariance

@@ -94,9 +94,11 @@ def _channels(problem: Problem, look_up: bool) -> list[Statement]:
     """Sentences about the start of several channels, and about what keeps them apart."""
     if problem.model.channels == 1:
         return []
-    pairs = problem.initial_channel_overlap[np.triu_indices(problem.model.channels, 1)]
-    shown = f"{pairs[0]:.4g}" if np.ptp(pairs) < UNCORRELATED else f"{pairs.min():.4g} to {pairs.max():.4g}"
-    statements = [("channels", f"pairs of channels start with overlaps M = {shown}")]
+    statements = []
+    if problem.initial is None or look_up:
+        pairs = problem.initial_channel_overlap[np.triu_indices(problem.model.channels, 1)]
+        shown = f"{pairs[0]:.4g}" if np.ptp(pairs) < UNCORRELATED else f"{pairs.min():.4g} to {pairs.max():.4g}"
+        statements.append(("channels", f"pairs of channels start with overlaps M = {shown}"))
     settings = problem.decorrelation
     if settings is None or settings.strength == 0:
         nothing = "none: nothing keeps channels apart, and two of them may learn the same feature"
@@ -169,10 +171,10 @@ def _start(initial: InitialState, look_up: bool) -> str:
     if not look_up:
         return f"{initial.in_words} (not opened)"
     state = initial.atoms
-    q = ", ".join(f"{number:.4g}" for number in state.overlap)
+    q = ", ".join(f"{number:.4g}" for number in state.overlap.ravel())
     if state.weights is not None:
-        runs, N = state.weights.shape
-        law = f"weights of {runs} run(s) of N = {N}; for a density their law given u, smoothed"
+        runs, N, channels = state.weights.shape
+        law = f"weights of {runs} run(s) of N = {N}" + "; for a density their law given u, smoothed" * (channels == 1)
     elif state.law is not None:
         law = f"the density at {len(state.law.u)} nodes in u; SGD draws its weights from it"
     else:

@@ -13,6 +13,7 @@ from meanfield.ensembles.averages import check_average
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
+from meanfield.families.contrastive.initial_state import check_law
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
@@ -118,8 +119,11 @@ def simulation_of(problem: Problem) -> Simulation:
 
 
 def check_start(problem: Problem) -> None:
-    """Refuse a density from which weights cannot be drawn, because it is known at nodes in u alone."""
-    law = None if problem.initial is None else problem.initial.atoms.law
+    """Refuse a density from which weights cannot be drawn, because it is known at nodes in u alone, or not at all."""
+    state = None if problem.initial is None else problem.initial.atoms
+    if state is not None and state.weights is None and chosen_method(problem) != "chain":
+        check_law(problem, "SGD")
+    law = None if state is None else state.law
     between = any(isinstance(coordinate, ContinuousLaw) for coordinate in problem.coordinates)
     if law is not None and between and not law.is_interpolated:
         raise InputError(

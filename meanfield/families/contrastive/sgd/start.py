@@ -18,13 +18,15 @@ from meanfield.typing import FloatArray, IntArray
 
 
 def draw_start(problem: Problem, replica: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
-    """Features U, shape (N, d1), and weights of a replica at t = 0: drawn, or those of a file."""
+    """Features U, shape (N, d1), and weights of a replica at t = 0, shape (N, d2): drawn, or those of a file."""
     state = None if problem.initial is None else problem.initial.atoms
     if state is not None and state.weights is not None and state.U is not None:
-        run = replica % len(state.weights)
+        run = replica % state.runs
         return np.array(state.U[run]), np.array(state.weights[run])
     U = draw_features(problem, rng)
-    return U, draw_weights(problem, U, rng)
+    if problem.model.channels > 1:
+        return U, draw_channel_weights(problem, U, rng).T
+    return U, draw_weights(problem, U, rng)[:, None]
 
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
@@ -50,7 +52,7 @@ def draw_overlap(problem: Problem, key: FloatArray, replicas: range) -> tuple[Fl
     """
     q = np.tile(problem.initial_overlap, (len(replicas), 1))
     if problem.initial is not None:
-        known = problem.initial.atoms.q
+        known = problem.initial.atoms.q[..., 0]
         q = known[np.array(replicas) % len(known)]
     if not problem.random_start:
         return q, np.sqrt(1 - np.einsum("rk,rk->r", q, q))
@@ -110,7 +112,11 @@ def winners(q: FloatArray, escape: IntArray) -> IntArray:
 
 def initial_coordinates(problem: Problem) -> FloatArray:
     """Coordinates X = (q^T, L) of the channels with L L^T = M(0) - q^T q, shape (d2, d1 + d2)."""
-    q, M = problem.initial_overlap, problem.initial_channel_overlap
+    return coordinates_of(problem.initial_overlap, problem.initial_channel_overlap)
+
+
+def coordinates_of(q: FloatArray, M: FloatArray) -> FloatArray:
+    """Coordinates of channels with overlaps q and M; see `initial_coordinates`."""
     gram = np.block([[np.eye(len(q)), q], [q.T, M]])
     factor = np.zeros_like(gram)
     factorise(gram, factor)
@@ -157,6 +163,9 @@ def products(W: FloatArray, U: FloatArray) -> FloatArray:
 def draw_channel_coordinates(problem: Problem, key: FloatArray, replicas: range) -> FloatArray:
     """Coordinates of the channels, shape (replicas, d2, d1 + d2), without any vector of N numbers."""
     d1, d2 = len(problem.features), problem.model.channels
+    if problem.initial is not None:
+        state = problem.initial.atoms
+        return np.stack([coordinates_of(state.q[i % state.runs], state.M[i % state.runs]) for i in replicas])
     if not problem.random_start:
         return np.tile(initial_coordinates(problem), (len(replicas), 1, 1))
     X = np.zeros((len(replicas), d2, d1 + d2))

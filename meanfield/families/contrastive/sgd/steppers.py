@@ -96,7 +96,8 @@ class OneChannelWithWeights(OneChannel):
         (self._replica,) = replicas
         self._level = escape_level(problem)
         start = replica_generator(problem.particles.seed, self._replica, START)
-        self._U, self._w = draw_start(problem, self._replica, start)
+        self._U, weights = draw_start(problem, self._replica, start)
+        self._w = np.ascontiguousarray(weights[:, 0])
         self.escape = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)
 
     @property

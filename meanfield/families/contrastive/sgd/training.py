@@ -132,7 +132,7 @@ def outputs_of(problem: Problem) -> MeanOutputs:
         return no_mean_outputs()
     if problem.model.channels > 1:
         overlaps = {f"features[{k}].initial_overlap": 0.0 for k in range(len(problem.features))}
-        alone = {"model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None}
+        alone = {"initial": None, "model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None}
         problem = with_values(problem, alone | overlaps)
     return Closure(problem).mean_outputs
 

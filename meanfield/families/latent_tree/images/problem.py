@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, model_validator
 
+from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
 from meanfield.families.latent_tree.settings import NormalisesOutputs, OneStartSettings, UniformStart
 from meanfield.ingredients.images.part import ArrayData
@@ -15,6 +16,7 @@ from meanfield.ingredients.part import Part
 from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights
 from meanfield.networks.dense import DenseWeights, uniform_start
 from meanfield.problems.base import Problem
+from meanfield.results.initial_state import check_start
 
 Width = Annotated[int, Field(ge=1, le=100_000)]  # nodes of a layer
 Widths = Annotated[tuple[Width, ...], Field(strict=False, min_length=1, max_length=16)]
@@ -105,11 +107,19 @@ class ImageProblem(Problem):
 
     data: ArrayData
     network: ImageNetwork
+    initial: InitialState | None = Field(
+        default=None, description="a file from which the weights start, such as { from = 'training.nc', time = 2.0 }"
+    )
     loss: Loss = Loss()
     training: ImageTraining = ImageTraining()
     operator: OperatorSettings = OperatorSettings()
     time: TrainingTime
     particles: TrainingSettings = TrainingSettings()
+
+    @model_validator(mode="after")
+    def _start_fits_the_network(self) -> ImageProblem:
+        check_start(self)
+        return self
 
     @model_validator(mode="after")
     def _batches_fit_the_loss(self) -> ImageProblem:
@@ -148,12 +158,13 @@ class ImageProblem(Problem):
 
     @property
     def initial_weights(self) -> DenseWeights | ConvolutionalWeights:
-        """Weights at the start."""
-        return self.drawn_weights(np.random.default_rng(self.network.initial.seed))
+        """Weights at the start, of runs of a file those of the first."""
+        weights: DenseWeights | ConvolutionalWeights = initial_weights(self)
+        return weights
 
-    def drawn_weights(self, rng: Generator) -> DenseWeights | ConvolutionalWeights:
-        """Weights at the start of a run, drawn by a generator."""
-        convolutional = self.convolutional
+    def drawn_weights(self, rng: Generator | None = None) -> DenseWeights | ConvolutionalWeights:
+        """Weights that are drawn by the seed of the start, or by another generator."""
+        convolutional, rng = self.convolutional, rng or np.random.default_rng(self.network.initial.seed)
         return uniform_start(self.widths, self.network.bias, rng) if convolutional is None else convolutional.start(rng)
 
     @property

@@ -30,6 +30,7 @@ def in_words(problem: ImageProblem, look_up: bool = True) -> list[Statement]:
         ("images", _images(problem, look_up)),
         ("views", _views(problem.data.augmentation)),
         ("network", _network(problem)),
+        *([] if problem.initial is None else [("start", f"weights {problem.initial.in_words}")]),
         ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
         ("time", problem.time.in_words),

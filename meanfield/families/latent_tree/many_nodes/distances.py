@@ -191,7 +191,7 @@ def _places(prediction: Result, simulated: Result, times: Sequence[int]) -> Iter
     density, runs = prediction.dataset, simulated.dataset
     if not _has_law(density) or "weights" not in runs or "replica" not in runs["weights"].dims:
         return
-    like = simulated.problem.initial_weights
+    like = simulated.problem.drawn_weights()
     for time in counted(list(times), "weights", "time"):
         states = runs["weights"].isel(time=time).values.astype(float)
         if not np.isfinite(states).all():

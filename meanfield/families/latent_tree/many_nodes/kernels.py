@@ -60,7 +60,7 @@ class Kernels(NamedTuple):
 
 def wide_limit(problem: Problem) -> WideLimit | None:
     """Limit of infinitely many nodes at the start; None for starts that are not uniform or leaves but 0 and 1."""
-    if problem.data is not None:
+    if problem.data is not None or problem.initial is not None:
         return None
     tree, shape = problem.tree, problem.shape
     uniform = isinstance(problem.network.initial, UniformStart)

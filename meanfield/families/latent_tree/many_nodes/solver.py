@@ -66,6 +66,11 @@ def _check_density(problem: Problem) -> None:
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
             f"it to 'sphere', {instead}"
         )
+    if problem.initial is not None:
+        raise InputError(
+            f"initial.from = '{problem.initial.path}': weights of a network are a start of finitely many nodes; use "
+            "the method 'population' or 'particles', or remove initial"
+        )
     output = problem.normalisation
     if start.outputs == 1 and output.active and output.epsilon == 0.0:
         key = "loss.kind = 'nt_xent'" if problem.loss.kind == "nt_xent" else "network.output_normalisation = true"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield import InputError
 from meanfield.families.latent_tree.images import costs
 from meanfield.families.latent_tree.images.operators import Population, draw_population
 from meanfield.families.latent_tree.images.replicas import ImageReplicas, ImageSampler, probe_accuracy
@@ -131,6 +132,18 @@ def test_numbers_do_not_depend_on_workers_or_company(workers):
     alone = ImageReplicas(many, range(7, 8))
     alone.advance(0, 10)
     assert np.allclose(result["layer_weights"].values[7, -1], alone.w[0], rtol=1e-12)  # order of sums in a product
+
+
+def test_training_goes_on_with_its_own_weights(tmp_path):
+    whole = meanfield.solve(problem(particles="replicas = 2\nsnapshots = [0.5]"), "particles")
+    meanfield.save(whole, tmp_path / "whole.nc")
+    start = f"from = '{tmp_path / 'whole.nc'}'\ntime = 0.5"
+    rest = problem(initial=start, particles="replicas = 2\nsnapshots = [0.0]\ncommon_start = false")
+    found = meanfield.solve(rest, "particles")
+    assert np.array_equal(found["layer_weights"].values, whole["layer_weights"].values)
+    assert "weights from whole.nc at t = 0.5" in str(meanfield.explain(rest))
+    with pytest.raises(InputError, match=r"has networks of \d+ weights, and the problem one of \d+"):
+        problem(initial=start, network="widths = [5, 3]")
 
 
 def test_the_probe_tells_linear_classes_apart():

@@ -9,6 +9,7 @@ from meanfield.families.contrastive.channels.density.evolution import REMEDY, De
 from meanfield.families.contrastive.channels.density.solver import solve_plane
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.solver import solve_particles
+from meanfield.families.contrastive.initial_state import check_law
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
 from meanfield.problems.problem_keys import with_value
@@ -92,6 +93,7 @@ def check_several(problem: Problem, backend: str) -> None:
             f"density.half_width = {problem.density.half_width:g} with model.channels = {channels}: the cells of "
             "several channels follow the weights; remove it"
         )
+    check_law(problem, "a density")
     reason = why_no_cells(problem) if scheme == "finite_volumes" else ""
     if reason:
         raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")

@@ -17,6 +17,7 @@ from meanfield.families.contrastive.channels.density.display import (
 from meanfield.families.contrastive.channels.density.search import search_plane
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.trajectory import averages_along, trajectory_of_channels
+from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.results import KINDS, OF_BOTH_WEIGHTS
 from meanfield.mckean_vlasov.cells import cell_arrays
@@ -150,6 +151,7 @@ def _by_finite_volumes(closure: ChannelsInTime) -> Solution:
             "r_error": r_error,
             "P_error": search.density_error + between,
         }
+        arrays = with_errors_of_start(problem, arrays)
     return Solution(arrays, status, {"scheme": "finite volumes"} | search.effort)
 
 

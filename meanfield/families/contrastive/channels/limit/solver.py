@@ -11,6 +11,7 @@ import numpy as np
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
+from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
 from meanfield.numerics.refinement import missed
@@ -86,7 +87,8 @@ def solve_particles(closure: ChannelsInTime, tolerance: float) -> Solved:
     problem = closure.problem
     size, runs, errors, status = _search(problem, closure, tolerance)
     effort = {"particles": RUNS * size.particles, "steps": size.steps * (problem.time.outputs - 1)}
-    return Solved("limit_particles", _arrays(problem, closure, runs, errors), status, effort=effort)
+    arrays = with_errors_of_start(problem, _arrays(problem, closure, runs, errors))
+    return Solved("limit_particles", arrays, status, effort=effort)
 
 
 def _search(problem: Problem, closure: ChannelsInTime, tolerance: float) -> tuple[Size, Runs, Errors, str]:

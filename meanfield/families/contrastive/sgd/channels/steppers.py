@@ -19,8 +19,7 @@ from meanfield.families.contrastive.sgd.channels.plain import plain_steps
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables
 from meanfield.families.contrastive.sgd.start import (
     draw_channel_coordinates,
-    draw_channel_weights,
-    draw_features,
+    draw_start,
     products,
 )
 from meanfield.families.contrastive.sgd.training import Training
@@ -80,8 +79,8 @@ class ChannelsWithWeights(SeveralChannels):
         super().__init__(problem, training, outputs, replicas)
         (self._replica,) = replicas
         start = replica_generator(problem.particles.seed, self._replica, START)
-        U = draw_features(problem, start)
-        self._W = draw_channel_weights(problem, U, start)[None]
+        U, weights = draw_start(problem, self._replica, start)
+        self._W = np.ascontiguousarray(weights.T)[None]
         self._U = np.ascontiguousarray(U.T)[None]
 
     @property
