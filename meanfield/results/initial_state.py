@@ -197,6 +197,25 @@ class InitialState(FilePart):
         return Moment(path, result, held.isel({axis: k}), float(times[k]), self.wanted)
 
 
+def first_weights(result: Result, *names: str) -> FloatArray | None:
+    """Weights with which all of a result starts, None where its runs differ; empty if it does not hold them.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the variables with weights; those that there are make up a row.
+    """
+    rows = []
+    for name in names:
+        if name in result.dataset:
+            held = result.dataset[name]
+            axis = "snapshot_time" if "snapshot_time" in held.dims else "time"
+            first = held.isel({axis: 0}).values if held[axis].values[:1] == 0.0 else np.empty(0)
+            rows.append(first.reshape(held.sizes.get("replica", 1), -1))
+    joined = np.concatenate(rows or [np.empty((1, 0))], axis=1)
+    return np.asarray(joined[0]) if np.array_equal(joined, np.broadcast_to(joined[0], joined.shape)) else None
+
+
 def check_start(problem: Any) -> None:
     """Refuse a start from a file that is said once more by other keys, or that does not fit; for validators.
 

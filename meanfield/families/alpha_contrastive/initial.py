@@ -10,6 +10,7 @@ from numpy.random import Generator
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.results.initial_state import first_weights
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
@@ -28,12 +29,14 @@ class Weights(NamedTuple):
     top: FloatArray
 
 
-def initial_weights(problem: Problem, rng: Generator) -> Weights:
-    """Weights at the start; laws without a seed of their own draw from `rng`."""
+def initial_weights(problem: Problem, rng: Generator, run: int = 0) -> Weights:
+    """Weights at the start of a run; laws without a seed of their own draw from `rng`."""
     start = problem.filters.start
     shape = problem.shape
     model = problem.model
     outputs = model.outputs if model.layers == 2 else 0
+    if problem.initial is not None:
+        return _from_file(problem, rng, run)
     if isinstance(start, GivenStart):
         top = np.zeros((0, shape[0] * shape[1])) if start.top is None else np.array(start.top, dtype=float)
         found = Weights(np.array(start.values, dtype=float).reshape(shape), top)
@@ -49,10 +52,32 @@ def initial_weights(problem: Problem, rng: Generator) -> Weights:
     return Weights(filters, top)
 
 
+def _from_file(problem: Problem, rng: Generator, run: int) -> Weights:
+    """Weights of a run of a file, or filters that are drawn from its density."""
+    assert problem.initial is not None
+    state, model = problem.initial.atoms, problem.model
+    if state.law is not None:
+        return Weights(state.law.sample(rng, problem.filters.count)[None], np.zeros((0, problem.filters.count)))
+    assert state.filters is not None
+    assert state.top is not None
+    filters, top = state.filters[run % state.runs], state.top[run % state.runs]
+    if model.unit_filters:
+        filters = _of_length_one(filters, 1)
+    return Weights(filters, _of_length_one(top, 2) if len(top) and model.unit_top else top)
+
+
+def _of_length_one(weights: FloatArray, dims: int) -> FloatArray:
+    """Weights divided by their length, but for those of a run that goes on with them as they are."""
+    divided = unit(weights, dims)
+    return weights if np.allclose(divided, weights, rtol=0.0, atol=1e-12) else divided  # rounding of a length
+
+
 def few_filters(problem: Problem) -> int:
     """Number of filters of a trial: more of them cost, and have weights, in proportion."""
     filters = problem.filters.count
-    return filters if isinstance(problem.filters.start, GivenStart) else min(filters, 4096)
+    given = isinstance(problem.filters.start, GivenStart)
+    in_file = problem.initial is not None and problem.initial.atoms.filters is not None
+    return filters if given or in_file else min(filters, 4096)
 
 
 def common_weights(problem: Problem) -> Weights:
@@ -66,6 +91,8 @@ def start_of(result: Result) -> FloatArray | None:
     if result.method == "best_network":
         return np.empty(0)
     single = result.method == "population"
+    if problem.initial is not None:
+        return first_weights(result, "weights", "top") if single or not result.is_prediction else None
     runs = not result.is_prediction and shares_start(problem)
     return np.concatenate([part.ravel() for part in common_weights(problem)]) if single or runs else None
 

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
+from meanfield.families.alpha_contrastive.initial_state import InitialState
 from meanfield.families.alpha_contrastive.laws import Conditional, DataLaw, Images, Tokens
 from meanfield.families.alpha_contrastive.settings import (
     DensitySettings,
@@ -23,6 +24,7 @@ from meanfield.families.alpha_contrastive.settings import (
 from meanfield.problems.base import Time
 from meanfield.problems.clock import ClockedProblem
 from meanfield.problems.phases import pieces_of
+from meanfield.results.initial_state import check_start
 
 
 class FlowTime(Time):
@@ -39,6 +41,7 @@ class Problem(ClockedProblem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"density", "critical_points", "population", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    keys_of_start: ClassVar[tuple[str, ...]] = ("filters.start",)
 
     in_phases: ClassVar[tuple[str, ...]] = ("model.activation", "importance", "data", "training")
 
@@ -46,6 +49,9 @@ class Problem(ClockedProblem):
     importance: Importance = Importance()
     data: DataLaw = Field(description="law of the data, a table with law = ...")
     filters: Filters = Filters()
+    initial: InitialState | None = Field(
+        default=None, description="a file from which the weights start, such as { from = 'density.nc', time = 2.0 }"
+    )
     time: FlowTime = FlowTime()
     training: Training = Training()
     critical_points: SearchSettings = SearchSettings()
@@ -70,6 +76,7 @@ class Problem(ClockedProblem):
             )
         if isinstance(start, GivenStart):
             self._check_given(start)
+        check_start(self)
         return self
 
     def _check_given(self, start: GivenStart) -> None:

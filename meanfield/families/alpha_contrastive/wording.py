@@ -106,7 +106,9 @@ def _importance(importance: Importance) -> str:
 
 def _filters(problem: Problem) -> str:
     start, count = problem.filters.start, problem.filters.count
-    if isinstance(start, FourierStart):
+    if problem.initial is not None:
+        where = problem.initial.in_words
+    elif isinstance(start, FourierStart):
         where = "with a density of some harmonics on the circle"
     elif isinstance(start, RandomStart):
         where = f"at independent random directions, seed {start.seed}"

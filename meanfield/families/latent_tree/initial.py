@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.latent_tree.initial_state import first_weights
+from meanfield.families.latent_tree.initial_state import KEPT_AT_SNAPSHOTS
 from meanfield.families.latent_tree.many_nodes.kernels import wide_limit
 from meanfield.families.latent_tree.operators import check_operators, fits, operators
 from meanfield.families.latent_tree.problem import Problem
@@ -17,6 +17,7 @@ from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.problems.base import check_problem
 from meanfield.process.progress import counted
+from meanfield.results.initial_state import first_weights
 from meanfield.results.result import Result
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
@@ -108,7 +109,7 @@ def start_of(result: Result) -> FloatArray | None:
     """See `meanfield.extend.Family.start`."""
     problem = result.problem
     if problem.initial is not None:
-        return first_weights(result)
+        return first_weights(result, "weights", KEPT_AT_SNAPSHOTS)
     own = not result.is_prediction and not problem.particles.common_start
     if own or result.method in LIMITS:
         return None

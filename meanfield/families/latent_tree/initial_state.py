@@ -13,7 +13,6 @@ from meanfield.errors import InputError
 from meanfield.families.latent_tree.weights import ManyNodes
 from meanfield.results import initial_state
 from meanfield.results.initial_state import Moment
-from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -96,16 +95,3 @@ def initial_weights(problem: Any, run: int = 0, rng: Generator | None = None) ->
         return drawn
     state = problem.initial.atoms
     return drawn.like(state.weights[run % state.runs])
-
-
-def first_weights(result: Result) -> FloatArray | None:
-    """Weights with which all of a result starts, None where its runs differ; empty if it does not hold them."""
-    held = result.dataset
-    if KEPT_AT_SNAPSHOTS in held and held["snapshot_time"].values[:1] == 0.0:
-        first = held[KEPT_AT_SNAPSHOTS].isel(snapshot_time=0).values
-    elif "weights" in held and "time" in held["weights"].dims:
-        first = held["weights"].isel(time=0).values
-    else:
-        return np.empty(0)
-    rows = np.atleast_2d(first)
-    return np.asarray(rows[0]) if np.array_equal(rows, np.broadcast_to(rows[0], rows.shape)) else None

@@ -10,6 +10,7 @@ data that lie on the axes goes along their edges.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -18,6 +19,7 @@ from meanfield.families.alpha_contrastive.density.carried import NO_WALL, Carrie
 from meanfield.families.alpha_contrastive.density.flows import Flow, on_sides
 from meanfield.families.alpha_contrastive.density.grid import TURN, Grid, make_grid
 from meanfield.families.alpha_contrastive.filters import FourierStart
+from meanfield.families.alpha_contrastive.initial_state import SphereLaw
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.moments import HARMONICS
@@ -121,6 +123,8 @@ def _angles_of_walls(flow: Flow) -> FloatArray:
 def masses(problem: Problem, edges: FloatArray) -> FloatArray:
     """Masses between angles, shape (edges - 1,)."""
     start = problem.filters.start
+    if problem.initial is not None:
+        return problem.initial.atoms.on_circle.masses(edges)
     if isinstance(start, FourierStart):
         return np.maximum(np.diff(start.distribution(edges)), 0.0)
     return np.diff(edges) / (2.0 * np.pi)
@@ -144,6 +148,9 @@ class MovedCells:
         w = on_sphere(*np.meshgrid(polar, azimuth[:-1], indexing="ij")).reshape(-1, 3) @ turn().T
         mass = np.repeat(0.5 * -np.diff(np.cos(polar)) / (2 * cells), 2 * cells)
         self._corners = self._numbers()
+        law = None if problem.initial is None else problem.initial.atoms.law
+        if isinstance(law, SphereLaw):
+            mass *= np.mean([law.density(points) for points in self._points(w)], axis=0)
         self.mass = mass / mass.sum()
         quarters = np.repeat(0.25 * self.mass, 4)
         self.weight: FloatArray = np.asarray(np.bincount(self._corners.ravel(), quarters, len(w)), dtype=float)
@@ -161,18 +168,22 @@ class MovedCells:
         """Density on the fixed cells, and moments."""
         area = self._seen.area
         total = np.zeros(area.size)
-        share = (np.arange(POINTS_OF_CELL) + 0.5) / POINTS_OF_CELL
-        a, b, c, d = (filters.w[self._corners[:, k]] for k in range(4))
-        for x, y in product(share, share):
-            w = (1 - y) * ((1 - x) * a + x * b) + y * ((1 - x) * d + x * c)
-            w = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), 1e-300)
-            total += np.bincount(self._seen.numbers(w), self.mass / POINTS_OF_CELL**2, area.size)
+        for points in self._points(filters.w):
+            total += np.bincount(self._seen.numbers(points), self.mass / POINTS_OF_CELL**2, area.size)
         w = filters.w
         return {
             "rho_on_sphere": total.reshape(area.shape) / area,
             "mean": self.weight @ w,
             "second_moment": w.T @ (self.weight[:, None] * w),
         }
+
+    def _points(self, w: FloatArray) -> Iterator[FloatArray]:
+        """Points inside all cells with corners at some places: one of each after the other, shape (cells, 3)."""
+        share = (np.arange(POINTS_OF_CELL) + 0.5) / POINTS_OF_CELL
+        a, b, c, d = (w[self._corners[:, k]] for k in range(4))
+        for x, y in product(share, share):
+            inside = (1 - y) * ((1 - x) * a + x * b) + y * ((1 - x) * d + x * c)
+            yield inside / np.maximum(np.linalg.norm(inside, axis=1, keepdims=True), 1e-300)
 
     def coordinates(self) -> dict[str, FloatArray]:
         """Angles of the fixed cells."""

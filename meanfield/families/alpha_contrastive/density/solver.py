@@ -31,6 +31,7 @@ from meanfield.families.alpha_contrastive.limit.circle import on_circle, tangent
 from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.fields import AnyField, discrete_field, mixture_field, scale_of_angles
 from meanfield.families.alpha_contrastive.limit.networks import best_on_circle
+from meanfield.families.alpha_contrastive.moments import moments
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.numerics.refinement import change_of, doublings, largest_of_times, missed, refine
 from meanfield.problems.base import check_problem
@@ -92,6 +93,11 @@ def check_density(problem: Problem) -> None:
     if not isinstance(start, UniformStart | FourierStart):
         raise InputError(
             f"filters.start.law = '{start.law}' is a start of single filters; take 'uniform' or 'fourier' for a density"
+        )
+    if problem.initial is not None and problem.initial.atoms.law is None and problem.data.dimension == 3:
+        raise InputError(
+            f"initial.from = '{problem.initial.path}': single filters on a sphere are no start of a density; name a "
+            "density, or use the methods 'population' and 'particles'"
         )
     check_at_extremes(problem, _check_at_one_time)
 
@@ -179,12 +185,27 @@ def solve_density(problem: Problem) -> Solved:
         "G": fine.objective,
         "G_error": largest_of_times(fine.objective - coarse.objective),
     }
+    of_start = _errors_of_start(problem, arrays)
+    arrays |= {f"{name}_error": arrays[f"{name}_error"] + error for name, error in of_start.items()}
     if fine.gap is not None:
         arrays["certificate_gap"] = fine.gap
     what = f"moments on {found.level} cells"
-    warning = missed(what, found.change.largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
+    largest = found.change.largest + max(
+        (float(np.max(of_start[name])) for name in COMPARED[d] if of_start), default=0.0
+    )
+    warning = missed(what, largest, "density.tolerance", tolerance, "raise it, or lower time.stop")
     kind, status = "density" if d == 2 else "sphere_density", "interrupted" if found.interrupted else "complete"
     return Solved(kind, arrays, status, warning, {"cells": found.level})
+
+
+def _errors_of_start(problem: Problem, arrays: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Errors of moments that a start from a file has already, by what the file says that they are."""
+    if problem.initial is None:
+        return {}
+    state = problem.initial.atoms
+    known = state.moments if state.filters is None else moments(state.filters.reshape(-1, problem.shape[2]))
+    there = [name for name in known if f"{name}_error" in arrays]
+    return {name: np.abs(arrays[name][0] - known[name]) + known.get(f"{name}_error", 0.0) for name in there}
 
 
 def courant_of(problem: Problem, cells: int) -> float:

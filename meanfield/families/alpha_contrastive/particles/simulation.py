@@ -111,7 +111,8 @@ class Replicas(PythonStepper):
         self._network_of, self._fast_of = made_of(self._make_network, decides_drift), made_of(_fast_top, decides_drift)
         self._look_up(self._in_time(0.0))
         self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
-        starts = [initial_weights(problem, rng) for rng in self.rngs]  # which moves generators on in any case
+        # which moves generators on in any case
+        starts = [initial_weights(problem, rng, run) for run, rng in zip(replicas, self.rngs, strict=True)]
         if problem.particles.common_start:
             starts = [common_weights(problem)] * len(starts)
         self.filters, self.top = (np.stack(parts) for parts in zip(*starts, strict=True))
