@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
+from meanfield.families.hidden_manifold.family import TRAINING
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
 from meanfield.families.hidden_manifold.training import Training
 from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
@@ -179,7 +180,8 @@ class Problem(base.Problem):
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
     in_phases: ClassVar[tuple[str, ...]] = (
-        "training",
+        *TRAINING,
+        "training.momentum",
         "inputs.nonlinearity",
         "inputs.components",
         "teacher.activation",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from meanfield.families.hidden_manifold.variables import (
     ASSUMPTIONS,
+    AVERAGE_ERRORS,
+    AVERAGE_ROWS,
+    AVERAGE_STATISTICS,
     AVERAGED,
+    AVERAGES,
     DENSITY,
     DISCREPANCIES,
     DISTANCES,
@@ -46,6 +50,9 @@ VARIABLES = (
     | STATISTICS
     | OF_FRESH_SAMPLES
     | FLUCTUATION_ERRORS
+    | AVERAGES
+    | AVERAGE_ERRORS
+    | AVERAGE_STATISTICS
 )
 
 CHECKS = "meanfield.families.hidden_manifold.numbers:faults"
@@ -62,7 +69,7 @@ KINDS = {
         (*_PATH, "T", "field_mean"),
         (
             *("eta", *_COMPONENTS, *ERRORS, *SPECTRUM, *AVERAGED, "field_mean_quantile", "quantile"),
-            *(*FLUCTUATIONS, *FLUCTUATION_ERRORS),
+            *(*FLUCTUATIONS, *FLUCTUATION_ERRORS, *AVERAGES, *AVERAGE_ERRORS),
         ),
         check=CHECKS,
         figure=FIGURE,
@@ -115,7 +122,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", *ROWS),
-        ("N", "eta", "generalisation_error_error", *WEIGHTS),
+        ("N", "eta", "generalisation_error_error", *WEIGHTS, *AVERAGE_ROWS),
         check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_particles",
@@ -123,7 +130,7 @@ KINDS = {
     "ensemble": Kind(
         "stochastic gradient descent at finite N, statistics of an ensemble",
         ("time", *STATISTICS),
-        ("N", "eta", *OF_FRESH_SAMPLES),
+        ("N", "eta", *OF_FRESH_SAMPLES, *AVERAGE_STATISTICS),
         check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_an_ensemble",

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from meanfield.ensembles.settings import AverageRate
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, values_of
@@ -29,6 +30,7 @@ class Training(Part):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
+    average_rate: AverageRate = None
     batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
         default=1,
         description="tau, the number of samples per step, over which the gradient is averaged, or a schedule of whole "
@@ -52,9 +54,10 @@ class Training(Part):
 
     @model_serializer(mode="wrap")
     def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a training without momentum are those that it had before there was any."""
+        """The keys of a training without momentum and average are those that it had before there were any."""
         data: dict[str, Any] = write(self)
-        return {key: value for key, value in data.items() if (key, value) != ("momentum", 0.0)}
+        without = (("momentum", 0.0), ("average_rate", None))
+        return {key: value for key, value in data.items() if (key, value) not in without}
 
     @property
     def numbers(self) -> tuple[float, ...]:

@@ -95,6 +95,29 @@ SPECTRUM = {
     ),
 }
 
+AVERAGES = {
+    f"{name}_average": replace(ORDER_PARAMETERS[name], long_name=f"{ORDER_PARAMETERS[name].long_name}, of the average")
+    for name in ("Q", "R", "v", "generalisation_error")
+} | {
+    "overlap_average": Variable(
+        _STUDENTS,
+        "overlap W.W'/N of the student's weights and their average",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    )
+}
+"""Order parameters of averages of the student's weights, where `training.average_rate` asks for them."""
+
+AVERAGE_ERRORS = {
+    f"{name}_error": Variable(known.dims, f"estimated error of {name}", range=POSITIVE)
+    for name, known in AVERAGES.items()
+}
+AVERAGE_ERRORS["generalisation_error_average_error"] = replace(
+    ORDER_PARAMETERS["generalisation_error_error"],
+    long_name=f"{ORDER_PARAMETERS['generalisation_error_error'].long_name}, of the average",
+)
+
 ROWS = ("Q", "R", "Omega", "Sigma", "v", "generalisation_error", "field_mean")
 """Order parameters that SGD keeps of every replica."""
 
@@ -262,6 +285,14 @@ STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quan
 
 OF_FRESH_SAMPLES = statistics_of("generalisation_error_error", ORDER_PARAMETERS["generalisation_error_error"])
 """Statistics of standard errors, which ensembles of earlier versions do not have."""
+
+
+AVERAGE_ROWS = AVERAGES | {name: AVERAGE_ERRORS[name] for name in ("generalisation_error_average_error",)}
+"""Variables that SGD keeps of averages."""
+
+AVERAGE_STATISTICS = {
+    name: variable for row, known in AVERAGE_ROWS.items() for name, variable in statistics_of(row, known).items()
+}
 
 
 AVERAGED = {

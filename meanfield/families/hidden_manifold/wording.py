@@ -138,7 +138,9 @@ def _training(problem: Problem) -> str:
     decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
     mu = training.momentum
     momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
-    return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}"
+    a = training.average_rate
+    average = "" if a is None else f"; beside it an average of the weights, w' <- w' + (a/N)(w - w'), a = {a:g}"
+    return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}{average}"
 
 
 def _time(problem: Problem) -> str:

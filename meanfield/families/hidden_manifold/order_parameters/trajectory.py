@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
+from meanfield.families.hidden_manifold.order_parameters.moving_averages import averages_along
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -19,6 +22,7 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
+from meanfield.families.hidden_manifold.variables import AVERAGES
 from meanfield.numerics.refinement import change_of, missed, refine
 from meanfield.problems.base import check_problem, schedules_of
 from meanfield.problems.phases import pieces_of
@@ -65,7 +69,8 @@ def solve_order_parameters(problem: Problem) -> Solved:
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `v`, `generalisation_error` with their errors, `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
+        `Q`, `R`, `v`, `generalisation_error` with their errors, with `training.average_rate` those of the average of
+        weights (`Q_average` and others), `Omega`, `Sigma`, and `r`, `sigma` at the nodes `rho`,
         as `meanfield.families.hidden_manifold.results` describes them. For spectra of few eigenvalues `Q_covariance`,
         `R_covariance`, `v_covariance` and `generalisation_error_variance` are N times those over runs of SGD to leading
         order, with their errors, unless expectations take a quadrature or means point away from the teacher. Of sampled
@@ -85,11 +90,14 @@ def solve_order_parameters(problem: Problem) -> Solved:
     """
     check_order_parameters(problem)
     fast = problem.phases is None and has_fast_means(problem)  # not in any phase, which was checked
-    solve = averaged if fast else refined
-    system, path, found, warning = solve(problem, problem.time.outputs_at)
+    times = problem.time.outputs_at
+    if fast:
+        system, path, found, warning = averaged(problem, times)
+    else:
+        system, path, found, warning = refined(problem, times, problem.training.average_rate)
     arrays = order_parameter_arrays(problem, system, path.state) | found
     if path.status == "complete" and not fast and has_fluctuations(problem, system):
-        arrays |= fluctuations(problem, system, problem.time.outputs_at)
+        arrays |= fluctuations(problem, system, times)
     return Solved("order_parameters", arrays, path.status, warning, {"nodes": len(system.rho)})
 
 
@@ -118,6 +126,11 @@ def check_order_parameters(problem: Problem) -> None:
         raise InputError(
             f"{key}: averages over the means of inputs follow nothing that changes in time; set inputs.centered to "
             "true, solve by particles, or give the problem of one time: meanfield.at_time(problem, t)"
+        )
+    if (average := problem.training.average_rate) is not None:
+        raise InputError(
+            f"training.average_rate = {average:g}: the means of inputs move the student within single steps, over "
+            "which averages know no moving ones; remove it, set inputs.centered to true, or solve by particles"
         )
     if problem.training.momentum > 0.0:
         raise InputError(
@@ -148,34 +161,47 @@ def _check_piece(problem: Problem) -> None:
         )
 
 
-def refined(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[str, FloatArray], str]:
-    """Solution to the tolerance of the problem, its observables with estimated errors, and a warning."""
+def refined(
+    problem: Problem, times: FloatArray, average_rate: float | None = None
+) -> tuple[System, Path, dict[str, FloatArray], str]:
+    """Solution to the tolerance of the problem, its observables with estimated errors, and a warning.
+
+    With a rate the observables have those of an average of the weights.
+    """
     stretches = driven(problem)
 
     def prepared(nodes: int, order: int) -> tuple[list[Leg], FloatArray]:
         legs = legs_of(stretches, lambda each: system_of(each, nodes, order, problem))
         return legs, start_of(problem, legs[0].system)
 
-    return to_tolerance(problem, times, prepared)
+    return to_tolerance(problem, times, prepared, average_rate)
 
 
 def to_tolerance(
-    problem: Problem, times: FloatArray, prepared: Callable[[int, int], tuple[list[Leg], FloatArray]]
+    problem: Problem,
+    times: FloatArray,
+    prepared: Callable[[int, int], tuple[list[Leg], FloatArray]],
+    average_rate: float | None = None,
 ) -> tuple[System, Path, dict[str, FloatArray], str]:
     """Solution to a tolerance, of equations and a start that `prepared` makes for numbers of nodes and of points."""
     tolerance = problem.order_parameters.tolerance
+    compared = COMPARED if average_rate is None else (*COMPARED, *AVERAGES)
 
     def solve(level: tuple[int, int, float]) -> tuple[System, Path, dict[str, FloatArray]]:
         nodes, order, step = level
         legs, start = prepared(nodes, order)
         system = legs[0].system
         path = follow(legs, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
-        return system, path, observed(legs, times, path.state) | {"generalisation_error": path.errors}
+        seen = observed(legs, times, path.state) | {"generalisation_error": path.errors}
+        if average_rate is not None:
+            reached = int(np.isfinite(path.errors).sum())
+            seen |= averages_along(legs, start, times, reached, average_rate, max(step, 1e-13))
+        return system, path, seen
 
     found = refine(
         levels_of(tolerance),
         solve,
-        lambda coarse, fine: change_of(coarse[2], fine[2], COMPARED),
+        lambda coarse, fine: change_of(coarse[2], fine[2], compared),
         tolerance,
         lambda result: result[1].status,
     )

@@ -20,6 +20,7 @@ from meanfield.families.hidden_manifold.expectations.choice import (
 from meanfield.families.hidden_manifold.expectations.quadrature import make_rule, no_rule
 from meanfield.families.hidden_manifold.particles.start import gaussian_means
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.variables import AVERAGE_ROWS
 from meanfield.ingredients.nonlinearities import Moments
 from meanfield.typing import FloatArray
 
@@ -70,7 +71,12 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     square = dict.fromkeys(("Q", "Omega", "Sigma"), (K, K))
     means = {"field_mean": (len(problem.inputs.gaussians), K)}
     errors: dict[str, tuple[int, ...]] = {"generalisation_error": (), "generalisation_error_error": ()}
-    return square | {"R": (K, M), "v": (K,)} | errors | means
+    rows = square | {"R": (K, M), "v": (K,)} | errors
+    if problem.training.average_rate is None:
+        return rows | means
+    of_averages = {"overlap_average": (K, K), "generalisation_error_average_error": ()}
+    of_averages |= {f"{name}_average": rows[name] for name in ("Q", "R", "v", "generalisation_error")}
+    return rows | means | {name: of_averages[name] for name in AVERAGE_ROWS}
 
 
 def gaussian_noise(moments: Moments) -> float:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
+from meanfield.ensembles.averages import check_average
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
@@ -46,7 +47,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `Q`, `R`, `Omega`, `Sigma`, `v` and `field_mean` at every output time, all from the weights;
+        `Q`, `R`, `Omega`, `Sigma`, `v` and `field_mean` at every output time, all from the weights; with
+        `training.average_rate` `Q_average` and others of the average of weights;
         `generalisation_error` on fresh samples with its standard error `generalisation_error_error`, or, of the chain,
         from its Gaussian fields; and the components `S` of weights along eigenvectors of the features at the
         snapshots. With `particles.record = 'statistics'` statistics over replicas instead. See
@@ -82,6 +84,7 @@ def simulation_of(problem: Problem) -> Simulation:
     method = chosen_method(problem)
     for piece in pieces_of(problem):
         check_decay(piece)
+    check_average(problem.training.average_rate, problem.particles.dimension, "training.average_rate")
     D = latent_dimension(problem)
     K = problem.students
     M = problem.teachers
@@ -140,7 +143,13 @@ def chosen_method(problem: Problem) -> str:
             f"particles.method = 'chain' with training.momentum = {momentum:g}: the chain follows products of weights, "
             "and of no velocity; set particles.method to 'plain', or remove the momentum"
         )
-    exact = covariates_are_gaussian(problem) and not settings.snapshots and momentum == 0.0
+    average = problem.training.average_rate
+    if settings.method == "chain" and average is not None:
+        raise InputError(
+            f"particles.method = 'chain' with training.average_rate = {average:g}: the chain follows overlaps alone "
+            "and has no weights to average; set particles.method to 'plain', or remove training.average_rate"
+        )
+    exact = covariates_are_gaussian(problem) and not settings.snapshots and momentum == 0.0 and average is None
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from meanfield.ensembles.arrays import Array, State
+from meanfield.ensembles.averages import averaging
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
@@ -48,6 +49,7 @@ from meanfield.families.hidden_manifold.particles.uneven_inputs import (
     standardisation,
 )
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.variables import AVERAGE_ROWS
 from meanfield.numerics.compiled.matrix_products import unpack
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import pieces_of
@@ -137,17 +139,33 @@ class Plain(InTime):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
+        return self._rows_of(self._W, self._v)
+
+    @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`: W with v beside it, shape (1, students, N + 1)."""
+        return np.column_stack([self._W, self._v])[None]
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`."""
+        W, v = np.ascontiguousarray(average[0, :, :-1]), average[0, :, -1]
+        rows = {f"{name}_average": row for name, row in self._rows_of(W, v).items()}
+        rows["generalisation_error_average_error"] = rows.pop("generalisation_error_error_average")
+        rows["overlap_average"] = (self._W @ W.T / W.shape[1])[None]
+        return {name: rows[name] for name in AVERAGE_ROWS}
+
+    def _rows_of(self, W: FloatArray, v: FloatArray) -> Mapping[str, FloatArray]:
+        """Order parameters of a student, and its generalisation error."""
         problem = self._problem
-        W = self._W
-        S = self._seen(self._W)
+        S = self._seen(W)
         N, D = W.shape[1], len(self._teacher)
         mean = S @ self._gaussian_means.T
         constant = W.sum(axis=1) / np.sqrt(N)
-        each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, self._v)
+        each = (W @ W.T / N, S @ S.T / D, S @ self._teacher / D, mean, constant, v)
         overlaps = Overlaps(*(array[None] for array in each))
-        fields = fields_of(problem, overlaps) if self._own is None else self._uneven_fields(self._own)
+        fields = fields_of(problem, overlaps) if self._own is None else self._uneven_fields(W, self._own)
         rows = rows_of(problem, overlaps, fields)
-        return {**rows, **measured_errors(problem, self._fresh, W, self._v)}
+        return {**rows, **measured_errors(problem, self._fresh, W, v)}
 
     @property
     def snapshot(self) -> Mapping[str, Array]:
@@ -172,9 +190,9 @@ class Plain(InTime):
         rho, vectors = np.linalg.eigh(F @ F.T * (D / N))
         return np.maximum(rho, 0.0), vectors
 
-    def _uneven_fields(self, own: Sequence[OwnMoments]) -> Fields:
+    def _uneven_fields(self, W: FloatArray, own: Sequence[OwnMoments]) -> Fields:
         """Law of the fields of weights and inputs whose means differ, in each of the Gaussians that latents are."""
-        W, N, D = self._W, self._W.shape[1], len(self._teacher)
+        N, D = W.shape[1], len(self._teacher)
         shift, factor = self._inputs.shift, self._inputs.factor
         Q, R, mean, teacher_mean = [], [], [], []
         for latent, moments in own:
@@ -252,10 +270,14 @@ STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes steppers by one of `STEPPERS`, of all phases."""
     pieces = pieces_of(problem)
-    makers = [partial(_of_phase, STEPPERS[method], piece.problem, number) for number, piece in enumerate(pieces)]
+    a, N = problem.training.average_rate, problem.particles.dimension
+    makers = [
+        averaging(a, N, partial(_of_phase, STEPPERS[method], piece.problem, number))
+        for number, piece in enumerate(pieces)
+    ]
     if len(makers) == 1:
         return makers[0]
-    return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])
+    return partial(Phased, makers, [round(piece.stop * N) for piece in pieces])
 
 
 def _of_phase(kind: type[Plain] | type[Chain], problem: Problem, number: int, replicas: range) -> InTime:
