@@ -3,16 +3,18 @@
 Runs of SGD are held in groups against their own limit, on random problems, and in as many against a prediction that
 learns twice as fast. Of true pairs 5 % should differ, whatever the number of runs. Families say which pairs of methods
 there are, in the modules `verdicts` of their studies; each writes its section of docs/verdicts.md, and the rotations
-of each comparison are drawn anew, with which the rate is exact for any number of them.
+of each comparison are drawn anew, with which the rate is exact for any number of them. A pair takes a minute or two,
+and with `--pairs` those of others stay on the page, with the commit that they were measured at.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import re
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from typing import NamedTuple
@@ -26,6 +28,7 @@ from meanfield.comparison.comparison import judge
 from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.problems.base import Problem
 from meanfield.problems.variable import DIFFERS
+from meanfield.results.provenance import provenance
 from meanfield.results.result import Result
 from meanfield.testing.verdicts import Trial
 from validation import ROOT
@@ -44,13 +47,17 @@ FIRST_SEED = 5000
 TOLERANCE = 0.015
 """Largest deviation from 5 %, besides three standard errors."""
 
+PAGE = ROOT / "docs/verdicts.md"
+
 INTRODUCTION = (
     "Written by `make verdicts`, which measures it anew: SGD is compared with its own limit, and with wrong ones. "
     "[Compare a prediction with SGD](how-to/compare_with_sgd.md) says what the verdicts mean. Of true pairs 5 % should "
     f"differ. Each row is measured on {PROBLEMS} random problems, with as many comparisons for each number of runs; "
     "of all together stands what chance adds or takes off in 95 of 100 cases. The last column is the share that is "
-    "found of predictions that learn twice as fast."
+    "found of predictions that learn twice as fast. A row is of the problems of its commit."
 )
+
+HEADER = ("pair", "runs", "comparisons", "differ, %", "together, %", "found, %", "commit")
 
 
 class Share(NamedTuple):
@@ -167,22 +174,36 @@ def measure(family: str, name: str) -> Row:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """Row of the table: runs, shares of true pairs, all together with twice its error, and shares of wrong ones."""
+    """Row of the table: see `HEADER`; together with what chance adds or takes off in 95 of 100 cases."""
     lists = (row.sizes, row.true, [f"{100 * share.value:.0f}" for share in row.wrong])
     runs, true, wrong = (", ".join(map(str, values)) for values in lists)
     whole = total(row.true)
-    return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong
+    commit = json.loads(provenance(0.0))["commit"]
+    return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong, commit
+
+
+def sections() -> dict[str, str]:
+    """Sections of the page by family."""
+    known = re.split(r"\n+(?=## )", PAGE.read_text(encoding="utf-8").strip())[1:]
+    return {text.split("\n")[0].removeprefix("## "): text for text in known}
+
+
+def known_lines(section: str) -> dict[str, tuple[str, ...]]:
+    """Lines of the table of a section by their pairs."""
+    lines = (tuple(line.strip("| ").split(" | ")) for line in section.split("\n") if line.startswith("| "))
+    return {line[0]: line for line in lines if len(line) == len(HEADER)}
+
+
+def of_line(line: tuple[str, ...]) -> Share:
+    """All comparisons of a line."""
+    count = int(line[2])
+    return Share(round(float(line[4].split()[0]) * count / 100), count)
 
 
 def write_section(family: str, parts: Iterable[str]) -> None:
     """Section of a family on the page of all, in place of an earlier one."""
-    path = ROOT / "docs/verdicts.md"
-    title = f"## {family}"
-    known = re.split(r"\n+(?=## )", path.read_text(encoding="utf-8").strip())[1:]
-    sections = {text.split("\n")[0]: text for text in known} | {title: "\n\n".join([title, *parts])}
-    path.write_text(
-        "\n\n".join(["# How often verdicts are right", INTRODUCTION, *sections.values(), ""]).rstrip() + "\n"
-    )
+    written = sections() | {family: "\n\n".join([f"## {family}", *parts])}
+    PAGE.write_text("\n\n".join(["# How often verdicts are right", INTRODUCTION, *written.values()]).rstrip() + "\n")
 
 
 def study_of(family: str) -> Study:
@@ -191,16 +212,20 @@ def study_of(family: str) -> Study:
     return study
 
 
-def run_study(family: str) -> bool:
-    """Measure, write the section of a family, and say whether the rates are as claimed."""
+def run_study(family: str, chosen: Sequence[str] = ()) -> bool:
+    """Measure all pairs, or chosen ones, write the section of a family, and say whether the rates are as claimed."""
     study = study_of(family)
+    names = [name for name in study.pairs if not chosen or name in chosen]
     with ProcessPoolExecutor() as pool:
-        rows = list(pool.map(measure, repeat(family), study.pairs))
-    right, more = study.more() if study.more else (True, [])
-    whole = total(share for row in rows for share in row.true)
+        rows = list(pool.map(measure, repeat(family), names))
+    earlier = sections().get(family, "")
+    measured = {name: known for name, known in known_lines(earlier).items() if name in study.pairs}
+    measured |= {row.name: cells(row) for row in rows}
+    lines = [measured[name] for name in study.pairs if name in measured]
+    right, more = study.more() if study.more and not chosen else (True, earlier.rpartition(" |\n\n")[2:])
+    whole = total(map(of_line, lines))
     summary = f"Of true pairs **{whole} %** differ, of {whole.count:,}. {study.about}"
-    header = ("pair", "runs", "comparisons", "differ, %", "together, %", "found, %")
-    write_section(family, [summary, markdown_table(header, map(cells, rows)), *more])
+    write_section(family, [summary, markdown_table(HEADER, lines), *more])
     return right and whole.is_right and all(share.is_right for row in rows for share in row.true)
 
 
@@ -208,8 +233,9 @@ def main() -> int:
     """Run the studies of some families, or of all."""
     parser = ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"of {', '.join(FAMILIES)}; all by default")
-    families = parser.parse_args().families or FAMILIES
-    right = [run_study(family) for family in families]
+    parser.add_argument("--pairs", nargs="+", default=[], metavar="PAIR", help="pairs that are measured anew")
+    arguments = parser.parse_args()
+    right = [run_study(family, arguments.pairs) for family in arguments.families or FAMILIES]
     return DONE if all(right) else FAILED
 
 

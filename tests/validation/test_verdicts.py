@@ -1,5 +1,7 @@
 """The study of verdicts: its problems are whole, and its shares are counted as the verdicts say."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from meanfield.problems.base import Problem
@@ -26,3 +28,30 @@ def test_a_wrong_prediction_is_found_and_a_right_one_is_not(monkeypatch):
     assert row.true[0].differ <= 5  # 5 % of 20 give 1; chance: 3e-4
     assert row.wrong[0] == (5, 5)  # of twice the learning rate
     assert verdicts.cells(row)[:3] == ("pair", "8", "20")
+
+
+def test_rows_that_are_measured_anew_take_their_place_on_the_page(monkeypatch, tmp_path):
+    page = tmp_path / "verdicts.md"
+    page.write_text("# How often verdicts are right\n\nNothing yet.\n\n## other\n\nAs it was.\n")
+    monkeypatch.setattr(verdicts, "PAGE", page)
+    monkeypatch.setattr(verdicts, "ProcessPoolExecutor", ThreadPoolExecutor)
+    pairs = dict.fromkeys(("first", "second", "third"))
+    monkeypatch.setattr(verdicts, "study_of", lambda _: verdicts.Study("About.", pairs, lambda: (True, ["More."])))
+    counts = {"first": 4, "second": 6, "third": 5}
+
+    def measured(_, name):
+        return verdicts.Row(name, (4, 8), [verdicts.Share(counts[name], 100)] * 2, [verdicts.Share(5, 5)] * 2)
+
+    monkeypatch.setattr(verdicts, "measure", measured)
+    assert verdicts.run_study("family")
+    whole = page.read_text()
+    assert "Of true pairs **5.0 %** differ, of 600. About." in whole
+    assert whole.index("As it was.") < whole.index("| first | 4, 8 | 200 | 4.0, 4.0 | 4.0 ± 3.0 | 100, 100 |")
+    assert whole.endswith("\n\nMore.\n")
+    counts["second"] = 9
+    verdicts.run_study("family", ["second"])
+    again = page.read_text()
+    assert "Of true pairs **6.0 %** differ, of 600. About." in again
+    assert "| second | 4, 8 | 200 | 9.0, 9.0 |" in again
+    assert "| first | 4, 8 | 200 | 4.0, 4.0 |" in again
+    assert again.endswith("\n\nMore.\n")
