@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import Problem, corners_of, schedules_of
-from meanfield.problems.phases import piece_at, pieces_of
+from meanfield.problems.phases import Piece, piece_at, pieces_of
 from meanfield.problems.problem_keys import steps_of
 from meanfield.typing import FloatArray
 
@@ -104,6 +104,28 @@ class InTime(Generic[P]):
         return {time: self(time) for time in sorted(times)}
 
 
+def pieces_in_steps(problem: P, besides: Container[str] = ()) -> list[Piece[P]]:
+    """Phases of a problem, cut where numbers that change in steps become others; in each piece these are numbers.
+
+    Parameters
+    ----------
+    besides : container of str
+        Keys whose schedules stay as they are.
+    """
+    found: list[Piece[P]] = []
+    for start, stop, each in pieces_of(problem):
+        steps = {
+            key: schedule
+            for key, schedule in schedules_of(each).items()
+            if key not in besides and (schedule.in_steps or "whole" in schedule.bounds)
+        }
+        corners = sorted({time for schedule in steps.values() for time in schedule.corners if start < time < stop})
+        at = {time: {key: steps[key].value_at(time) for key in steps} for time in (start, *corners)}
+        begins = [start, *(after for before, after in itertools.pairwise(at) if at[after] != at[before])]
+        found += [Piece(low, high, _with_numbers(each, at[low])) for low, high in itertools.pairwise([*begins, stop])]
+    return found
+
+
 def check_at_extremes(problem: P, check: Callable[[P], object]) -> None:
     """Refuse a problem that a check refuses at the extremes of its schedules, and say at which time."""
     in_time = InTime(problem)
@@ -129,6 +151,13 @@ def made_of(make: Callable[[P], T], parts: Callable[[P], object]) -> Callable[[P
         return made
 
     return remember
+
+
+def _with_numbers(problem: P, numbers: Mapping[str, float]) -> P:
+    """Copy of a problem with numbers under some keys, which nobody checks."""
+    for key, value in numbers.items():
+        problem = _with_number(problem, steps_of(key), value)
+    return problem
 
 
 def _with_number(held: Any, steps: list[str | int], value: float) -> Any:

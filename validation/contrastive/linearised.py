@@ -92,7 +92,7 @@ def horner(coefficients, x):  # type: ignore[no-untyped-def]
 def coupled_steps(training, B, J, key, replica, steps, state, numbers, room, inside):  # type: ignore[no-untyped-def]
     """Take all steps of one replica from state = (q, delta); B and J are coefficients of b(q)/q and b'(q) in q^2."""
     N, q = training.dimension, state[:1]
-    rate, some = training.learning_rate / (training.batch_size * N), steps_at_once(training)
+    rate, some = training.rates[0] / (training.batch_size * N), steps_at_once(training)
     s, limit, delta = math.sqrt(1.0 - q[0] * q[0]), q[0], 0.0
     for chunk in range(0, steps, some):
         draw_numbers(training, key, replica, chunk, min(some, steps - chunk), numbers)

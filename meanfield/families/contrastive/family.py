@@ -9,10 +9,9 @@ from meanfield.problems.family import Family, Method
 HERE = "meanfield.families.contrastive"
 COSTS = f"{HERE}.explanation.predictions"
 IN_TIME = tuple(REDUCTIONS)
-FOLLOWED = ("model.learning_rate", "prior.strength", "decorrelation.strength")
-FOLLOWED_BY_LIMITS = (
-    *FOLLOWED, "model.batch_size", "augmentation.variance[]", "augmentation.correlation",
-    "features[].hidden.second_moment", "features[].hidden.fourth_moment",
+FOLLOWED = (
+    "model.learning_rate", "prior.strength", "decorrelation.strength", "model.batch_size", "augmentation.variance[]",
+    "augmentation.correlation", "features[].hidden.second_moment", "features[].hidden.fourth_moment",
 )  # fmt: skip
 
 FAMILY = Family(
@@ -30,7 +29,7 @@ FAMILY = Family(
             check=f"{HERE}.density:check_density",
             cost=f"{COSTS}:density",
             keep=IN_TIME,
-            follows=FOLLOWED_BY_LIMITS,
+            follows=FOLLOWED,
             phases=True,
         ),
         "order_parameters": Method(
@@ -40,7 +39,7 @@ FAMILY = Family(
             check=f"{HERE}.order_parameters.trajectory:check_trajectory",
             cost=f"{COSTS}:order_parameters",
             keep=(*IN_TIME, "arrangement"),
-            follows=FOLLOWED_BY_LIMITS,
+            follows=FOLLOWED,
             phases=True,
         ),
         "dynamics": Method(

@@ -13,8 +13,10 @@ from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, Hidden
 from meanfield.ingredients.laws.base import LARGEST
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.typing import FloatArray
+
+Numbers = float | FloatArray
 
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
 
@@ -112,6 +114,13 @@ class Augmentation(Part):
     @property
     def covariance(self) -> FloatArray:
         """Covariance V of the noises, shape (2, 2)."""
-        v11, v22 = self.variance
-        v12 = self.correlation * np.sqrt(v11 * v22)
-        return np.array([[v11, v12], [v12, v22]])
+        return _covariance(*self.variance, self.correlation)
+
+    def covariance_at(self, times: FloatArray) -> FloatArray:
+        """Covariances V at some times, shape (times, 2, 2)."""
+        return _covariance(*(values_of(each, times) for each in (*self.variance, self.correlation)))
+
+
+def _covariance(v11: Numbers, v22: Numbers, correlation: Numbers) -> FloatArray:
+    v12 = correlation * np.sqrt(v11 * v22)
+    return np.stack([v11, v12, v12, v22], axis=-1).reshape(*np.shape(v11), 2, 2)

@@ -56,6 +56,7 @@ class HiddenPart(Part):
     """Interface of the law of hidden variables for the closures and SGD.
 
     A law is a mixture of Gaussians, possibly of infinitely many or of none wider than 0. `components` lists them.
+    Moments may also be those of some steps, shape (steps, 1, 1), for `recipe` and for samples of shape (steps, m).
     """
 
     @property
@@ -112,12 +113,16 @@ class AtomicPart(HiddenPart):
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
         values, probability = self.atoms
-        return np.asarray(values[draw_index(probability, rng, size)])
+        chosen = draw_index(probability, rng, size)
+        return np.asarray(values[chosen] if values.ndim == 2 else np.take_along_axis(values, chosen[..., None], axis=1))
 
 
 def draw_index(probability: FloatArray, rng: Generator, size: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype]:
-    """Independent draws of the index of a component."""
-    return np.searchsorted(np.cumsum(probability)[:-1], rng.random(size), side="right")
+    """Independent draws of the index of a component; probabilities may be those of steps, shape (steps, 1, A)."""
+    cumulative, drawn = np.cumsum(probability, axis=-1)[..., :-1], rng.random(size)
+    if probability.ndim > 1:
+        return np.asarray((cumulative <= drawn[..., None]).sum(axis=-1))
+    return np.searchsorted(cumulative, drawn, side="right")
 
 
 def column(values: Sequence[float]) -> FloatArray:

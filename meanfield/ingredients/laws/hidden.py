@@ -42,11 +42,11 @@ class Gaussian(HiddenPart):
 
     def components(self, power: float) -> Components:
         """See `HiddenPart.components`: a single one."""
-        return np.ones(1), np.zeros((1, 1)), np.full((1, 1), self.second_moment)
+        return np.ones(1), np.zeros((1, 1)), self.second_moment * np.ones((1, 1))
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
-        return rng.normal(0.0, math.sqrt(self.second_moment), (*size, 1))
+        return rng.normal(0.0, np.sqrt(self.second_moment), (*size, 1))
 
 
 class GaussianMixture(HiddenPart):
@@ -148,8 +148,8 @@ class ThreePoint(AtomicPart):
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         """See `AtomicPart.atoms`."""
         value = np.sqrt(self.fourth_moment / self.second_moment)
-        outer = min(self.second_moment / self.fourth_moment * self.second_moment, 1.0)
-        return column([-value, 0.0, value]), np.array([outer / 2, 1 - outer, outer / 2])
+        outer = np.minimum(self.second_moment / self.fourth_moment * self.second_moment, 1.0)
+        return value * column([-1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]) + outer * np.array([0.5, -1.0, 0.5])
 
 
 class TwoPoint(AtomicPart):
@@ -181,8 +181,7 @@ class Rademacher(AtomicPart):
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         """See `AtomicPart.atoms`."""
-        value = math.sqrt(self.second_moment)
-        return column([-value, value]), np.full(2, 0.5)
+        return np.sqrt(self.second_moment) * column([-1.0, 1.0]), np.full(2, 0.5)
 
 
 class Uniform(HiddenPart):
@@ -199,7 +198,7 @@ class Uniform(HiddenPart):
     @property
     def box(self) -> float:
         """See `HiddenPart.box`."""
-        return math.sqrt(3 * self.second_moment)
+        return np.sqrt(3 * self.second_moment)  # type: ignore[no-any-return]
 
     def components(self, power: float) -> Components:
         """See `HiddenPart.components`: a Gauss-Legendre rule."""
@@ -255,11 +254,11 @@ class Laplace(_ScaleMixture):
 
     def recipe(self) -> Recipe:
         """See `HiddenPart.recipe`: the variance is exponential."""
-        return Recipe(np.ones(1), np.zeros((1, 1)), np.full((1, 1), math.sqrt(self.second_moment)), gamma_power=0.5)
+        return Recipe(np.ones(1), np.zeros((1, 1)), np.sqrt(self.second_moment) * np.ones((1, 1)), gamma_power=0.5)
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
-        return rng.laplace(0.0, math.sqrt(self.second_moment / 2), (*size, 1))
+        return rng.laplace(0.0, np.sqrt(self.second_moment / 2), (*size, 1))
 
 
 class StudentT(_ScaleMixture):
@@ -285,13 +284,13 @@ class StudentT(_ScaleMixture):
     def recipe(self) -> Recipe:
         """See `HiddenPart.recipe`: the inverse of the variance is a gamma variable."""
         nu = self.degrees_of_freedom
-        deviation = np.full((1, 1), math.sqrt(self.second_moment * (nu - 2) / 2))
+        deviation = np.sqrt(self.second_moment * (nu - 2) / 2) * np.ones((1, 1))
         return Recipe(np.ones(1), np.zeros((1, 1)), deviation, gamma_shape=nu / 2, gamma_power=-0.5)
 
     def sample(self, rng: Generator, size: tuple[int, ...]) -> FloatArray:
         """See `HiddenPart.sample`."""
         nu = self.degrees_of_freedom
-        return math.sqrt(self.second_moment * (nu - 2) / nu) * rng.standard_t(nu, (*size, 1))
+        return np.asarray(np.sqrt(self.second_moment * (nu - 2) / nu) * rng.standard_t(nu, (*size, 1)))
 
 
 HiddenLaw = Annotated[

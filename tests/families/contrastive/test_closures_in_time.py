@@ -146,13 +146,6 @@ def test_values_that_no_time_allows_are_refused(key, schedule, said):
         meanfield.with_value(base(), key, schedule)
 
 
-def test_sgd_says_which_number_it_does_not_follow():
-    with pytest.raises(
-        meanfield.InputError, match=r"augmentation\.variance\[0\].*particles|augmentation\.variance\[0\]"
-    ):
-        meanfield.solve(meanfield.with_value(base(), "augmentation.variance[0]", NOISE), "particles")
-
-
 @pytest.mark.parametrize("method", ["density", "order_parameters"])
 def test_limits_of_several_channels_follow_factors_alone(method):
     one = "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.3, 0.1] }]"

@@ -28,6 +28,7 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
 from meanfield.mckean_vlasov.stationary.states import CELLS
 from meanfield.problems.family import resolve
+from meanfield.problems.in_time import pieces_in_steps
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.cores import available_cores
 from meanfield.typing import FloatArray
@@ -158,7 +159,7 @@ def particle_seconds(problem: Problem, method: str) -> float:
     method : str
         How steps are taken: `plain`, `projected` or `chain`.
     """
-    N, samples = problem.particles.dimension, problem.model.batch_size
+    N, samples = problem.particles.dimension, _usual_batch(problem)
     fewer = min(samples, LARGEST_TRIAL // 4)
     trial = with_value(problem, "model.batch_size", fewer)
     dimension = _trial_dimension(trial, method)
@@ -171,6 +172,13 @@ def particle_seconds(problem: Problem, method: str) -> float:
     per_step = seconds_of(lambda: stepper.advance(steps * next(calls), steps)) / steps * samples / fewer
     whole = len(blocks[0]) / len(together) * (N / dimension if method != "chain" else 1.0)
     return rounds * problem.time.stop * N * per_step * whole
+
+
+def _usual_batch(problem: Problem) -> int:
+    """Mean number of samples per step, over the whole run."""
+    pieces = pieces_in_steps(problem)
+    samples = sum(piece.problem.model.batch_size * (piece.stop - piece.start) for piece in pieces)
+    return max(1, round(samples / problem.time.stop))
 
 
 def _trial_dimension(problem: Problem, method: str) -> int:

@@ -1,24 +1,18 @@
-"""What steppers of one channel and of several have in common: streams, starts, and rates that change in time."""
+"""What steppers of one channel and of several have in common: streams, starts, and numbers that change in time."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 
 from meanfield.ensembles.stepper import Stepper
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.contrastive.closures.outputs import MeanOutputs
 from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.sgd.changes import AT_ONCE, Changes
 from meanfield.families.contrastive.sgd.training import Training
+from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.typing import FloatArray
-
-Rates = Callable[[int], FloatArray]
-"""Function of the number of a stretch of steps to learning rates, relative strengths of the prior, and those of the
-penalty, shape (3, steps)."""
-
-RATES_AT_ONCE = 1 << 16
-"""Number of steps of a stretch, whose rates are made at once: 1.5 megabytes."""
 
 
 class ContrastiveStepper(Stepper):
@@ -26,14 +20,14 @@ class ContrastiveStepper(Stepper):
 
     Attributes
     ----------
-    rates_at : callable or None
+    changes : Changes or None
         What schedules say; None where nothing changes in time.
     """
 
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(replicas)
         self._problem, self._training, self._outputs = problem, training, outputs
-        self.rates_at: Rates | None = None
+        self.changes: Changes | None = None
         self._key = stream_key(problem.particles.seed)
         self._pull = linear_pull(problem)
 
@@ -43,20 +37,25 @@ class ContrastiveStepper(Stepper):
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
-        if self.rates_at is None:
+        if self.changes is None:
             return self.take(self._training, first, steps)
         last = first + steps
         while first < last and self.reached.max() >= first:
-            number = first // RATES_AT_ONCE
-            end = min(last, (number + 1) * RATES_AT_ONCE)
-            driven = self._training._replace(rates=self.rates_at(number), first=number * RATES_AT_ONCE)
+            number = first // AT_ONCE
+            end = min(last, (number + 1) * AT_ONCE)
+            places, in_time = self.changes.of_stretch(number)
+            driven = self._training._replace(places=places, in_time=in_time, first=number * AT_ONCE)
             self.take(driven, first, end - first)
             first = end
         return None
 
+    def laws_at(self, first: int, steps: int) -> tuple[HiddenPart, ...]:
+        """Hidden laws of some steps."""
+        return self._problem.hidden_laws if self.changes is None else self.changes.laws_at(first, steps)
+
     @abstractmethod
     def take(self, training: Training, first: int, steps: int) -> None:
-        """Take steps `first`, `first` + 1, ..., of all replicas that are finite, with the rates of a training."""
+        """Take steps `first`, `first` + 1, ..., of all replicas that are finite, with the numbers of a training."""
 
     @property
     @abstractmethod

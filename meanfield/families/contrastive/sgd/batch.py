@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.draws import draw_hidden
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, first_slot
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, enter_step, first_slot
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -56,7 +56,7 @@ def squared(q):  # type: ignore[no-untyped-def]
 
 @numba.njit(inline="always", error_model="numpy")
 def add_batch(training, key, replica, step, place, q, s, means, numbers, room, inside):  # type: ignore[no-untyped-def]
-    """Draw a batch, and add its contribution to the weights.
+    """Draw the batch of a step, whose numbers the training gets, and add its contribution to the weights.
 
     Parameters
     ----------
@@ -80,6 +80,7 @@ def add_batch(training, key, replica, step, place, q, s, means, numbers, room, i
     float
         S, the variance of its other components.
     """
+    enter_step(training, step)
     m, d1 = training.batch_size, q.size
     chosen, c, zeta, z, y, slope, gains, both = room
     normals, uniforms = numbers[0][place * training.normals :], numbers[1][place * training.uniforms :]

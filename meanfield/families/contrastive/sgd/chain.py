@@ -16,7 +16,6 @@ from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, pop
 from meanfield.families.contrastive.sgd.training import (
     draw_numbers,
     first_slot,
-    rates_of,
     steps_at_once,
     steps_together,
 )
@@ -102,7 +101,7 @@ def chain_step(training, pull, key, replica, step, place, q, s, means, numbers, 
         replica,
         first_slot(training, step + 1) - 1,
     )
-    tau, strength = rates_of(training, step)
+    tau, strength = training.rates[0], training.rates[1]
     rate = tau / (training.batch_size * N)
     shrink = 1.0 - tau * (strength * pull) / N
     along = shrink * s + rate * inside[d1]

@@ -70,6 +70,26 @@ def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
     )
 
 
+def changed_draws(draws: HiddenDraws, law: HiddenPart, group: int) -> list[tuple[FloatArray, FloatArray]]:
+    """Parts of the recipes of a group, and what they are at some steps, shape (steps, ...).
+
+    Parameters
+    ----------
+    law : HiddenPart
+        Law of the group, with moments of shape (steps, 1, 1).
+    """
+    a, b, f, g = draws.components[group], draws.components[group + 1], draws.features[group], draws.features[group + 1]
+    recipe = law.recipe()
+    cumulative = np.cumsum(recipe.probability, axis=-1)
+    wanted = (
+        (draws.cumulative[a:b], cumulative),
+        (draws.mean[a:b, f:g], recipe.mean),
+        (draws.deviation[a:b, f:g], recipe.deviation),
+        (draws.box[group : group + 1], np.asarray(recipe.box)),
+    )
+    return [(part, values) for part, values in wanted if values.ndim > 2]
+
+
 def _starts(sizes: Any) -> IntArray:
     """Cumulative sums, with 0 before the first."""
     return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)

@@ -7,7 +7,7 @@ costs m N normals (3 m N with augmentation noise); it releases the interpreter l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.random import Generator
@@ -16,11 +16,15 @@ from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.batch import squared
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, rates_of
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, enter_step
+from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
+
+LawsAt = Callable[[int, int], tuple[HiddenPart, ...]]
+"""Function of a step and a number of steps to the hidden laws of these."""
 
 DRAWN_AT_ONCE = 1 << 18
 """Number of hidden variables that plain SGD draws at a time."""
@@ -84,6 +88,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
     q = np.empty(d1)
     change = np.empty(N)
     for step in range(steps):
+        enter_step(training, first_step + step)
         for b in range(m):
             # x = U c / sqrt(N) + a with a ~ N(0, 1 - U U^T / N), a projected Gaussian vector
             shift[:] = 0.0
@@ -123,7 +128,7 @@ def sgd_steps(  # type: ignore[no-untyped-def]
             for i in range(N):
                 change[i] += alpha * x1[b, i] + beta * x2[b, i]
         length = 0.0
-        learning_rate, share = rates_of(training, first_step + step)
+        learning_rate, share = training.rates[0], training.rates[1]
         for i in range(N):
             pull = share * strength * call_scalar(force, w[i])
             move = learning_rate / (m * root) * change[i] - learning_rate / N * pull
@@ -160,12 +165,12 @@ def generators_of(problem: Problem, replica: int) -> list[Generator]:
 
 
 def hidden_variables(
-    problem: Problem, generators: list[Generator], first: int, steps: int
+    problem: Problem, laws_at: LawsAt, generators: list[Generator], first: int, steps: int
 ) -> Iterator[tuple[int, FloatArray]]:
     """Hidden variables of some steps after another, shape (some, m, d1), with the number of their first step."""
     m = problem.model.batch_size
     piece = max(1, DRAWN_AT_ONCE // (m * len(problem.features)))
     for start in range(first, first + steps, piece):
         size = min(piece, first + steps - start), m
-        draws = [law.sample(rng, size) for law, rng in zip(problem.hidden_laws, generators, strict=True)]
+        draws = [law.sample(rng, size) for law, rng in zip(laws_at(start, size[0]), generators, strict=True)]
         yield start, np.concatenate(draws, axis=2)

@@ -13,7 +13,7 @@ import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals
 from meanfield.families.contrastive.sgd.batch import add_batch, numbers_for, population_means, room_for, squared
-from meanfield.families.contrastive.sgd.training import draw_numbers, rates_of, steps_at_once, steps_together
+from meanfield.families.contrastive.sgd.training import draw_numbers, steps_at_once, steps_together
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -114,7 +114,7 @@ def _step(  # type: ignore[no-untyped-def]
     for k in range(d1):
         along -= q[k] * of_g[k]
     along /= s * root
-    tau, share = rates_of(training, step)
+    tau, share = training.rates[0], training.rates[1]
     rate, deviation = tau / (training.batch_size * root), math.sqrt(S)
     of_p = rate * (inside[d1] - deviation * along) / (s * root)
     for k in range(d1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,14 +15,16 @@ from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.contrastive.initial_state import check_law
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.families.contrastive.sgd.training import is_noisy
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.numerics.fine_rules import ContinuousLaw
-from meanfield.problems.base import check_problem
-from meanfield.problems.phases import pieces_of
+from meanfield.problems.base import check_problem, schedules_of
+from meanfield.problems.in_time import pieces_in_steps
+from meanfield.problems.phases import Piece, pieces_of
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -85,11 +88,13 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    for piece in pieces_of(problem):
-        reference = reference_of(piece.problem)
+    pieces = pieces_in_steps(problem, besides=FACTORS)
+    for piece in pieces:
+        reference = reference_of(piece.problem, FACTORS)
         reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
     check_escape(problem)
     check_start(problem)
+    check_centering(pieces)
     check_average(problem.model.average_rate, problem.particles.dimension, "model.average_rate")
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
@@ -97,7 +102,7 @@ def simulation_of(problem: Problem) -> Simulation:
     rows = {"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()}
     if problem.model.average_rate is not None:
         rows |= {"q_average": (d1,), "overlap_average": (), "norm_average": ()}
-    m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
+    m = max(piece.problem.model.batch_size for piece in pieces)
     working_set = _working_set(problem, method, m)
     by_batch = working_set > 2 * _working_set(problem, method, min(m, 2))  # most of it
     return Simulation(
@@ -131,6 +136,18 @@ def check_start(problem: Problem) -> None:
             "and weights between them are drawn for one feature with at least four nodes; name a result of SGD with "
             "snapshots of weights"
         )
+
+
+def check_centering(pieces: Sequence[Piece[Problem]]) -> None:
+    """Refuse mean outputs that change smoothly in time, which each step would have to average anew."""
+    for piece in pieces:
+        smooth = next((key for key in schedules_of(piece.problem) if key not in FACTORS), None)
+        if smooth is not None and piece.problem.model.centering == "population":
+            raise InputError(
+                f"{smooth}: changes smoothly in time, with model.centering = 'population': SGD subtracts mean outputs "
+                "that it knows for few times only; let it change in steps (interpolation = 'step'), or set "
+                "model.centering to 'batch'"
+            )
 
 
 def check_escape(problem: Problem) -> None:
@@ -189,8 +206,7 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
     averages = 0 if problem.model.average_rate is None else 3 * N * BYTES_PER_NUMBER
     if method == "projected":
         return samples + averages + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
-    noisy = any(piece.problem.noise_covariance.any() for piece in pieces_of(problem))
-    views = (2 if several or noisy else 1) * m
+    views = (2 if several or is_noisy(problem) else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
     weights = (4 if problem.model.momentum > 0 else 3) * d2
     return samples + hidden + averages + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.contrastive.closures.outputs import MeanOutputs
-from meanfield.families.contrastive.problem import Problem
-from meanfield.families.contrastive.sgd.base_stepper import RATES_AT_ONCE, ContrastiveStepper, Rates, force_loop
+from meanfield.families.contrastive.problem import FACTORS, Problem
+from meanfield.families.contrastive.sgd.base_stepper import ContrastiveStepper, force_loop
 from meanfield.families.contrastive.sgd.chain import chain_steps
+from meanfield.families.contrastive.sgd.changes import Changes
 from meanfield.families.contrastive.sgd.plain import START, generators_of, hidden_variables, sgd_steps
 from meanfield.families.contrastive.sgd.projected import projected_steps
 from meanfield.families.contrastive.sgd.start import (
@@ -30,12 +31,12 @@ from meanfield.families.contrastive.sgd.start import (
     initial_escape,
     winners,
 )
-from meanfield.families.contrastive.sgd.training import Training, outputs_of, training_of
+from meanfield.families.contrastive.sgd.training import Training, is_noisy, outputs_of, training_of
 from meanfield.families.contrastive.variables import AVERAGES
-from meanfield.mckean_vlasov.drive import factors_of, reference_of
+from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
-from meanfield.problems.base import schedules_of
-from meanfield.problems.phases import pieces_of
+from meanfield.problems.in_time import InTime, pieces_in_steps
+from meanfield.problems.phases import Piece
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -182,7 +183,7 @@ class Plain(OneChannelWithWeights):
 
     def take(self, training: Training, first: int, steps: int) -> None:
         """See `ContrastiveStepper.take`."""
-        for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
+        for start, hidden in hidden_variables(self._problem, self.laws_at, self._generators[1:], first, steps):
             self.reached[0] = sgd_steps(
                 training, self._outputs, self._problem.model.activation_functions.addresses, self._force,
                 self._problem.prior.strength, self._generators[0], hidden, start, self._level, self._w,
@@ -198,44 +199,28 @@ STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected,
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes the steppers of a method; preparing what they share may take seconds."""
-    pieces = pieces_of(problem)
-    a, N = problem.model.average_rate, problem.particles.dimension
-    makers = [
-        averaging(a, N, partial(_in_phase, number, *_maker(piece.problem, method)))
-        for number, piece in enumerate(pieces)
-    ]
+    pieces, a, N = pieces_in_steps(problem, besides=FACTORS), problem.model.average_rate, problem.particles.dimension
+    makers = [averaging(a, N, _maker(number, piece, method)) for number, piece in enumerate(pieces)]
     if len(makers) == 1:
         return makers[0]
     return partial(Phased, makers, [round(piece.stop * N) for piece in pieces])
 
 
-def _maker(problem: Problem, method: str) -> tuple[Callable[[range], ContrastiveStepper], Rates | None]:
-    """Function that makes the steppers of a problem without phases, and what schedules say of their rates."""
+def _maker(number: int, piece: Piece[Problem], method: str) -> MakeStepper:
+    """Function that makes the steppers of a stretch of time, in which numbers change smoothly if at all."""
     steppers: Mapping[str, Callable[..., ContrastiveStepper]] = STEPPERS
-    if problem.model.channels > 1:
+    if piece.problem.model.channels > 1:
         from meanfield.families.contrastive.sgd.channels.steppers import CHANNEL_STEPPERS as steppers  # where used
-    reference = reference_of(problem)
-    make = partial(steppers[method], reference, training_of(reference), outputs_of(reference))
-    if reference is problem:
-        return make, None
-    largest, factors = reference.model.learning_rate, factors_of(problem, reference)
-    penalty, in_time = reference.decorrelation_strength, schedules_of(problem).get("decorrelation.strength")
+    reference = InTime(reference_of(piece.problem, FACTORS))(piece.start)
+    noisy = is_noisy(piece.problem)
+    training, outputs = training_of(reference, noisy), outputs_of(reference)
+    changes = None if reference is piece.problem else Changes(piece.problem, reference, noisy)
 
-    @lru_cache(maxsize=16)  # for all blocks of replicas, which go through the same steps
-    def rates_at(number: int) -> FloatArray:
-        steps = number * RATES_AT_ONCE + np.arange(RATES_AT_ONCE)
-        times = np.minimum(steps / problem.particles.dimension, problem.time.stop)
-        rate, strength = factors(times)
-        return np.array([largest * rate, strength, in_time.values_at(times) if in_time else 0.0 * times + penalty])
+    def make(replicas: range) -> ContrastiveStepper:
+        own = training if changes is None else training_of(reference, noisy)
+        stepper = steppers[method](reference, own, outputs, replicas)
+        stepper.changes = changes
+        stepper.enter_phase(number)
+        return stepper
 
-    return make, rates_at
-
-
-def _in_phase(
-    number: int, make: Callable[[range], ContrastiveStepper], rates_at: Rates | None, replicas: range
-) -> ContrastiveStepper:
-    """Stepper with the streams of a phase, whose rates change in time if schedules say so."""
-    stepper = make(replicas)
-    stepper.rates_at = rates_at
-    stepper.enter_phase(number)
-    return stepper
+    return make

@@ -14,9 +14,10 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, hidden_draws
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.problems.in_time import InTime
 from meanfield.problems.problem_keys import with_values
 from meanfield.process import own_numba as numba
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 POPULATION, BATCH = CENTERINGS["population"], CENTERINGS["batch"]
 
@@ -31,20 +32,21 @@ class Training(NamedTuple):
     ----------
     dimension, batch_size, channels : int
         N, m and d2.
-    learning_rate : float
-        Of all steps, unless `rates` says otherwise.
-    rates : ndarray, shape (3, steps)
-        Learning rate of each step from `first` on, the strength of the prior relative to its largest one, and lambda;
-        empty where they do not change.
+    numbers : ndarray
+        All numbers that may change from step to step: `rates`, the noise and `hidden` are parts of it.
+    places : ndarray of int, shape (changes,)
+        Which of the numbers change.
+    in_time : ndarray, shape (steps, changes)
+        What these are in each step from `first` on.
     first : int
+    rates : ndarray, shape (3,)
+        Learning rate, the strength of the prior relative to its largest one, and lambda.
     momentum : float
         mu, of plain steps; 0 for all others.
     value, derivative : int
         Addresses of the loops of sigma and sigma'.
     centering : int
         A value of `CENTERINGS`.
-    strength : float
-        lambda, the largest one.
     penalty : int
         Address of psi'; not called where lambda = 0.
     noisy : bool
@@ -62,14 +64,15 @@ class Training(NamedTuple):
     dimension: int
     batch_size: int
     channels: int
-    learning_rate: float
-    rates: FloatArray
+    numbers: FloatArray
+    places: IntArray
+    in_time: FloatArray
     first: int
+    rates: FloatArray
     momentum: float
     value: int
     derivative: int
     centering: int
-    strength: float
     penalty: int
     hidden: HiddenDraws
     noisy: bool
@@ -82,44 +85,62 @@ class Training(NamedTuple):
     spare_uniform: int
 
 
-def training_of(problem: Problem) -> Training:
-    """The training that a problem describes."""
+def training_of(problem: Problem, noisy: bool | None = None) -> Training:
+    """The training that a problem describes, with numbers of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+    noisy : bool, optional
+        Whether views differ from the sample at some time; if nothing is said, whether they do in this problem.
+    """
     model = problem.model
     activation = problem.model.activation_functions
     settings = problem.decorrelation
     draws = hidden_draws(problem.hidden_laws)
     noise = problem.noise_covariance
     m, d1, d2 = model.batch_size, len(problem.features), model.channels
-    noisy = bool(np.any(noise != 0))
+    noisy = bool(np.any(noise != 0)) if noisy is None else noisy
     # Besides hidden variables one channel takes e and two for zeta_l for each sample, and the noise orthogonal to w;
     # several take for each sample coordinates of the views beyond the features, and noise along the features.
     of_one, of_several = m * (1 + 2 * noisy) + noisy * d1, m * ((1 + noisy) * d2 + 2 * noisy * d1)
     beyond = of_one if d2 == 1 else of_several
     normals, uniforms = m * int(draws.normals[-1]) + beyond, m * int(draws.uniforms[-1])
     strength = problem.decorrelation_strength if d2 > 1 else 0.0
+    rates = np.array([model.learning_rate, 1.0, strength])
+    numbers, (rates, noise, noise_factor, view_factor, *drawn) = _in_one(
+        rates, noise, factor_of(noise), factor_of(1.0 + noise), draws.cumulative, draws.mean, draws.deviation, draws.box
+    )
+    cumulative, mean, deviation, box = drawn
     return Training(
         problem.particles.dimension,
         m,
         d2,
-        model.learning_rate,
-        np.empty((3, 0)),
+        numbers,
+        np.empty(0, np.int64),
+        np.empty((0, 0)),
         0,
+        rates,
         model.momentum,
         compile_loop(activation.value),
         compile_loop(activation.slope),
         CENTERINGS[model.centering],
-        strength,
         settings.functions.address if settings is not None and strength > 0 else 0,
-        draws,
+        draws._replace(cumulative=cumulative, mean=mean, deviation=deviation, box=box),
         noisy,
         noise,
-        _factor(noise),
-        _factor(1.0 + noise),
+        noise_factor,
+        view_factor,
         _even(normals + d2 * (d2 + 1) // 2),
         _even(uniforms + d2),
         normals,
         uniforms,
     )
+
+
+def is_noisy(problem: Problem) -> bool:
+    """Whether views differ from the sample at some time."""
+    return any(bool(each.noise_covariance.any()) for each in InTime(problem).extremes(problem.time.stop).values())
 
 
 def outputs_of(problem: Problem) -> MeanOutputs:
@@ -141,25 +162,26 @@ def _even(count: int) -> int:
     return count + count % 2
 
 
-def _factor(v: FloatArray) -> FloatArray:
-    """The lower triangular L with L L^T = v, shape (2, 2); v may be singular."""
-    l11 = np.sqrt(v[0, 0])
-    l21 = v[0, 1] / l11 if l11 > 0 else 0.0
-    return np.array([[l11, 0.0], [l21, np.sqrt(max(v[1, 1] - l21**2, 0.0))]])
+def factor_of(v: FloatArray) -> FloatArray:
+    """The lower triangular L with L L^T = v, shape (..., 2, 2); v may be singular."""
+    l11 = np.sqrt(v[..., 0, 0])
+    l21 = np.divide(v[..., 0, 1], l11, out=np.zeros(l11.shape), where=l11 > 0)
+    l22 = np.sqrt(np.maximum(v[..., 1, 1] - l21**2, 0.0))
+    return np.stack([l11, np.zeros(l11.shape), l21, l22], axis=-1).reshape(v.shape)
+
+
+def _in_one(*parts: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+    """All numbers of some arrays, and the arrays as views of them."""
+    numbers = np.concatenate([part.ravel() for part in parts])
+    ends = np.cumsum([part.size for part in parts])[:-1]
+    return numbers, [view.reshape(part.shape) for view, part in zip(np.split(numbers, ends), parts, strict=True)]
 
 
 @numba.njit(inline="always", error_model="numpy")
-def rates_of(training, step):  # type: ignore[no-untyped-def]
-    """Learning rate of a step, and the strength of the prior then, relative to its largest one."""
-    if training.rates.size == 0:
-        return training.learning_rate, 1.0
-    return training.rates[0, step - training.first], training.rates[1, step - training.first]
-
-
-@numba.njit(inline="always", error_model="numpy")
-def penalty_of(training, step):  # type: ignore[no-untyped-def]
-    """Strength lambda of the penalty in a step."""
-    return training.strength if training.rates.size == 0 else training.rates[2, step - training.first]
+def enter_step(training, step):  # type: ignore[no-untyped-def]
+    """Give a training the numbers of a step, where they change in time."""
+    for i in range(training.places.size):
+        training.numbers[training.places[i]] = training.in_time[step - training.first, i]
 
 
 @numba.njit(inline="always", error_model="numpy")

@@ -241,7 +241,7 @@ MISTAKES = {
         "N = 5",
         lambda training: training._replace(
             dimension=training.dimension + 1,
-            learning_rate=training.learning_rate * (training.dimension + 1) / training.dimension,
+            rates=training.rates * [(training.dimension + 1) / training.dimension, 1.0, 1.0],
         ),
     ),
     "pairs of channels counted once": (

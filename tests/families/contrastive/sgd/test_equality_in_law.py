@@ -421,7 +421,7 @@ MISTAKES = {
     # with one dimension more and the same tau/N
     "N - d1 degrees of freedom": lambda training: training._replace(
         dimension=training.dimension + 1,
-        learning_rate=training.learning_rate * (training.dimension + 1) / training.dimension,
+        rates=training.rates * [(training.dimension + 1) / training.dimension, 1.0, 1.0],
     ),
     "no noise orthogonal to the weights": lambda training: training._replace(noise=np.zeros((2, 2))),
     "noises that are not correlated there": lambda training: training._replace(noise=np.diag(np.diag(training.noise))),

@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.sgd.draws import draw_hidden
-from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, first_slot, penalty_of
+from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, enter_step, first_slot
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
@@ -103,7 +103,7 @@ def find_means(training, outputs, X, means):  # type: ignore[no-untyped-def]
 
 @without_reference_counts()
 def add_batch(training, key, replica, step, place, X, room):  # type: ignore[no-untyped-def]
-    """Draw a batch, and write what it adds to the weights to `room.inside` and `room.outside`.
+    """Draw the batch of a step, whose numbers the training gets; `room.inside` and `room.outside` are what it adds.
 
     Parameters
     ----------
@@ -116,6 +116,7 @@ def add_batch(training, key, replica, step, place, X, room):  # type: ignore[no-
         Coordinates of the channels.
     room : Room
     """
+    enter_step(training, step)
     normals, uniforms = room.normals[place * training.normals :], room.uniforms[place * training.uniforms :]
     draw_hidden(training.hidden, key, replica, first_slot(training, step), uniforms, normals, room.chosen, room.c)
     _draw_views(training, normals[training.batch_size * training.hidden.normals[-1] :], room.c, room.x)
@@ -123,7 +124,7 @@ def add_batch(training, key, replica, step, place, X, room):  # type: ignore[no-
     call_loop(training.value, room.z, room.y)
     call_loop(training.derivative, room.z, room.slope)
     _centre(training.centering, room.means, room.y)
-    _couple(penalty_of(training, step), training.penalty, room.y, room.coupling)
+    _couple(training.rates[2], training.penalty, room.y, room.coupling)
     _weigh(room.coupling, room.y, room.slope, room.gains)
     _add_up(training.view_factor, room.gains, room.x, room.spreads, room.inside)
     factorise_products(room.spreads, room.outside)

@@ -14,7 +14,7 @@ import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.families.contrastive.sgd.channels.batch import add_batch, find_means
-from meanfield.families.contrastive.sgd.training import Training, draw_numbers, first_slot, rates_of, steps_together
+from meanfield.families.contrastive.sgd.training import Training, draw_numbers, first_slot, steps_together
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.triangular import factorise_products
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
@@ -82,7 +82,7 @@ def _move(training, pull, key, replica, step, place, X, room, work):  # type: ig
     """Add a batch to the coordinates, and go back to the sphere; false if they are not finite."""
     (parts, factor), inside = work, room.inside
     channels, d1 = X.shape[0], X.shape[1] - X.shape[0]
-    tau, strength = rates_of(training, step)
+    tau, strength = training.rates[0], training.rates[1]
     rate = tau / (training.batch_size * training.dimension)
     shrink = 1.0 - tau * (strength * pull) / training.dimension
     _draw_outside(training, key, replica, step, place, X.shape[1], room, factor)

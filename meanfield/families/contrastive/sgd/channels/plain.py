@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, penalty_of, rates_of
+from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, enter_step
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
@@ -50,6 +50,7 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
         for step in range(first, first + steps):
             if reached[i] < step:
                 break
+            enter_step(training, step)
             for b in range(m):
                 _draw_sample(U[i], hidden[i, step - first, b], rng, x1[b])
                 _add_noise(training, rng, x1[b], x2[b])
@@ -57,8 +58,7 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
                 for k in range(channels):
                     q = U[i] @ W[i, k] / N
                     means[0, k], means[1, k] = call(mean_outputs, outputs, q)
-            rates = rates_of(training, step), penalty_of(training, step)
-            if _step(training, rates, force, prior_strength, means, W[i], V[i], x1, x2):
+            if _step(training, force, prior_strength, means, W[i], V[i], x1, x2):
                 reached[i] = step + 1
 
 
@@ -88,10 +88,11 @@ def _add_noise(training, rng, x1, x2):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _step(training, rates, force, prior_strength, means, W, V, x1, x2):  # type: ignore[no-untyped-def]
+def _step(training, force, prior_strength, means, W, V, x1, x2):  # type: ignore[no-untyped-def]
     """One step with the given views of a batch; false if the weights are no longer finite."""
     (channels, N), m = W.shape, len(x1)
-    ((tau, share), penalty_strength), root = rates, math.sqrt(N)
+    tau, share, penalty_strength = training.rates[0], training.rates[1], training.rates[2]
+    root = math.sqrt(N)
     z1, z2, y1, y2, slope1, slope2 = [np.empty((channels, m)) for _ in range(6)]
     for k in range(channels):
         for b in range(m):

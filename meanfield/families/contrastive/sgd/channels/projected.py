@@ -15,7 +15,7 @@ import numpy as np
 from meanfield.ensembles.streams import VECTOR, fill_normals
 from meanfield.families.contrastive.sgd.channels.batch import add_batch, find_means
 from meanfield.families.contrastive.sgd.projected import BLOCK
-from meanfield.families.contrastive.sgd.training import Training, draw_numbers, rates_of, steps_together
+from meanfield.families.contrastive.sgd.training import Training, draw_numbers, steps_together
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -144,7 +144,7 @@ def _steps(  # type: ignore[no-untyped-def]
         call(add_batch, training, key, replica, step, step - chunk, work.X, room)
         _draw_vectors(key, replica, step, room.outside, scales, W, U, work.vectors, work.of_vectors)
         _find_basis(work.X, work.basis)
-        tau, share = rates_of(training, step)
+        tau, share = training.rates[0], training.rates[1]
         shrink = 1.0 - tau * (share * pull) / training.dimension
         rate = tau / (training.batch_size * training.dimension)
         _combine(training.dimension, shrink, rate, room.inside, room.outside, work)

@@ -145,7 +145,7 @@ class PlainChannels(ChannelsWithWeights):
 
     def take(self, training: Training, first: int, steps: int) -> None:
         """See `ContrastiveStepper.take`."""
-        for start, hidden in hidden_variables(self._problem, self._generators[1:], first, steps):
+        for start, hidden in hidden_variables(self._problem, self.laws_at, self._generators[1:], first, steps):
             plain_steps(
                 training, self._outputs, self._force, self._problem.prior.strength, self._generators[0],
                 hidden[None], start, self._W, self._velocity, self._U, self.reached,
