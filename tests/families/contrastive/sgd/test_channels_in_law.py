@@ -246,7 +246,7 @@ MISTAKES = {
     ),
     "pairs of channels counted once": (
         "N = 6, two features",
-        lambda training: training._replace(strength=0.5 * training.strength),
+        lambda training: training._replace(rates=training.rates * [1.0, 1.0, 0.5]),
     ),
     "noise of the views not correlated": (
         "N = 6, two features",
