@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from zipfile import BadZipFile
@@ -69,6 +71,33 @@ class State(Protocol):
         """Number of runs, each of which can be the start of one."""
 
 
+class _Read(NamedTuple):
+    """State, and the digest of its numbers."""
+
+    state: Any
+    digest: int
+
+    @classmethod
+    def of(cls, state: State) -> _Read:
+        found = sha256()
+        for numbers in _numbers_in(state):
+            found.update(numbers.tobytes())
+        return cls(state, int(found.hexdigest()[:32], 16))
+
+
+def _numbers_in(value: Any) -> Iterator[FloatArray]:
+    """Arrays of a state, in the order of its parts."""
+    if isinstance(value, np.ndarray):
+        yield np.ascontiguousarray(value, dtype=float)
+    elif isinstance(value, Mapping):
+        yield from _numbers_in(tuple(value[key] for key in sorted(value)))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _numbers_in(part)
+    elif is_dataclass(value):
+        yield from _numbers_in(tuple(vars(value).values()))
+
+
 class InitialState(FilePart):
     """Start from a file: `from` names a result (.nc), or arrays (.npz)."""
 
@@ -118,7 +147,16 @@ class InitialState(FilePart):
         InputError
             If the file cannot be read, or holds no start.
         """
-        return self.read_once("initial.from", lambda _: self._read(Path(self.path)))
+        return self._read.state
+
+    @property
+    def digest(self) -> int:
+        """Whole number that numbers of the state decide, and nothing else that its file says."""
+        return self._read.digest
+
+    @property
+    def _read(self) -> _Read:
+        return self.read_once("initial.from", lambda _: _Read.of(self._state_in(Path(self.path))))
 
     @property
     def in_words(self) -> str:
@@ -148,7 +186,7 @@ class InitialState(FilePart):
         """
         raise NotImplementedError
 
-    def _read(self, path: Path) -> State:
+    def _state_in(self, path: Path) -> State:
         if path.suffix == ".npz":
             if self.time is not None:
                 raise InputError(f"{path}: arrays have no time; remove initial.time")
@@ -195,6 +233,17 @@ class InitialState(FilePart):
                 f"{', ...' if len(times) > 8 else ''}; name one of them"
             )
         return Moment(path, result, held.isel({axis: k}), float(times[k]), self.wanted)
+
+
+def seed_of(problem: Any) -> int:
+    """Seed of the random numbers of a problem.
+
+    A run that goes on from a file draws others than the run that ended there, although both have one `particles.seed`:
+    with the same numbers twice it would have another law than the unbroken run.
+    """
+    seed: int = problem.particles.seed
+    initial: InitialState | None = getattr(problem, "initial", None)
+    return seed if initial is None else seed ^ initial.digest
 
 
 def first_weights(result: Result, *names: str) -> FloatArray | None:

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.families.alpha_contrastive.filters import FanInStart, FourierStart, GivenStart, RandomStart
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.results.initial_state import first_weights
+from meanfield.results.initial_state import first_weights, seed_of
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
@@ -82,7 +82,7 @@ def few_filters(problem: Problem) -> int:
 
 def common_weights(problem: Problem) -> Weights:
     """Weights at the start of replica 0, and of the exact flow."""
-    return initial_weights(problem, replica_generator(problem.particles.seed, 0))
+    return initial_weights(problem, replica_generator(seed_of(problem), 0))
 
 
 def start_of(result: Result) -> FloatArray | None:

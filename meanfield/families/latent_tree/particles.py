@@ -27,6 +27,7 @@ from meanfield.networks.population import terms
 from meanfield.problems.base import check_problem
 from meanfield.problems.clock import Clock
 from meanfield.problems.in_time import InTime, check_at_extremes
+from meanfield.results.initial_state import seed_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -144,7 +145,7 @@ class Replicas(BatchStepper):
         count = self.problem.particles.score_samples
         if not np.isfinite(self.w[i]).all():
             return np.full(len(self._start.shape.level_of), np.nan)
-        rng = replica_generator(self.problem.particles.seed, self.replicas[i], 1 + step)
+        rng = replica_generator(seed_of(self.problem), self.replicas[i], 1 + step)
         values = self._sampler.below(rng, self._sampler.roots(rng, count))
         activity = network.forward(self._start.like(self.w[i]), self._sampler.leaves(values))
         found = []

@@ -18,6 +18,7 @@ from meanfield.families.latent_tree.initial_state import initial_weights
 from meanfield.families.latent_tree.problem import Loss, Problem, Training
 from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 Values = NDArray[Any]
@@ -209,7 +210,7 @@ class BatchStepper(PythonStepper):
         self.problem = problem
         self._sampler: Any = sampler
         self._start = problem.initial_weights
-        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.rngs = [replica_generator(seed_of(problem), replica) for replica in replicas]
         common = problem.particles.common_start
         runs = zip(replicas, self.rngs, strict=True)
         starts = [self._start if common else initial_weights(problem, *run) for run in runs]

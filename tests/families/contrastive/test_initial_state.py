@@ -59,6 +59,23 @@ def test_runs_go_on_with_their_own_weights(tmp_path):
         assert np.array_equal(rest["U"], whole["U"])
 
 
+def test_runs_that_go_on_draw_other_numbers_than_those_before(tmp_path):
+    """With one seed for both: a run from the start of another would be that one, and its noise would come twice."""
+    values = {"particles.replicas": 2, "particles.snapshots": [0.0, 2.0], "particles.dimension": 60}
+    whole = meanfield.simulate_sgd(unbroken(**values))
+    meanfield.save(whole, tmp_path / "runs.nc")
+    for method in ("plain", "projected", "chain"):
+        own = {"particles.method": method, "particles.snapshots": None, "prior.name": "l2"}
+        first, second = (from_file(unbroken(**values | own), tmp_path / "runs.nc", time=time) for time in (0.0, 2.0))
+        found = meanfield.simulate_sgd(first)["q"].values
+        assert np.array_equal(meanfield.simulate_sgd(first)["q"].values, found)
+        ended, known = meanfield.simulate_sgd(second)["q"].values, whole["q"].values
+        assert found[:, 0] == pytest.approx(known[:, 0], abs=1e-14)  # rescaled once
+        steps = [np.diff(q[:, :5, 0], axis=1) for q in (known, found, ended)]
+        assert not np.isclose(steps[0], steps[1]).any()
+        assert not np.isclose(steps[1], steps[2]).any()
+
+
 def test_runs_draw_their_weights_from_a_density(tmp_path):
     """Moments of 60,000 weights are within five standard errors of those of the density: 1e-6 false alarms of two."""
     problem = unbroken(**{"particles.replicas": 20, "particles.dimension": 3000, "particles.snapshots": [0.0]})

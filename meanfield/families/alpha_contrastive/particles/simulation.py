@@ -36,6 +36,7 @@ from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.base import check_problem
 from meanfield.problems.clock import Clock
 from meanfield.problems.in_time import InTime, check_at_extremes, made_of
+from meanfield.results.initial_state import seed_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -110,7 +111,7 @@ class Replicas(PythonStepper):
         self._sampler_of = made_of(_sampler, lambda each: each.data)
         self._network_of, self._fast_of = made_of(self._make_network, decides_drift), made_of(_fast_top, decides_drift)
         self._look_up(self._in_time(0.0))
-        self.rngs = [replica_generator(problem.particles.seed, replica) for replica in replicas]
+        self.rngs = [replica_generator(seed_of(problem), replica) for replica in replicas]
         # which moves generators on in any case
         starts = [initial_weights(problem, rng, run) for run, rng in zip(replicas, self.rngs, strict=True)]
         if problem.particles.common_start:
@@ -191,7 +192,7 @@ class Replicas(PythonStepper):
         problem = self.problem
         samples = self.problem.particles.test_batches
         rngs = [
-            replica_generator(problem.particles.seed, replica, 1 + int(step))
+            replica_generator(seed_of(problem), replica, 1 + int(step))
             for replica, step in zip(self.replicas, self.reached, strict=True)
         ]
         found = [self._activity(rngs) for _ in range(samples)]

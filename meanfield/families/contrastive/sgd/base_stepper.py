@@ -12,6 +12,7 @@ from meanfield.families.contrastive.sgd.changes import AT_ONCE, Changes
 from meanfield.families.contrastive.sgd.training import Training
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.numerics.compiled.scalar_functions import compile_loop
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 
@@ -28,12 +29,12 @@ class ContrastiveStepper(Stepper):
         super().__init__(replicas)
         self._problem, self._training, self._outputs = problem, training, outputs
         self.changes: Changes | None = None
-        self._key = stream_key(problem.particles.seed)
+        self._key = stream_key(seed_of(problem))
         self._pull = linear_pull(problem)
 
     def enter_phase(self, number: int) -> None:
         """Draw from the streams of a phase, from its first step on."""
-        self._key = stream_key(self._problem.particles.seed, number)
+        self._key = stream_key(seed_of(self._problem), number)
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""

@@ -21,6 +21,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.process import own_numba as numba
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 LawsAt = Callable[[int, int], tuple[HiddenPart, ...]]
@@ -161,7 +162,7 @@ def _overlap(U, w, q):  # type: ignore[no-untyped-def]
 def generators_of(problem: Problem, replica: int) -> list[Generator]:
     """Generators of plain SGD: one for each kind of draw, so that none depends on how another is cut into calls."""
     streams = range(NOISE, HIDDEN + len(problem.hidden_laws))
-    return [replica_generator(problem.particles.seed, replica, stream) for stream in streams]
+    return [replica_generator(seed_of(problem), replica, stream) for stream in streams]
 
 
 def hidden_variables(

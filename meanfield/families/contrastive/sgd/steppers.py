@@ -37,6 +37,7 @@ from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.problems.in_time import InTime, pieces_in_steps
 from meanfield.problems.phases import Piece
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -96,7 +97,7 @@ class OneChannelWithWeights(OneChannel):
         super().__init__(problem, training, outputs, replicas)
         (self._replica,) = replicas
         self._level = escape_level(problem)
-        start = replica_generator(problem.particles.seed, self._replica, START)
+        start = replica_generator(seed_of(problem), self._replica, START)
         self._U, weights = draw_start(problem, self._replica, start)
         self._w = np.ascontiguousarray(weights[:, 0])
         self.escape = initial_escape((self._U.T @ self._w / len(self._w))[None], self._level)

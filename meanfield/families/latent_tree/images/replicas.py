@@ -15,6 +15,7 @@ from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.samples import BatchStepper, batch_slope, draw_batch
 from meanfield.networks import dense
 from meanfield.networks.dense import DenseWeights, forward
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -100,7 +101,7 @@ class ImageReplicas(BatchStepper):
     def _loss(self, i: int) -> float:
         """Mean loss of fresh batches."""
         problem, last = self.problem, self.last_of(i)
-        rng = replica_generator(problem.particles.seed, self.replicas[i], 1 + int(self.reached[i]))
+        rng = replica_generator(seed_of(problem), self.replicas[i], 1 + int(self.reached[i]))
         total = 0.0
         for _ in range(problem.particles.loss_batches):
             x = draw_batch(problem, self._sampler, rng)

@@ -26,6 +26,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.process.cores import one_thread
 from meanfield.process.progress import progress_bar
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray, IntArray
 
 SINGULAR = 1e-10
@@ -251,7 +252,7 @@ def march(
     matched : bool
     """
     d1, d2 = len(problem.features), problem.model.channels
-    key = stream_key(problem.particles.seed)
+    key = stream_key(seed_of(problem))
     outputs = problem.time.outputs
     snapshots = problem.particles.snapshot_index(problem.time)
     kept = min(size.particles, 2**13)

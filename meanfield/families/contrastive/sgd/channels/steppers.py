@@ -24,6 +24,7 @@ from meanfield.families.contrastive.sgd.start import (
 )
 from meanfield.families.contrastive.sgd.training import Training
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 
@@ -78,7 +79,7 @@ class ChannelsWithWeights(SeveralChannels):
     def __init__(self, problem: Problem, training: Training, outputs: MeanOutputs, replicas: range) -> None:
         super().__init__(problem, training, outputs, replicas)
         (self._replica,) = replicas
-        start = replica_generator(problem.particles.seed, self._replica, START)
+        start = replica_generator(seed_of(problem), self._replica, START)
         U, weights = draw_start(problem, self._replica, start)
         self._W = np.ascontiguousarray(weights.T)[None]
         self._U = np.ascontiguousarray(U.T)[None]
