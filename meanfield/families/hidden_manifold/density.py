@@ -20,6 +20,7 @@ from scipy.special import ndtr
 
 from meanfield.comparison.rotations import Deviations, DeviationsAt, both_orders, deviations_from, joined
 from meanfield.comparison.sides import moments
+from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.numbers import is_kernel
 from meanfield.families.hidden_manifold.order_parameters.system import State, System
 from meanfield.families.hidden_manifold.order_parameters.trajectory import check_trajectory, refined
@@ -39,6 +40,16 @@ from meanfield.results.result import Result
 from meanfield.results.solved import Solved, solver
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
+
+
+def check_density(problem: Problem) -> None:
+    """Refuse problems without an ODE for order parameters alone, or with the start of single runs."""
+    check_trajectory(problem)
+    if problem.initial is not None and problem.initial.atoms.own:
+        raise InputError(
+            f"initial.from = '{problem.initial.path}': weights of runs are no law of weights given eigenvalues; name "
+            "order parameters, or use the methods 'order_parameters' and 'particles'"
+        )
 
 
 @solver
@@ -66,7 +77,7 @@ def solve_density(problem: Problem) -> Solved:
     -----
     Source: hidden_manifold.md, section 6. Components S of the weights W are W F^T/sqrt(N) in the eigenbasis.
     """
-    check_trajectory(problem)
+    check_density(problem)
     system, path, found, warning = refined(problem, problem.time.outputs_at)
     regression, spread = conditional_law(system, path.state)
     known = {"time": problem.time.outputs_at, "rho": system.rho, "rho_weight": system.weight}

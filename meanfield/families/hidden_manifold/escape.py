@@ -17,6 +17,7 @@ from scipy.stats import chi
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
+from meanfield.families.hidden_manifold.initial_state import check_no_file
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance_of_step, sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.legs import steadily
@@ -119,6 +120,7 @@ def predict_escape(problem: Problem) -> Solved:
 def check_escape(problem: Problem) -> None:
     """Refuse problems without a symmetric plateau; see `predict_escape`."""
     check_trajectory(problem)
+    check_no_file(problem, "escapes from the symmetric plateau")
     for key, count in (("student", problem.students), ("teacher", problem.teachers)):
         if count < 2:
             raise InputError(f"{key}.output_weights has one unit, and no plateau is symmetric; give two or more")

@@ -50,7 +50,7 @@ FAMILY = Family(
             "density",
             f"{HERE}.density:solve_density",
             ("density",),
-            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            check=f"{HERE}.density:check_density",
             cost=f"{HERE}.costs:density",
             follows=TRAINING,
             phases=True,
@@ -59,7 +59,7 @@ FAMILY = Family(
             "fixed points",
             f"{HERE}.fixed_points:find_fixed_points",
             ("fixed_points",),
-            check=f"{HERE}.order_parameters.trajectory:check_trajectory",
+            check=f"{HERE}.fixed_points:check_fixed_points",
             cost=f"{HERE}.costs:fixed_points",
         ),
         "assumptions": Method(

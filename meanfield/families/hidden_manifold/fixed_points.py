@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from meanfield.families.hidden_manifold.initial_state import check_no_file
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.jacobian import coordinates_of, jacobian_at, rates_at
 from meanfield.families.hidden_manifold.order_parameters.legs import steadily
@@ -44,6 +45,12 @@ MARGINAL = 1e-7
 """Largest growth rate that is zero to the accuracy of eigenvalues."""
 
 
+def check_fixed_points(problem: Problem) -> None:
+    """Refuse problems without an ODE for order parameters alone, or with a start from a file."""
+    check_trajectory(problem)
+    check_no_file(problem, "searches for fixed points")
+
+
 @solver
 def find_fixed_points(problem: Problem) -> Solved:
     """Fixed points by which the trajectory of the problem passes, and that of a student whose units are alike.
@@ -71,7 +78,7 @@ def find_fixed_points(problem: Problem) -> Solved:
     -----
     Source: hidden_manifold.md, section 5.
     """
-    check_trajectory(problem)
+    check_fixed_points(problem)
     levels = islice(levels_of(problem.order_parameters.tolerance), 2)
     coarse, fine = (system_of(problem, nodes, order) for nodes, order, _ in levels)
     start = start_of(problem, coarse)

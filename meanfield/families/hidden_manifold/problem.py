@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.family import TRAINING
+from meanfield.families.hidden_manifold.initial_state import InitialState
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
 from meanfield.families.hidden_manifold.training import Training
 from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
@@ -20,6 +21,7 @@ from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
+from meanfield.results.initial_state import check_start
 from meanfield.typing import FloatArray
 
 
@@ -127,17 +129,15 @@ class Student(Network):
                 if getattr(self, key) is not None:
                     raise FieldError(key, "initial = 'random' needs only variance; remove one or the other")
             return self
-        for key in ("on_teacher", "elsewhere"):
-            if getattr(self, key) is None:
-                raise FieldError(key, "is missing; add it, or set initial to 'random'")
         if self.variance is not None:
             raise FieldError("variance", "belongs to initial = 'random'; remove it, or on_teacher and elsewhere")
         units = len(self.output_weights)
-        check_covariance("elsewhere", self.elsewhere or (), units, f"output_weights has {units}")
-        if len(self.on_teacher or ()) != units:
+        if self.elsewhere is not None:
+            check_covariance("elsewhere", self.elsewhere, units, f"output_weights has {units}")
+        if self.on_teacher is not None and len(self.on_teacher) != units:
             raise FieldError(
                 "on_teacher",
-                f"has {len(self.on_teacher or ())} row(s), but output_weights has {units} unit(s); give a row per unit",
+                f"has {len(self.on_teacher)} row(s), but output_weights has {units} unit(s); give a row per unit",
             )
         return self
 
@@ -179,6 +179,12 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    keys_of_start: ClassVar[tuple[str, ...]] = (
+        "student.initial",
+        "student.on_teacher",
+        "student.elsewhere",
+        "student.variance",
+    )
     in_phases: ClassVar[tuple[str, ...]] = (
         *TRAINING,
         "training.momentum",
@@ -194,10 +200,21 @@ class Problem(base.Problem):
     inputs: Inputs
     teacher: Teacher
     student: Student
+    initial: InitialState | None = Field(
+        default=None, description="a file from which the student starts, such as { from = 'runs.nc', time = 2.0 }"
+    )
     training: Training
     time: Time
     order_parameters: OrderParameterSettings = OrderParameterSettings()
     particles: ParticleSettings = ParticleSettings()
+
+    @model_validator(mode="after")
+    def _start_is_said_once(self) -> Problem:
+        for key in ("on_teacher", "elsewhere") if self.initial is None and self.student.initial == "informed" else ():
+            if getattr(self.student, key) is None:
+                raise ValueError(f"student.{key}: is missing; add it, or set student.initial to 'random'")
+        check_start(self)
+        return self
 
     @model_validator(mode="after")
     def _start_fits_the_teacher(self) -> Problem:

@@ -123,6 +123,8 @@ def _network(network: Network) -> str:
 
 
 def _start(problem: Problem) -> str:
+    if problem.initial is not None:
+        return f"starts {problem.initial.in_words}"
     if problem.student.initial == "random":
         return f"starts at random with the variance {problem.student.rest[0, 0]:g}"
     return "starts with a part along the teacher's features"
@@ -201,7 +203,8 @@ def _of_the_start(problem: Problem) -> Iterator[str]:
             "student.output_weights are all 0 and fixed, so that nothing moves; change them, or set "
             "training.output_learning_rate"
         )
-    if K > 1 and np.all(v == v[0]) and np.all(along == along[0]) and _alike(problem.student.rest):
+    alike = np.all(v == v[0]) and np.all(along == along[0]) and _alike(problem.student.rest)
+    if problem.initial is None and K > 1 and alike:
         yield (
             "all units of the student start alike and stay alike in the limit, on the symmetric plateau; SGD leaves it "
             "by differences of order 1/sqrt(N), at a time that grows with log N; give student.on_teacher other rows"

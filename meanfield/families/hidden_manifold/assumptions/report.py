@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.assumptions.laws import MEANS, kurtosis, law_arrays
 from meanfield.families.hidden_manifold.expectations.choice import expectations
+from meanfield.families.hidden_manifold.initial_state import check_no_file
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
 from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
@@ -101,6 +102,7 @@ SHOWN = ("Q", "R", "generalisation_error", "Q_error", "R_error", "generalisation
 def check_assumptions(problem: Problem) -> None:
     """Refuse what is no problem of the family: the report says itself which theory applies."""
     check_problem(problem, Problem)
+    check_no_file(problem, "comparisons with the conventional theory")
 
 
 def _laws(problem: Problem, nodes: Nodes, order: int, closes: bool) -> list[tuple[str, Gaussian]]:

@@ -62,9 +62,10 @@ TOLERANCE = Tolerance(relative=1e-4, absolute=1e-6)
 def has_fluctuations(problem: Problem, system: System) -> bool:
     """Whether the covariance is known and cheap.
 
-    It is for few eigenvalues, means on the teacher, closed expectations, and where nothing changes in time.
+    It is for few eigenvalues, means on the teacher, closed expectations, and where nothing changes in time. What runs
+    that start from a file scatter by at its time is not known.
     """
-    if schedules_of(problem) or problem.phases is not None:
+    if schedules_of(problem) or problem.phases is not None or problem.initial is not None:
         return False
     count = problem.inputs.spectrum.exact_nodes()
     elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)

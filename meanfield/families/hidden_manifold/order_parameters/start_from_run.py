@@ -7,60 +7,27 @@ steps and corrections of order 1/N.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield.arguments import as_array, as_whole
 from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.initial_state import OwnStart, own_start_of
 from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
-from meanfield.families.hidden_manifold.order_parameters.system import (
-    State,
-    System,
-    columns_of,
-    make_system,
-    moving_means,
-    packed,
-)
+from meanfield.families.hidden_manifold.order_parameters.system import check_means, own_system
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     check_trajectory,
     order_parameter_arrays,
     to_tolerance,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import Nodes
 from meanfield.problems.base import check_problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import with_values
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
-
-
-class OwnStart(NamedTuple):
-    """Start of one run along the eigenvectors of its features.
-
-    Parameters
-    ----------
-    rho : ndarray, shape (D,)
-        Eigenvalues of F F^T/N.
-    students : ndarray, shape (D, students)
-        Coordinates of S = W F^T/sqrt(N).
-    teacher : ndarray, shape (D, teachers)
-        Coordinates of the teacher's vectors.
-    Omega : ndarray, shape (students, students)
-        W W^T/N.
-    v : ndarray, shape (students,)
-        Second layer.
-    """
-
-    rho: FloatArray
-    students: FloatArray
-    teacher: FloatArray
-    Omega: FloatArray
-    v: FloatArray
 
 
 def solve_from_weights(
@@ -111,14 +78,7 @@ def solve_from_weights(
             raise InputError(
                 f"{name}: has the shape {found}, but the problem and features of shape {F.shape} need {shape}"
             )
-    rho, axes = np.linalg.eigh(F @ F.T / N)
-    if abs(rho.mean() - 1.0) > 0.2:  # chance explains less
-        raise InputError(
-            f"features: the eigenvalues of F F^T/N have the mean {rho.mean():.3g}, but columns of F have the length "
-            "sqrt(D), and it is about 1; divide F by its root"
-        )
-    start = OwnStart(np.maximum(rho, 0.0), (W @ F.T @ axes).T / np.sqrt(N), (Wt @ axes).T, W @ W.T / N, v)
-    return solve_start(problem, start, N)
+    return solve_start(problem, OwnStart.of_matrices(F, W, Wt, v), N)
 
 
 def solve_from_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> xr.Dataset:
@@ -158,29 +118,7 @@ def start_of_run(problem: Problem, run: xr.Dataset, replica: int = 0) -> OwnStar
         )
     last = run.sizes["replica"] - 1
     as_whole(replica, "replica", f"the run has replicas 0 to {last}", least=0, most=last)
-    own = run.isel(replica=replica)
-    first = own.isel(time=0)
-    return OwnStart(
-        own["rho_of_coordinate"].values.astype(float),
-        own["S"].isel(snapshot_time=0).transpose("coordinate", "student").values.astype(float),
-        own["teacher_components"].transpose("coordinate", "teacher").values.astype(float),
-        first["Omega"].values,
-        first["v"].values,
-    )
-
-
-def own_system(problem: Problem, start: OwnStart, order: int, run: Problem | None = None) -> tuple[System, FloatArray]:
-    """Equations at the eigenvalues of a run, with a quadrature of some order where one is needed, and its state."""
-    D = len(start.rho)
-    columns = start.teacher @ columns_of(problem, run)[0].T
-    system = make_system(problem, Nodes(start.rho, np.full(D, 1.0 / D), np.ones(D)), order, run)
-    state = State(
-        np.einsum("ak,al->akl", start.students, columns),
-        np.einsum("ak,al->akl", start.students, start.students),
-        start.Omega,
-        start.v,
-    )
-    return system._replace(t=np.einsum("al,am->alm", columns, columns)), packed(state)
+    return own_start_of(run, 0.0, replica)
 
 
 @solver
@@ -191,12 +129,7 @@ def solve_start(problem: Problem, start: OwnStart, N: int) -> Solved:
     own = {"inputs.aspect_ratio": D / N, "particles.dimension": N, "teacher.overlap": (0.5 * (T + T.T)).tolist()}
     problem = with_values(problem, own)
     check_trajectory(problem)
-    _, elsewhere = moving_means(problem)
-    if elsewhere.any():
-        raise InputError(
-            f"inputs.components.mean_elsewhere = {elsewhere.max():g}: the direction of a mean that the teacher does "
-            "not span is not known from weights; solve the limit with the method order_parameters"
-        )
+    check_means(problem)
     stretches = driven(problem)
 
     def prepared(_: int, order: int) -> tuple[list[Leg], FloatArray]:

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.expectations.quadrature import Rule, make_rule, no_rule
+from meanfield.families.hidden_manifold.initial_state import OwnStart, second_layer
 from meanfield.families.hidden_manifold.inputs import CENTRED
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.families.hidden_manifold.spectra import Nodes, interpolated
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray, IntArray
 
@@ -165,7 +167,9 @@ def _has_mean(means: FloatArray, elsewhere: FloatArray) -> FloatArray:
 
 
 def start_of(problem: Problem, system: System) -> FloatArray:
-    """State at time 0 (hidden_manifold.md, section 2), as one vector."""
+    """State at time 0 (hidden_manifold.md, section 2), or that of a file, as one vector."""
+    if problem.initial is not None:
+        return _from_file(problem, system)
     X = problem.initial_on_teacher
     G = problem.student.rest
     rho = system.rho[:, None, None]
@@ -175,6 +179,47 @@ def start_of(problem: Problem, system: System) -> FloatArray:
     sigma = rho**2 * along + rho * G
     Omega = system.aspect_ratio * np.einsum("n,nkl->kl", system.weight, rho * along) + G
     return packed(State(r, sigma, Omega, np.array(problem.student.output_weights, dtype=float)))
+
+
+def own_system(problem: Problem, start: OwnStart, order: int, run: Problem | None = None) -> tuple[System, FloatArray]:
+    """Equations at the eigenvalues of a run, with a quadrature of some order where one is needed, and its state."""
+    D = len(start.rho)
+    columns = start.teacher @ columns_of(problem, run)[0].T
+    system = make_system(problem, Nodes(start.rho, np.full(D, 1.0 / D), np.ones(D)), order, run)
+    state = State(
+        np.einsum("ak,al->akl", start.students, columns),
+        np.einsum("ak,al->akl", start.students, start.students),
+        start.Omega,
+        second_layer(problem, start.v),
+    )
+    return system._replace(t=np.einsum("al,am->alm", columns, columns)), packed(state)
+
+
+def check_means(problem: Problem) -> None:
+    """Refuse means that the teacher does not span, where a start is known along the teacher alone.
+
+    Raises
+    ------
+    InputError
+    """
+    largest = max(moving_means(piece.problem)[1].max() for piece in pieces_of(problem))
+    if largest > 0.0:
+        raise InputError(
+            f"inputs.components.mean_elsewhere = {largest:g}: the direction of a mean that the teacher does "
+            "not span is not known from weights; solve the limit with the method order_parameters"
+        )
+
+
+def _from_file(problem: Problem, system: System) -> FloatArray:
+    """State that a file holds, at the nodes of a system."""
+    assert problem.initial is not None
+    state = problem.initial.atoms
+    if state.at_nodes is None:
+        return own_system(problem, OwnStart.mean_of(state.own), 1)[1]
+    rho, r, sigma, Omega, v = state.at_nodes[:5]
+    if not np.array_equal(rho, system.rho):
+        r, sigma = (interpolated(rho, values, system.rho) for values in (r, sigma))
+    return packed(State(r @ columns_of(problem)[0].T, sigma, Omega, v))
 
 
 def packed(state: State) -> FloatArray:

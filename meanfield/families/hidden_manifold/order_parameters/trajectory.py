@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
+from meanfield.families.hidden_manifold.initial_state import OwnStart
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
@@ -17,7 +18,9 @@ from meanfield.families.hidden_manifold.order_parameters.moving_averages import 
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
+    check_means,
     make_system,
+    own_system,
     start_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
@@ -132,6 +135,11 @@ def check_order_parameters(problem: Problem) -> None:
             f"training.average_rate = {average:g}: the means of inputs move the student within single steps, over "
             "which averages know no moving ones; remove it, set inputs.centered to true, or solve by particles"
         )
+    if problem.initial is not None:
+        raise InputError(
+            f"initial.from = '{problem.initial.path}': averages over the means of inputs begin with a start by keys; "
+            "set inputs.centered to true, or solve by particles"
+        )
     if problem.training.momentum > 0.0:
         raise InputError(
             f"training.momentum = {problem.training.momentum:g}: the means of inputs move the student within single "
@@ -143,6 +151,8 @@ def check_order_parameters(problem: Problem) -> None:
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without an ODE for order parameters alone."""
     check_problem(problem, Problem)
+    if problem.initial is not None:
+        check_means(problem)
     for piece in pieces_of(problem):
         _check_piece(piece.problem)
 
@@ -174,7 +184,10 @@ def refined(
         legs = legs_of(stretches, lambda each: system_of(each, nodes, order, problem))
         return legs, start_of(problem, legs[0].system)
 
-    return to_tolerance(problem, times, prepared, average_rate)
+    system, path, found, warning = to_tolerance(problem, times, prepared, average_rate)
+    state = problem.initial and problem.initial.atoms.at_nodes
+    of_start = state.errors if state else {}
+    return system, path, found | {name: found[name] + of_start[name] for name in of_start if name in found}, warning
 
 
 def to_tolerance(
@@ -216,7 +229,12 @@ def to_tolerance(
 
 
 def system_of(problem: Problem, nodes: int, order: int, run: Problem | None = None) -> System:
-    """Equations with some nodes of the spectrum, and points of a quadrature over a field; see `make_system`."""
+    """Equations with some nodes of the spectrum, and points of a quadrature over a field; see `make_system`.
+
+    Those of a start from single runs have their eigenvalues as nodes.
+    """
+    if problem.initial is not None and problem.initial.atoms.own:
+        return own_system(problem, OwnStart.mean_of(problem.initial.atoms.own), order, run)[0]
     return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order, run)
 
 

@@ -149,6 +149,9 @@ def chosen_method(problem: Problem) -> str:
             f"particles.method = 'chain' with training.average_rate = {average:g}: the chain follows overlaps alone "
             "and has no weights to average; set particles.method to 'plain', or remove training.average_rate"
         )
+    if problem.initial is not None:
+        _check_from_file(problem)
+        return "plain"
     exact = covariates_are_gaussian(problem) and not settings.snapshots and momentum == 0.0 and average is None
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
@@ -160,6 +163,23 @@ def chosen_method(problem: Problem) -> str:
             raise
         return "plain"
     return "chain"
+
+
+def _check_from_file(problem: Problem) -> None:
+    """Refuse a start from a file that holds no weights, or for the chain."""
+    assert problem.initial is not None
+    state, named = problem.initial.atoms, f"initial.from = '{problem.initial.path}'"
+    if problem.particles.method == "chain":
+        raise InputError(f"particles.method = 'chain' with {named}: a file is a start of 'plain' steps; set it to that")
+    if not state.own:
+        raise InputError(
+            f"{named}: holds order parameters and no weights; name runs of SGD with particles.snapshots, or arrays"
+        )
+    if state.matrices is None and state.seed is None:
+        raise InputError(
+            f"{named}: these runs had started from a file themselves, and their features are not known; name arrays of "
+            "features, weights and teacher, or use the method order_parameters"
+        )
 
 
 def covariates_are_gaussian(problem: Problem) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.random import Generator
 
 from meanfield.ensembles.arrays import Array, State
 from meanfield.ensembles.averages import averaging
@@ -17,7 +16,6 @@ from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.hidden_manifold.particles.chain import chain_steps
 from meanfield.families.hidden_manifold.particles.eigenspaces import covariates_of, draw_gram, spaces_of
-from meanfield.families.hidden_manifold.particles.features import Blocks, blocks_of, draw_features, latent_dimension
 from meanfield.families.hidden_manifold.particles.fresh_samples import FreshSamples, draw_fresh, measured_errors
 from meanfield.families.hidden_manifold.particles.latents import mixture_of
 from meanfield.families.hidden_manifold.particles.measurement import (
@@ -36,10 +34,6 @@ from meanfield.families.hidden_manifold.particles.networks import (
 )
 from meanfield.families.hidden_manifold.particles.plain import inputs_of, plain_steps
 from meanfield.families.hidden_manifold.particles.start import (
-    draw_directions,
-    draw_student,
-    draw_teacher,
-    extra_means,
     gaussian_means,
     mean_coefficients,
 )
@@ -48,11 +42,13 @@ from meanfield.families.hidden_manifold.particles.uneven_inputs import (
     own_moments,
     standardisation,
 )
+from meanfield.families.hidden_manifold.particles.vectors import eigenvectors_of, vectors_of
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.variables import AVERAGE_ROWS
 from meanfield.numerics.compiled.matrix_products import unpack
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import pieces_of
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 
@@ -62,7 +58,7 @@ class InTime(Stepper):
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(replicas)
         self._problem = problem
-        self._key = stream_key(problem.particles.seed)
+        self._key = stream_key(seed_of(problem))
         self._networks = networks_of(problem)
         self._changes = bool(schedules_of(problem))
         self._sampled = 0, 0
@@ -88,7 +84,7 @@ class InTime(Stepper):
 
     def enter_phase(self, number: int) -> None:
         """Draw from the streams of a phase, from its first step on."""
-        self._key = stream_key(self._problem.particles.seed, number)
+        self._key = stream_key(seed_of(self._problem), number)
 
     @abstractmethod
     def take(self, networks: Networks, first: int, start: int, stop: int) -> None:
@@ -103,19 +99,11 @@ class Plain(InTime):
     def __init__(self, problem: Problem, replicas: range) -> None:
         super().__init__(problem, replicas)
         (self._replica,) = replicas
-        N, D = problem.particles.dimension, latent_dimension(problem)
-        rng = replica_generator(problem.particles.seed, self._replica)
-        self._blocks = blocks_of(problem)
-        F = draw_features(problem, self._blocks, rng)
-        self._teacher = _draw_teacher(problem, self._blocks, D, rng)
-        directions = draw_directions(self._teacher, rng.standard_normal((D, len(extra_means(problem)))), D)
-        columns = np.hstack([self._teacher, directions])
+        F, self._blocks, self._teacher, directions, W, v = vectors_of(problem, self._replica)
+        (D, N), columns = F.shape, np.hstack([self._teacher, directions])
         self._mean = mean_coefficients(problem) @ columns.T / np.sqrt(D)
         self._gaussian_means = gaussian_means(problem) @ columns.T / D
-        features = F.T @ self._teacher / np.sqrt(N)
-        W = draw_student(problem, features, rng.standard_normal((N, problem.students)))
-        self._W = np.ascontiguousarray(W.T)
-        self._v = np.array(problem.student.output_weights, dtype=float)
+        self._W, self._v = np.array(W, order="C"), np.array(v)  # which steps change in place
         self._velocity = np.zeros((problem.students, N + 1 if problem.training.momentum > 0.0 else 0))
         self._mixture = mixture_of(problem, self._mean)
         self._own = own_moments(problem, self._mixture, F) if problem.inputs.is_uneven else None
@@ -183,12 +171,9 @@ class Plain(InTime):
     @cached_property
     def _eigenvectors(self) -> tuple[FloatArray, FloatArray | None]:
         """Eigenvalues of F F^T/N, and eigenvectors in columns; None if these are the axes."""
-        if self._blocks is not None:
-            return np.repeat(self._blocks.rho, self._blocks.size), None
         N, D = self._W.shape[1], len(self._teacher)
         F = unpack(self._inputs.panels, N)  # divided by sqrt(D)
-        rho, vectors = np.linalg.eigh(F @ F.T * (D / N))
-        return np.maximum(rho, 0.0), vectors
+        return eigenvectors_of(F, D / N, self._blocks)
 
     def _uneven_fields(self, W: FloatArray, own: Sequence[OwnMoments]) -> Fields:
         """Law of the fields of weights and inputs whose means differ, in each of the Gaussians that latents are."""
@@ -213,17 +198,6 @@ class Plain(InTime):
         several = padded.reshape(len(W), panels.shape[0], -1).transpose(1, 2, 0)
         products = np.matmul(panels, several).sum(axis=0).T  # with F/sqrt(D)
         return np.asarray(products * np.sqrt(panels.shape[1] / N))
-
-
-def _draw_teacher(problem: Problem, blocks: Blocks | None, D: int, rng: Generator) -> FloatArray:
-    """Wt, shape (D, teachers), with the products that the problem asks for in each eigenspace that has room for it."""
-    normals = rng.standard_normal((D, problem.teachers))
-    if blocks is None:
-        return draw_teacher(problem, [normals], [D])
-    if blocks.size.min() <= problem.teachers:  # a single component would not be random
-        return draw_teacher(problem, [normals * np.sqrt(np.repeat(blocks.teacher, blocks.size))[:, None]], [D])
-    parts = np.split(normals, np.cumsum(blocks.size)[:-1])
-    return draw_teacher(problem, parts, blocks.size * blocks.teacher)
 
 
 class Chain(InTime):
