@@ -69,7 +69,7 @@ WRONG = [
     ({"student": {"elsewhere": [[0.1, 0.5], [0.5, 0.1]]}}, "student.elsewhere: has the eigenvalue -0.4"),
     ({"student": {"on_teacher": [[0.3, 0.0]]}}, "student.on_teacher: has 1 row(s), but output_weights has 2 unit(s)"),
     ({"student": {"on_teacher": [[0.3], [0.1]]}}, "student.on_teacher[0] has 1 number(s), but the teacher has 2"),
-    ({"student": {"on_teacher": None}}, "student.on_teacher: is missing; add it, or set initial to 'random'"),
+    ({"student": {"on_teacher": None}}, "student.on_teacher: is missing; add it, or set student.initial to 'random'"),
     ({"student": {"initial": "random"}}, "student.on_teacher: initial = 'random' needs only variance"),
     ({"student": {"variance": 1.0}}, "student.variance: belongs to initial = 'random'"),
     (
