@@ -48,6 +48,8 @@ class Method:
         others do are refused.
     phases : bool
         Whether it solves problems of several phases.
+    goes_on : bool
+        Whether a result of its own can be its start, by the key `initial` of problems.
     """
 
     title: str
@@ -61,6 +63,7 @@ class Method:
     purpose: str = ""
     follows: tuple[str, ...] = ()
     phases: bool = False
+    goes_on: bool = False
 
     def __call__(self, problem: Any, **options: Any) -> Any:
         """Solve a problem; see `meanfield.methods.solve`."""

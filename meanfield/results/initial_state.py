@@ -265,6 +265,17 @@ def first_weights(result: Result, *names: str) -> FloatArray | None:
     return np.asarray(joined[0]) if np.array_equal(joined, np.broadcast_to(joined[0], joined.shape)) else None
 
 
+def said_by_keys(problem: Any) -> dict[str, Any]:
+    """Keys of the start that a problem sets, with their defaults, which leave it to a file."""
+    found = {}
+    for path, part in parts_in(problem):
+        for name, field in type(part).model_fields.items():
+            key = f"{path}.{name}".removeprefix(".")
+            if without_numbers(key) in problem.keys_of_start and getattr(part, name) != field.default:
+                found[key] = field.default
+    return found
+
+
 def check_start(problem: Any) -> None:
     """Refuse a start from a file that is said once more by other keys, or that does not fit; for validators.
 
@@ -281,11 +292,8 @@ def check_start(problem: Any) -> None:
     initial: InitialState | None = problem.initial
     if initial is None:
         return
-    for path, part in parts_in(problem):
-        for name, field in type(part).model_fields.items():
-            key = f"{path}.{name}".removeprefix(".")
-            if without_numbers(key) in problem.keys_of_start and getattr(part, name) != field.default:
-                raise ValueError(f"{key}: the start is that of initial.from already; remove one of the two")
+    for key in said_by_keys(problem):
+        raise ValueError(f"{key}: the start is that of initial.from already; remove one of the two")
     if not problem.trusted:  # what a result names is not opened
         return
     initial.check_fits(problem)

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from meanfield.ingredients.part import Part
 from meanfield.problems.base import Problem
 from meanfield.problems.family import Family, resolve
-from meanfield.testing import in_time, methods
+from meanfield.testing import in_time, methods, starts
 from meanfield.testing.methods import Example
 from meanfield.testing.verdicts import check_verdicts
 
@@ -169,6 +169,7 @@ def checks_of(family: Family) -> Iterator[Check]:
         methods.check_resumption,
         in_time.check_schedules,
         in_time.check_phases,
+        starts.check_start,
     ):
         for name in family.methods:
             yield f"{of_method.__name__}[{name}]", partial(_in_a_folder, of_method, example, name)

@@ -15,6 +15,7 @@ from meanfield.results import figure_files
 DRAWN = ("density", "particles", "order_parameters", "stationary", "dynamics")
 
 SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
+    "contrastive-check_start[density]",
     "contrastive-check_sweep[dynamics]",
     "hidden_manifold-check_sweep[fixed_points]",
     "alpha_contrastive-check_sweep[density]",

@@ -40,6 +40,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:density",
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
         "optimal_filters": Method(
             "optimal filters",
@@ -56,6 +57,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:population",
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
         "particles": Method(
             "particles",
@@ -67,6 +69,7 @@ FAMILY = Family(
             threads=True,
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
     },
     distances=tuple(DISTANCES),

@@ -31,6 +31,7 @@ FAMILY = Family(
             keep=IN_TIME,
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
         "order_parameters": Method(
             "order parameters",
@@ -41,6 +42,7 @@ FAMILY = Family(
             keep=(*IN_TIME, "arrangement"),
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
         "dynamics": Method(
             "dynamics",
@@ -78,6 +80,7 @@ FAMILY = Family(
             keep=(*IN_TIME, "arrangement"),
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
     },
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),

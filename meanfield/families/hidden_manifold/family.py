@@ -33,6 +33,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:order_parameters",
             follows=TRAINING,
             phases=True,
+            goes_on=True,
         ),
         "particles": Method(
             "particles",
@@ -45,6 +46,7 @@ FAMILY = Family(
             keep=("discrepancy",),
             follows=TRAINING,
             phases=True,
+            goes_on=True,
         ),
         "density": Method(
             "density",

@@ -38,6 +38,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:population",
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
         "stationary": Method(
             "networks at rest",
@@ -66,6 +67,7 @@ FAMILY = Family(
             threads=True,
             follows=FOLLOWED,
             phases=True,
+            goes_on=True,
         ),
     },
     wording=f"{HERE}.wording:in_words",

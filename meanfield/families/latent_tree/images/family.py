@@ -38,6 +38,7 @@ FAMILY = Family(
             cost=f"{HERE}.simulation:particles",
             resumes=True,
             threads=True,
+            goes_on=True,
         ),
     },
     lacking={
