@@ -15,12 +15,15 @@ from meanfield.errors import BlowUpError, InputError
 from meanfield.ingredients.priors import PRIORS, PriorSettings, make_prior
 from meanfield.mckean_vlasov.closures import coefficients_along
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
+from meanfield.numerics.ode import Check, Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
 Coefficients = Callable[[float, FloatArray], tuple[FloatArray, float]]
 """Function of t and q to g and Lambda."""
+
+TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
+"""Tolerance of a step: covariances are built on these paths."""
 
 
 def check_linear(prior: PriorSettings, others: str) -> None:
@@ -86,7 +89,20 @@ def as_order_parameters(limit: Limit, solution: Solution) -> Solved:
 
 def overlaps_along(limit: Limit) -> Solution:
     """Overlaps at the output times and between them; no step goes past a corner of a schedule or the end of a phase."""
-    times = limit.times
+    return solve_in_stretches(
+        stretches_along(limit, limit.times, _velocity),
+        limit.initial_overlap,
+        limit.times,
+        TOLERANCE,
+        check=outside_ball(limit),
+        dense=True,
+        label="order parameters",
+        interruptible=True,
+    )
+
+
+def outside_ball(limit: Limit) -> Check:
+    """Check of overlaps at a time, which returns an error where they are beyond the unit ball."""
 
     def blow_up(time: float, q: FloatArray) -> BlowUpError | None:
         finite = bool(np.all(np.isfinite(q)))
@@ -95,16 +111,7 @@ def overlaps_along(limit: Limit) -> Solution:
         what = f"|q| = {np.linalg.norm(q):.4g}" if finite else "q is not finite"
         return BlowUpError(time, f"{what}, but overlaps lie in the unit ball", limit.remedy_if_norm_drifts)
 
-    return solve_in_stretches(
-        stretches_along(limit, times, _velocity),
-        limit.initial_overlap,
-        times,
-        Tolerance(relative=1e-11, absolute=1e-13),  # covariances are built on these paths
-        check=blow_up,
-        dense=True,
-        label="order parameters",
-        interruptible=True,
-    )
+    return blow_up
 
 
 def coefficients_between(limit: Limit, low: float, high: float) -> Coefficients:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import FACTORS, Problem, check_factors
+from meanfield.families.contrastive.problem import FACTORS, Problem, check_factors, check_no_velocity
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
 from meanfield.problems.base import check_problem, schedules_of
 from meanfield.problems.phases import pieces_of
@@ -102,6 +102,7 @@ def solve_joint_density(problem: Problem) -> tuple[xr.Dataset, xr.Dataset]:
 def check_density(problem: Problem, backend: str = "numba") -> None:
     """Refuse problems whose density cannot be computed; see `solve_density`."""
     check_problem(problem, Problem)
+    check_no_velocity(problem)
     check_backend(backend)
     if problem.model.channels == 1:
         _check_one(problem)

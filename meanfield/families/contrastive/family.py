@@ -94,6 +94,7 @@ FAMILY = Family(
         r"model\.learning_rate": r"learning rate $\tau$",
         r"model\.batch_size": "batch size $m$",
         r"model\.average_rate": "rate $a$ of the averages of weights",
+        r"model\.momentum_rate": "rate $b$ at which velocities are forgotten",
         r"decorrelation\.strength": r"strength $\lambda$ of the penalty",
         r"prior\.strength": "strength of the prior",
         r"features\[\d+\]\.hidden\.second_moment": "second moment $m_2$ of the hidden variable",

@@ -29,6 +29,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
+from meanfield.problems.problem_keys import with_value
 from meanfield.results.initial_state import check_start
 from meanfield.typing import FloatArray
 
@@ -166,12 +167,14 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
-    def _average_is_of_one_channel(self) -> Problem:
-        if self.model.channels > 1 and self.model.average_rate is not None:
-            raise ValueError(
-                f"model.average_rate = {self.model.average_rate:g} with model.channels = {self.model.channels}: "
-                "averages of weights are known for a single channel; remove it, or set model.channels to 1"
-            )
+    def _slow_vectors_are_of_one_channel(self) -> Problem:
+        for key, what in (("average_rate", "averages of weights"), ("momentum_rate", "velocities that last")):
+            given = getattr(self.model, key)
+            if self.model.channels > 1 and given is not None:
+                raise ValueError(
+                    f"model.{key} = {given:g} with model.channels = {self.model.channels}: {what} are known for a "
+                    "single channel; remove it, or set model.channels to 1"
+                )
         return self
 
     @model_validator(mode="after")
@@ -281,6 +284,20 @@ def check_factors(problem: Problem) -> None:
                     f"{key}: changes in time by a schedule, which the limit of several channels does not follow; let "
                     "it change from phase to phase, or set model.channels to 1"
                 )
+
+
+def without_velocity(problem: Problem) -> Problem:
+    """The problem without a velocity that lasts."""
+    return problem if problem.model.momentum_rate is None else with_value(problem, "model.momentum_rate", None)
+
+
+def check_no_velocity(problem: Problem) -> None:
+    """Refuse a velocity that lasts where a method knows weights alone."""
+    if problem.model.momentum_rate is not None:
+        raise InputError(
+            f"model.momentum_rate = {problem.model.momentum_rate:g}: weights have a velocity that lasts, which only "
+            "order parameters and SGD follow; use these, or remove it (a fixed share is model.momentum)"
+        )
 
 
 def check_one_channel(problem: Problem, what: str) -> None:

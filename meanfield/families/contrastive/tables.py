@@ -33,6 +33,13 @@ class Model(NamesActivation):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
+    momentum_rate: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        description="b, in place of momentum: the next step repeats the share 1 - b/N of a step, which is b/N as long; "
+        "for instance 2.0",
+    )
     average_rate: AverageRate = None
     batch_size: Annotated[int, Field(ge=1, le=10**9), OrSchedule()] = Field(
         description="m, the number of samples per step, for instance 10"
@@ -57,6 +64,21 @@ class Model(NamesActivation):
             )
         return self
 
+    @model_validator(mode="after")
+    def _momentum_is_said_once(self) -> Model:
+        if self.momentum_rate is not None and self.momentum > 0.0:
+            raise ValueError(
+                f"momentum_rate = {self.momentum_rate:g} with momentum = {self.momentum:g}: steps have one velocity; "
+                "remove either"
+            )
+        return self
+
+    def velocity_at(self, N: int) -> tuple[float, float]:
+        """Factors of a step and of the velocity before it, at dimension N."""
+        if self.momentum_rate is None:
+            return 1.0, self.momentum
+        return self.momentum_rate / N, 1.0 - self.momentum_rate / N
+
     @property
     def rate(self) -> float:
         """Learning rate of the limit, tau/(1 - mu): all that a sample moves, with the steps that remember it."""
@@ -66,7 +88,7 @@ class Model(NamesActivation):
     def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The keys of a model of one channel without momentum and average are those that it had before."""
         data: dict[str, Any] = write(self)
-        without = (("channels", 1), ("momentum", 0.0), ("average_rate", None))
+        without = (("channels", 1), ("momentum", 0.0), ("momentum_rate", None), ("average_rate", None))
         return {key: value for key, value in data.items() if (key, value) not in without}
 
 

@@ -37,7 +37,7 @@ from meanfield.families.contrastive.closures.outputs import MeanOutputs, mean_ou
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.closures.row_moments import row_moments
 from meanfield.families.contrastive.closures.views import bracket_table
-from meanfield.families.contrastive.problem import check_one_channel
+from meanfield.families.contrastive.problem import check_no_velocity, check_one_channel
 from meanfield.mckean_vlasov.closures import TabulatedClosure, register_closure, tabulated_values
 from meanfield.numerics.piecewise import with_values
 from meanfield.numerics.quadrature import gauss_rules
@@ -158,6 +158,7 @@ class Closure:
 
     def __init__(self, problem: Problem, tabulated: bool = True) -> None:
         check_one_channel(problem, "the closures g and Lambda")
+        check_no_velocity(problem)
         self._problem = problem
         self._tabulated = tabulated
         self._shape = (len(problem.features),)

@@ -18,7 +18,7 @@ from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, is_separable, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulation_of
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.mckean_vlasov.cells import feature_quadrature
@@ -70,7 +70,11 @@ def order_parameters(problem: Problem) -> Prediction:
         return _of_channels("order_parameters", problem)
     d1 = len(problem.features)
     size = BYTES_PER_NUMBER * problem.time.outputs * (d1 * (d1 + 2) + 2)
-    contents = "q" if problem.model.centering == "batch" else "q, and its covariance at finite N"
+    contents = (
+        "q"
+        if problem.model.centering == "batch" or problem.model.momentum_rate
+        else "q, and its covariance at finite N"
+    )
     seconds = 2000 * _evaluation_seconds(problem)  # the usual number, with those of the covariance
     return Prediction("order parameters", "", seconds, 2 * size, size + HEADER, contents)
 
@@ -99,7 +103,7 @@ def _of_channels(method: str, problem: Problem) -> Prediction:
 
 def _evaluation_seconds(problem: Problem) -> float:
     """Processor time of one evaluation of dq/dt."""
-    return seconds_of(partial(rate, Closure(reference_of(problem)), _typical(problem)))
+    return seconds_of(partial(rate, Closure(reference_of(without_velocity(problem))), _typical(problem)))
 
 
 def stationary(problem: Problem) -> Prediction:

@@ -130,8 +130,10 @@ def _training(model: Model) -> str:
     tau, m = model.learning_rate, model.batch_size
     rate = in_words_of(tau)
     momentum = f", momentum mu = {model.momentum:g} (in the limit a rate of tau/(1 - mu))" if model.momentum else ""
+    if model.momentum_rate is not None:
+        momentum = f" with momentum 1 - b/N, b = {model.momentum_rate:g}, in steps of tau b/N"
     moves = isinstance(tau, Schedule) or isinstance(m, Schedule)
-    noise = f" = {tau / m:.3g}" if not (moves or model.momentum) else ""
+    noise = f" = {tau / m:.3g}" if not (moves or momentum) else ""
     a = model.average_rate
     average = "" if a is None else f"; beside it an average of the weights, w' <- w' + (a/N)(w - w'), a = {a:g}"
     return (

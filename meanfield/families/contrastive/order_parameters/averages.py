@@ -16,8 +16,8 @@ import numpy as np
 
 from meanfield.families.contrastive.variables import AVERAGES
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.order_parameters import Coefficients, stretches_along
-from meanfield.numerics.ode import Path, Rate, Solution, Tolerance, solve_in_stretches
+from meanfield.mckean_vlasov.order_parameters import TOLERANCE, Coefficients, stretches_along
+from meanfield.numerics.ode import Path, Rate, Solution, solve_in_stretches
 from meanfield.typing import FloatArray
 
 
@@ -51,7 +51,6 @@ def averages_along(limit: Limit, solution: Solution, path: Path, a: float) -> di
 
     times, start = solution.times[reached], np.append(limit.initial_overlap, [1.0, 1.0])
     if len(times) > 1:
-        tolerance = Tolerance(relative=1e-11, absolute=1e-13)  # that of the path
         stretches = stretches_along(limit, times, rate_of)
-        values[reached] = solve_in_stretches(stretches, start, times, tolerance, label="averages").values
+        values[reached] = solve_in_stretches(stretches, start, times, TOLERANCE, label="averages").values
     return dict(zip(AVERAGES, (values[:, :d1], values[:, d1], values[:, d1 + 1]), strict=True))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.problem import Problem, check_one_channel
+from meanfield.families.contrastive.problem import Problem, check_no_velocity, check_one_channel
 from meanfield.mckean_vlasov import order_parameters as of_overlaps
 from meanfield.mckean_vlasov.closures import ClosureFunction
 from meanfield.problems.base import check_problem
@@ -36,14 +36,15 @@ def check_closes(problem: Problem) -> None:
 
 
 def check_linear(problem: Problem) -> None:
-    """Refuse priors under which the overlaps do not close.
+    """Refuse problems whose overlaps do not close by themselves.
 
     Raises
     ------
     InputError
-        If phi is not linear.
+        If phi is not linear, or weights have a velocity that lasts.
     """
     check_problem(problem, Problem)
+    check_no_velocity(problem)
     several = problem.model.channels > 1
     of_overlaps.check_linear(problem.prior, "SGD" if several else "the density, stationary states or SGD")
 

@@ -28,12 +28,17 @@ from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_of
 from meanfield.families.contrastive.order_parameters.averages import averages_along
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.problem import Problem, check_factors
+from meanfield.families.contrastive.order_parameters.velocity import (
+    check_velocity,
+    order_parameters_with_velocity,
+)
+from meanfield.families.contrastive.problem import Problem, check_factors, without_velocity
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along, interpolant
 from meanfield.numerics.ode import Path, Solution
 from meanfield.numerics.piecewise import tabulate, values_at
+from meanfield.problems.base import check_problem
 from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
@@ -192,8 +197,8 @@ def solve_order_parameters(problem: Problem) -> Solved:
     -------
     xarray.Dataset
         `q`, `g`, `Lambda` as `meanfield.families.contrastive.results` describes them, with `model.average_rate` also
-        `q_average`, `overlap_average` and `norm_average`, and `q_covariance`, N times the
-        covariance of q over runs of SGD to leading order, except under batch centring and where S does not exist
+        `q_average`, `overlap_average` and `norm_average`, and `q_covariance`, N times the covariance of q over runs of
+        SGD to leading order, except under batch centring, with `model.momentum_rate` and where S does not exist
         (`StepNoise`). With several channels `q`, `M`, `P_gain`, `D` and `Lambda`, and where averages over a batch are
         not exact their standard error, `q_error` and `M_error`. The attribute `status` is `complete`, `interrupted` or
         `failed: ...`; output times that were not reached are NaN.
@@ -209,6 +214,8 @@ def solve_order_parameters(problem: Problem) -> Solved:
         from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
 
         return Solved("order_parameters", *trajectory_of_channels(ChannelsInTime(problem), fluctuations=True))
+    if problem.model.momentum_rate is not None:
+        return order_parameters_with_velocity(problem, problem.model.momentum_rate)
     stages = stages_of(problem)
     limit = limit_of_stages(stages)
     solution = overlaps_along(limit)
@@ -288,8 +295,11 @@ class _Along:
 
 def check_trajectory(problem: Problem) -> None:
     """Refuse problems without a trajectory of their own; see `solve_order_parameters`."""
+    check_problem(problem, Problem)
     for piece in pieces_of(problem):
-        check_linear(piece.problem)
+        check_linear(without_velocity(piece.problem))
+    if problem.model.momentum_rate is not None:
+        check_velocity(problem)
     if problem.model.channels > 1:
         check_factors(problem)
     if problem.random_start:

@@ -34,7 +34,8 @@ class Changes:
     """
 
     def __init__(self, problem: Problem, reference: Problem, noisy: bool) -> None:
-        self._problem, self._largest = problem, reference.model.learning_rate
+        share, _ = reference.model.velocity_at(problem.particles.dimension)
+        self._problem, self._largest = problem, share * reference.model.learning_rate
         self._factors = factors_of(problem, reference)
         self._schedules = schedules_of(problem)
         self._places = training_of(reference, noisy)

@@ -96,6 +96,7 @@ def simulation_of(problem: Problem) -> Simulation:
     check_start(problem)
     check_centering(pieces)
     check_average(problem.model.average_rate, problem.particles.dimension, "model.average_rate")
+    check_momentum(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
@@ -121,6 +122,16 @@ def simulation_of(problem: Problem) -> Simulation:
         remedy="lower model.learning_rate, or prior.strength if it is large",
         size="model.batch_size" if by_batch else "particles.dimension",
     )
+
+
+def check_momentum(problem: Problem) -> None:
+    """Refuse a rate at which the next step would undo a step."""
+    b, N = problem.model.momentum_rate, problem.particles.dimension
+    if b is not None and b > N:
+        raise InputError(
+            f"model.momentum_rate = {b:g} with particles.dimension = {N}: a step repeats the share 1 - b/N of the one "
+            f"before, which is at least 0; lower the rate to {N} or less, or raise particles.dimension"
+        )
 
 
 def check_start(problem: Problem) -> None:
@@ -170,13 +181,15 @@ def chosen_method(problem: Problem) -> str:
     """
     settings, priors = problem.particles, [piece.problem.prior for piece in pieces_of(problem)]
     other = next((prior.name for prior in priors if not prior.functions.linear), None)
-    if problem.model.momentum > 0:
-        if settings.method in ("projected", "chain"):
+    for key in ("momentum", "momentum_rate"):
+        given = getattr(problem.model, key)
+        if given and settings.method in ("projected", "chain"):
             raise InputError(
-                f"particles.method = '{settings.method}' with model.momentum = {problem.model.momentum:g}: only plain "
-                "steps remember those before; set particles.method to 'plain', or remove model.momentum"
+                f"particles.method = '{settings.method}' with model.{key} = {given:g}: only plain steps remember "
+                f"those before; set particles.method to 'plain', or remove model.{key}"
             )
-        return "plain"
+        if given:
+            return "plain"
     average = problem.model.average_rate
     if settings.method == "auto":
         return "chain" if other is None and not settings.snapshots and average is None else "projected"
@@ -208,7 +221,7 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
         return samples + averages + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
     views = (2 if several or is_noisy(problem) else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
-    weights = (4 if problem.model.momentum > 0 else 3) * d2
+    weights = (4 if problem.model.velocity_at(N)[1] > 0 else 3) * d2
     return samples + hidden + averages + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)
 
 

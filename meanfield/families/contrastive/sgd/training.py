@@ -10,7 +10,7 @@ from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_un
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.closure import CENTERINGS
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.families.contrastive.sgd.draws import HiddenDraws, hidden_draws
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.separate_calls import call
@@ -107,7 +107,8 @@ def training_of(problem: Problem, noisy: bool | None = None) -> Training:
     beyond = of_one if d2 == 1 else of_several
     normals, uniforms = m * int(draws.normals[-1]) + beyond, m * int(draws.uniforms[-1])
     strength = problem.decorrelation_strength if d2 > 1 else 0.0
-    rates = np.array([model.learning_rate, 1.0, strength])
+    share, momentum = model.velocity_at(problem.particles.dimension)
+    rates = np.array([share * model.learning_rate, 1.0, strength])
     numbers, (rates, noise, noise_factor, view_factor, *drawn) = _in_one(
         rates, noise, factor_of(noise), factor_of(1.0 + noise), draws.cumulative, draws.mean, draws.deviation, draws.box
     )
@@ -121,7 +122,7 @@ def training_of(problem: Problem, noisy: bool | None = None) -> Training:
         np.empty((0, 0)),
         0,
         rates,
-        model.momentum,
+        momentum,
         compile_loop(activation.value),
         compile_loop(activation.slope),
         CENTERINGS[model.centering],
@@ -155,7 +156,7 @@ def outputs_of(problem: Problem) -> MeanOutputs:
         overlaps = {f"features[{k}].initial_overlap": 0.0 for k in range(len(problem.features))}
         alone = {"initial": None, "model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None}
         problem = with_values(problem, alone | overlaps)
-    return Closure(problem).mean_outputs
+    return Closure(without_velocity(problem)).mean_outputs
 
 
 def _even(count: int) -> int:

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import Problem, check_no_velocity
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, what_is_missing, why_none
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
@@ -102,6 +102,7 @@ def _frozen(states: Sequence[StationaryState]) -> str:
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
     check_problem(problem, Problem)
+    check_no_velocity(problem)
     check_features(len(problem.features))
     if problem.model.channels > 1:
         from meanfield.families.contrastive.channels.stationary.states import (

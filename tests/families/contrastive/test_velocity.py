@@ -1,0 +1,145 @@
+"""Momentum 1 - b/N, whose velocity lasts: plain steps, and order parameters with those of the velocity."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.problems.file import format_problem
+from tests.example_problems import feature, features, gaussian, make_problem
+from tests.references_in_time import integrated, stopped
+
+B = 1.5
+PROBLEM = make_problem(
+    "time = { stop = 4.0, outputs = 5 }",
+    "model.learning_rate = 0.1",
+    "model.batch_size = 20",
+    f"model.momentum_rate = {B}",
+)
+TWO = make_problem(
+    "time = { stop = 4.0, outputs = 5 }",
+    features(feature(0.5), feature(0.3, gaussian(1.3))),
+    'prior = { name = "l2", strength = 3.0 }',
+    'model = { centering = "population", learning_rate = 0.1, batch_size = 20, momentum_rate = 1.5 }',
+)
+SMALL = meanfield.with_values(PROBLEM, {"particles.dimension": 40, "time.stop": 1.0})
+
+
+@pytest.mark.parametrize("strength", [0.0, 3.0])
+def test_the_limit_is_that_of_scipy_with_closed_forms(strength):
+    """A quadratic activation: <D^2(s1 s2)> = 12 <B^2>, <c D(s1 s2)> = 4 <c B^3> and Lambda = 16 tau^2/m <B^6>."""
+    problem = meanfield.with_value(PROBLEM, "prior", {"name": "l2", "strength": strength})
+    tau, m, (m2, m4) = 0.1, 20, (1.1, 6.05)
+    m6 = m4**2 / m2  # of any three-point law
+
+    def velocity(t, y, low, high):
+        q, along, inward, square = y
+        s = 1.0 - q**2
+        of_features = tau * 4.0 * (q**3 * m4 + 3.0 * q * s * m2)  # E[y F]
+        of_weights = 4.0 * tau * (q**4 * m4 + 6.0 * q**2 * s * m2 + 3.0 * s**2)  # E[s F] = 4 tau <B^4>
+        sixth = q**6 * m6 + 15.0 * q**4 * s * m4 + 45.0 * q**2 * s**2 * m2 + 15.0 * s**3
+        gamma = (of_weights - q * of_features) / s
+        of_velocity = (of_features - q * gamma) * along + gamma * inward  # E[s_p F]
+        return [
+            B * (along - inward * q),
+            of_features - tau * strength * q - B * along,
+            B * square - B * inward**2 + of_weights - tau * strength - B * inward,
+            2.0 * (of_velocity - tau * strength * inward - B * square) + 16.0 * tau**2 / m * sixth,
+        ]
+
+    known = integrated(velocity, [0.5, 0.0, 0.0, 0.0], problem.time.outputs_at, ())
+    found = meanfield.solve_order_parameters(problem)
+    assert found["q"].values[:, 0] == pytest.approx(known[:, 0], abs=1e-8)  # the accuracy that results state
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", [PROBLEM, TWO], ids=["one feature", "two features"])
+def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away(problem):
+    """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
+    problem = meanfield.with_value(problem, "particles", {"dimension": 100, "replicas": 64, "seed": 1})
+    sgd, right = meanfield.simulate_sgd(problem), meanfield.solve_order_parameters(problem)
+    wrong = [
+        meanfield.solve_order_parameters(meanfield.with_value(problem, "model.momentum_rate", x * B))
+        for x in (0.8, 1.2)
+    ]
+    for each in wrong:
+        each.attrs["problem"] = right.attrs["problem"]  # only results of one problem are compared
+    verdicts = [meanfield.compare(each, sgd).attrs["verdict"] for each in (right, *wrong)]
+    assert verdicts == ["AGREES", "DIFFERS", "DIFFERS"]
+
+
+def test_a_fast_velocity_is_none():
+    """What is left of it is of the order of the rates over b."""
+    problem = meanfield.with_value(PROBLEM, "model.momentum_rate", 1e4)
+    known = meanfield.solve_order_parameters(meanfield.with_value(PROBLEM, "model.momentum_rate", None))
+    assert meanfield.solve_order_parameters(problem)["q"].values == pytest.approx(known["q"].values, abs=1e-3)
+
+
+def test_steps_are_those_of_a_momentum_close_to_one():
+    """Bit by bit those with momentum 1 - b/N and steps b/N as long."""
+    other = {"model.momentum_rate": None, "model.momentum": 1.0 - B / 40, "model.learning_rate": B / 40 * 0.1}
+    found, known = (prepare_steppers(each, "plain")(range(1)) for each in (SMALL, meanfield.with_values(SMALL, other)))
+    for stepper in (found, known):
+        stepper.advance(0, 40)
+    assert np.array_equal(found.snapshot["weights"], known.snapshot["weights"])
+
+
+def test_the_velocity_is_part_of_the_state():
+    def make():
+        return prepare_steppers(SMALL, "plain")(range(1))
+
+    whole = make()
+    whole.advance(0, 9)
+    assert np.array_equal(stopped(make, 5, 9).snapshot["weights"], whole.snapshot["weights"])
+
+
+def test_a_schedule_moves_velocities_too():
+    """A rate that is constant in a table gives the bits of its number."""
+    moving = meanfield.with_value(SMALL, "model.learning_rate", {"times": [0.0, 1.0], "values": [0.1, 0.1]})
+    both = [meanfield.simulate_sgd(each)["q"].values for each in (SMALL, moving)]
+    assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize("method", ["density", "dynamics", "fixed_points", "stationary"])
+def test_what_knows_weights_alone_says_so(method):
+    with pytest.raises(meanfield.InputError, match=r"^model\.momentum_rate = 1\.5: .*order parameters and SGD follow"):
+        meanfield.solve(SMALL, method)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "message"),
+    [
+        (
+            "particles",
+            {"particles.method": "chain"},
+            r"'chain' with model\.momentum_rate = 1\.5: only plain .*'plain', or",
+        ),
+        ("particles", {"model.momentum_rate": 41.0}, r"momentum_rate = 41 .*dimension = 40: .*lower the rate to 40 or"),
+        ("order_parameters", {"augmentation": {"variance": [0.1, 0.1]}}, r"^augmentation with model\.momentum_rate = "),
+        ("order_parameters", {"model.average_rate": 2.0}, r"^model\.average_rate = 2 with .*: use SGD|; use SGD"),
+        (
+            "order_parameters",
+            {"phases": [{"stop": 0.5}, {"stop": 1.0}]},
+            r"^phases with model\.momentum_rate = .*use SGD",
+        ),
+        (
+            "order_parameters",
+            {"model.learning_rate": {"times": [0.0], "values": [0.1]}},
+            r"^model\.learning_rate with model\.momentum_rate = .*where nothing changes in time; use SGD",
+        ),
+    ],
+)
+def test_what_is_not_known_says_what_to_do(method, changes, message):
+    problem = meanfield.with_values(SMALL, changes)
+    with pytest.raises(meanfield.InputError, match=message):
+        meanfield.solve(problem, method)
+    if method == "order_parameters":
+        assert meanfield.simulate_sgd(problem).attrs["status"] == "complete"
+
+
+def test_momentum_is_said_once():
+    with pytest.raises(meanfield.InputError, match=r"momentum_rate = 1\.5 with momentum = 0\.9: .*; remove either"):
+        meanfield.with_value(SMALL, "model.momentum", 0.9)
+    with pytest.raises(meanfield.InputError, match=r"momentum_rate = 1\.5 with model\.channels = 2: .*remove it, or"):
+        meanfield.with_values(SMALL, {"model.channels": 2, "features[0].initial_overlap": [0.5, 0.2]})
+    assert "momentum" not in format_problem(meanfield.with_value(SMALL, "model.momentum_rate", None))
