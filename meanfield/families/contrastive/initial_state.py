@@ -26,6 +26,10 @@ NORM_ROUNDING = 1e-3
 """Largest deviation of |w|^2/N and U^T U/N from 1: single precision, and no more."""
 
 
+SAME_LENGTH = 1e-12
+"""Largest deviation of |w|^2/N from 1 that is rounding of double precision."""
+
+
 class State(NamedTuple):
     """What a file holds of a start.
 
@@ -203,7 +207,8 @@ def _checked(weights: FloatArray, U: FloatArray, path: Path) -> State:
                 f"{path}: {name} deviates from 1 by {np.abs(deviation).max():.3g}; weights and features have the "
                 "length sqrt(N), and features are orthogonal: rescale them"
             )
-    weights = weights / np.sqrt(norm)[:, None]
+    # Those of a run go on as they are, to the last bit.
+    weights = weights / np.sqrt(np.where(np.abs(norm - 1.0) > SAME_LENGTH, norm, 1.0))[:, None]
     M = np.einsum("rnk,rnl->rkl", weights, weights) / N
     return State(np.einsum("rnk,rnc->rkc", U, weights) / N, M, weights, U)
 
