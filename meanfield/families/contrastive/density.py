@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import FACTORS, Problem, check_factors, check_no_velocity
+from meanfield.families.contrastive.problem import FACTORS, Problem, check_no_velocity
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
 from meanfield.problems.base import check_problem, schedules_of
 from meanfield.problems.phases import pieces_of
@@ -110,7 +110,6 @@ def check_density(problem: Problem, backend: str = "numba") -> None:
         from meanfield.families.contrastive.channels.density.choice import check_several  # imported where it is used
 
         check_several(problem, backend)
-        check_factors(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the density needs a known overlap, because a random one "

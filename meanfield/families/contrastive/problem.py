@@ -270,22 +270,6 @@ FACTORS = ("model.learning_rate", "prior.strength", "decorrelation.strength")
 """Keys of numbers that multiply parts of the limit, while others change g and Lambda as functions."""
 
 
-def check_factors(problem: Problem) -> None:
-    """Refuse schedules of other numbers than factors, which the limit of several channels does not follow.
-
-    Raises
-    ------
-    InputError
-    """
-    for piece in pieces_of(problem):
-        for key in base.schedules_of(piece.problem):
-            if key not in FACTORS:
-                raise InputError(
-                    f"{key}: changes in time by a schedule, which the limit of several channels does not follow; let "
-                    "it change from phase to phase, or set model.channels to 1"
-                )
-
-
 def without_velocity(problem: Problem) -> Problem:
     """The problem without a velocity that lasts."""
     return problem if problem.model.momentum_rate is None else with_value(problem, "model.momentum_rate", None)

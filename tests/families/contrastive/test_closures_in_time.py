@@ -146,14 +146,6 @@ def test_values_that_no_time_allows_are_refused(key, schedule, said):
         meanfield.with_value(base(), key, schedule)
 
 
-@pytest.mark.parametrize("method", ["density", "order_parameters"])
-def test_limits_of_several_channels_follow_factors_alone(method):
-    one = "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.3, 0.1] }]"
-    several = meanfield.with_value(make_problem("model.channels = 2", one), "model.batch_size", BATCH)
-    with pytest.raises(meanfield.InputError, match=r"model\.batch_size.*several channels"):
-        meanfield.solve(several, method)
-
-
 def test_what_changes_is_explained():
     law = {"law": "gaussian", "second_moment": {"schedule": "linear", "start": 0.5, "end": 1.5, "duration": 3.0}}
     values = {"model.batch_size": BATCH, "augmentation.variance[0]": NOISE, "features[0].hidden": law}

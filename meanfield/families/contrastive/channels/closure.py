@@ -20,7 +20,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.averages import exact_averages
 from meanfield.families.contrastive.channels.fourier import fourier_averages
 from meanfield.families.contrastive.channels.kinks import PanelRule
-from meanfield.families.contrastive.channels.one_sample import Rule
+from meanfield.families.contrastive.channels.one_sample import BatchLaw, Rule
 from meanfield.families.contrastive.channels.polynomials import terms_at
 from meanfield.families.contrastive.channels.randomised import Draw, PenaltyAverages, randomisations_of
 from meanfield.families.contrastive.channels.rules import (
@@ -54,13 +54,17 @@ class BatchAverages(NamedTuple):
     Lambda: FloatArray
 
 
+Vectors = Callable[[float, BatchLaw], Vector]
+"""Function from the strength of the penalty and the law of a batch to averages."""
+
+
 class BatchMethod(NamedTuple):
     """Method for averages over a batch, and how accurate its quadrature over one sample must be.
 
     Parameters
     ----------
     average : callable
-        From the strength of the penalty to the averages.
+        From the strength of the penalty and the law of a batch to the averages.
     accurate, worst : float
         See `refined`.
     collapsed : bool
@@ -69,7 +73,7 @@ class BatchMethod(NamedTuple):
         Whether the averages lack the penalty, whose contribution comes from random batches.
     """
 
-    average: Callable[[float], Method]
+    average: Callable[[float, BatchLaw], Method]
     accurate: float
     worst: float
     collapsed: bool = False
@@ -83,11 +87,15 @@ class ChannelClosure:
     ----------
     problem : Problem
         Contrastive problem of one or more channels.
+    noisy : bool
+        Whether the noise of views changes in time, so that views may differ at other times.
 
     Attributes
     ----------
     problem : Problem
-        The one whose learning rate and strength of the penalty the averages have.
+        The one whose averages these are.
+    nodes : int
+        Number of nodes of the quadrature over one sample.
     error : float
         Change of the averages by a finer quadrature over one sample, relative to their size.
     randomisations : list of ChannelClosure
@@ -117,8 +125,8 @@ class ChannelClosure:
     channels with views without noise there is a Fourier series; all other penalties take random batches.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, noisy: bool = False) -> None:
+        self.problem, self.noisy = problem, noisy
         self.kinks = problem.model.activation_functions.kinks
         self.randomisations: list[ChannelClosure] = []
         self.trial = self
@@ -127,16 +135,19 @@ class ChannelClosure:
         self.linear = False
         self._shape = len(problem.features), problem.model.channels
         self._tau = problem.model.rate
-        self._batch = batch_law_of(problem)
+        self._batch = batch_law_of(problem, noisy)
         self._vectors = self._choose()
-        self._vector = self._vectors(problem.decorrelation_strength)
+        self._vector = self._vectors(problem.decorrelation_strength, self._batch)
 
     def at(self, problem: Problem) -> ChannelClosure:
-        """Averages at the learning rate and the strength of the penalty of a problem that is otherwise the same.
+        """Averages of a problem with other rates, strengths, noise or moments, and nothing else.
 
         Their quadrature is that of the closure, whose own strength is no smaller.
         """
-        return self if problem is self.problem else self._with(self._vectors, problem)
+        if problem is self.problem:
+            return self
+        same = (problem.augmentation, problem.hidden_laws) == (self.problem.augmentation, self.problem.hidden_laws)
+        return self._with(self._vectors, problem, self._batch if same else batch_law_of(problem, self.noisy))
 
     def __call__(self, q: FloatArray, M: FloatArray) -> BatchAverages:
         """Evaluate the averages.
@@ -160,12 +171,14 @@ class ChannelClosure:
         P, D, noise = np.split(values, [d1 * d2, d1 * d2 + d2 * d2])
         return BatchAverages(P.reshape(d1, d2), D.reshape(d2, d2), self._tau**2 * noise.reshape(d2, d2))
 
-    def _choose(self) -> Callable[[float], Vector]:
+    def _choose(self) -> Vectors:
         """Averages at each strength by the first method whose quadrature over one sample is accurate enough."""
         law, strength = self._batch.sample, self.problem.decorrelation_strength
         for method in self._methods():
             states = self.states(method.collapsed)
-            found = refined(method.average(strength), law, self.kinks, states, method.accurate, method.worst)
+            found = refined(
+                method.average(strength, self._batch), law, self.kinks, states, method.accurate, method.worst
+            )
             if found.error <= method.worst:
                 break
         else:
@@ -175,11 +188,12 @@ class ChannelClosure:
                 "smooth activation, fewer channels or features, no augmentation, or SGD"
             )
         self.error, self.at_random = found.error, method.penalty_at_random
+        self.nodes = found.rule.at(law, *states[0]).weights.size
         if self.at_random:
-            return self._with_random_batches(found, method.average(0.0))
+            return self._with_random_batches(found, method.average(0.0, self._batch))
 
-        def by(rule: Rule | PanelRule) -> Callable[[float], Vector]:
-            return lambda strength: vector_by(rule, method.average(strength), law)
+        def by(rule: Rule | PanelRule) -> Vectors:
+            return lambda strength, batch: vector_by(rule, method.average(strength, batch), batch.sample)
 
         self.compared = None if found.compared is None else self._with(by(found.compared))
         return by(found.rule)
@@ -194,19 +208,18 @@ class ChannelClosure:
         exactly = strength == 0 or square or self.linear
         largest, linear = strength if exactly else 0.0, self.linear
 
-        def exact(strength: float) -> Method:
+        def exact(strength: float, batch: BatchLaw) -> Method:
             terms = terms_at(strength, channels, views, batch.size, batch.by_batch, largest, linear)
             return partial(exact_averages, batch, terms)
 
         if exactly:
             return [BatchMethod(exact, ACCURATE, LARGEST_CHANGE)]
-        free = exact(0.0)
         # 1e-3 is accurate enough, as the rest comes from random batches.
-        at_random = BatchMethod(lambda strength: free, 1e-3, LARGEST_CHANGE, penalty_at_random=True)
+        at_random = BatchMethod(lambda _, batch: exact(0.0, batch), 1e-3, LARGEST_CHANGE, penalty_at_random=True)
         if not absolute or channels != 2 or views != 1 or batch.by_batch:
             return [at_random]
 
-        def by_fourier(strength: float) -> Method:
+        def by_fourier(strength: float, batch: BatchLaw) -> Method:
             return partial(fourier_averages, batch, strength)
 
         if batch.size == 1 and not batch.centred:  # C is the product of the outputs of the sample itself
@@ -214,7 +227,7 @@ class ChannelClosure:
             return [BatchMethod(by_fourier, ACCURATE, LARGEST_CHANGE)]
         return [BatchMethod(by_fourier, ACCURATE_FOURIER, ACCURATE_FOURIER, collapsed=True), at_random]
 
-    def _with(self, vectors: Callable[[float], Vector], problem: Problem | None = None) -> ChannelClosure:
+    def _with(self, vectors: Vectors, problem: Problem | None = None, batch: BatchLaw | None = None) -> ChannelClosure:
         """Copy of the closure with other averages, which take no random batches of their own."""
         closure: ChannelClosure = object.__new__(ChannelClosure)
         closure.__dict__.update(self.__dict__)
@@ -224,7 +237,8 @@ class ChannelClosure:
         closure.compared = None
         closure._tau = closure.problem.model.rate
         closure._vectors = vectors
-        closure._vector = vectors(closure.problem.decorrelation_strength)
+        closure._batch = self._batch if batch is None else batch
+        closure._vector = vectors(closure.problem.decorrelation_strength, closure._batch)
         return closure
 
     def states(self, collapsed: bool) -> list[tuple[FloatArray, FloatArray]]:
@@ -241,7 +255,7 @@ class ChannelClosure:
         states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
         return [(alike, np.ones((d2, d2))), *states] if collapsed else states
 
-    def _with_random_batches(self, found: Quadrature, free: Method) -> Callable[[float], Vector]:
+    def _with_random_batches(self, found: Quadrature, free: Method) -> Vectors:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
         batch, settings = self._batch, self.problem.decorrelation
         assert settings is not None
@@ -250,8 +264,8 @@ class ChannelClosure:
         def with_penalty(draw: Draw) -> ChannelClosure:
             extra = PenaltyAverages(batch, draw, settings.functions.address, found.rule)
 
-            def by(rule: Rule | PanelRule) -> Callable[[float], Vector]:
-                return lambda strength: _sum_of(vector_by(rule, free, batch.sample), partial(extra, strength))
+            def by(rule: Rule | PanelRule) -> Vectors:
+                return lambda strength, _: _sum_of(vector_by(rule, free, batch.sample), partial(extra, strength))
 
             closure = self._with(by(found.rule))
             if draw is draws[0] and found.compared is not None:
@@ -260,8 +274,8 @@ class ChannelClosure:
 
         self.trial, self.randomisations = with_penalty(trial), [with_penalty(draw) for draw in draws]
 
-        def mean(strength: float) -> Vector:
-            each = [closure._vectors(strength) for closure in self.randomisations]
+        def mean(strength: float, batch: BatchLaw) -> Vector:
+            each = [closure._vectors(strength, batch) for closure in self.randomisations]
             return lambda q, M: np.asarray(np.mean([vector(q, M) for vector in each], axis=0))
 
         return mean

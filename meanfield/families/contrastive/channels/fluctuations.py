@@ -147,9 +147,14 @@ class StepCovariance:
         Without batch centring.
     linear : bool
         Whether the penalty is C itself, as |C| is where outputs are never negative, and not its square.
+    noisy : bool
+        Whether the noise of views changes in time.
     """
 
-    def __init__(self, problem: Problem, law: OneSample, rule: Rule | PanelRule, linear: bool = False) -> None:
+    def __init__(
+        self, problem: Problem, law: OneSample, rule: Rule | PanelRule, linear: bool = False, noisy: bool = False
+    ) -> None:
+        self._problem, self._noisy = problem, noisy
         self._model = problem.model
         self._law = law
         self._rule = rule
@@ -163,8 +168,10 @@ class StepCovariance:
         self.size = self._d1 * self._d2 + self._d2 * (self._d2 - 1) // 2
 
     def at(self, problem: Problem) -> StepCovariance:
-        """The same at the learning rate and the strength of the penalty of a problem that is otherwise the same."""
+        """The same of a problem with other rates, strengths, noise or moments; see `ChannelClosure.at`."""
         step = copy(self)
+        if (problem.augmentation, problem.hidden_laws) != (self._problem.augmentation, self._problem.hidden_laws):
+            step._law = one_sample_of(problem, 2.0, self._noisy)
         step._model, step._strength = problem.model, problem.decorrelation_strength
         return step
 
@@ -293,9 +300,9 @@ def step_covariance_of(closure: ChannelClosure) -> StepCovariance:
     """
     problem = closure.problem
     _check_polynomial(closure)
-    law, before = one_sample_of(problem, 2.0), None
+    law, before = one_sample_of(problem, 2.0, closure.noisy), None
     for rule in rules_for(law, closure.kinks):
-        step = StepCovariance(problem, law, rule, closure.linear)
+        step = StepCovariance(problem, law, rule, closure.linear, closure.noisy)
         states = closure.states(collapsed=False)
         if max(step.numbers(q, M) for q, M in states) > MOST_NUMBERS:
             break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -9,13 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.problem import Problem
+from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.problems import in_time
-from meanfield.problems.phases import phase_numbers, pieces_of
+from meanfield.problems.base import schedules_of
+from meanfield.problems.in_time import pieces_in_steps
+from meanfield.problems.phases import Piece
 from meanfield.typing import FloatArray
 
 
@@ -61,7 +65,7 @@ class ChannelsInTime:
     Attributes
     ----------
     closures : list of ChannelClosure
-        Of each phase, at the largest learning rate and strengths that it has.
+        Of each phase, and from one jump of other numbers to the next, at its largest learning rate and strengths.
 
     Raises
     ------
@@ -72,7 +76,9 @@ class ChannelsInTime:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._in_time = in_time.InTime(problem)
-        self.closures = [ChannelClosure(reference_of(piece.problem)) for piece in pieces_of(problem)]
+        pieces = pieces_in_steps(problem, besides=FACTORS)
+        self._begins = [piece.start for piece in pieces]
+        self.closures = [_closure_of(piece) for piece in pieces]
 
     def at(self, time: float) -> ChannelClosure:
         """Averages at a time, from a corner on at corners."""
@@ -80,9 +86,7 @@ class ChannelsInTime:
 
     def largest_at(self, time: float) -> ChannelClosure:
         """That of `closures` which is of a time."""
-        (number,) = phase_numbers(self.problem, np.array([time]))
-        closure: ChannelClosure = self.closures[number]
-        return closure
+        return self.closures[bisect_right(self._begins, time) - 1]
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
@@ -103,9 +107,8 @@ class ChannelsInTime:
 
     @property
     def starts(self) -> tuple[float, ...]:
-        """Times at which later phases begin."""
-        begins = [piece.start for piece in pieces_of(self.problem)[1:]]
-        return tuple(stretch.start for stretch in self.stretches if stretch.problem.start in begins)
+        """Times at which later ones of `closures` begin."""
+        return tuple(stretch.start for stretch in self.stretches if stretch.problem.start in self._begins[1:])
 
     @property
     def stretches(self) -> list[ChannelStretch]:
@@ -137,6 +140,21 @@ class ChannelsInTime:
         other = copy(self)
         other.closures = [chosen(closure) for closure in self.closures]
         return other
+
+
+def _closure_of(piece: Piece[Problem]) -> ChannelClosure:
+    """Averages of a stretch of time, by the finest of the quadratures that the extremes of its numbers need."""
+    frozen = reference_of(piece.problem, FACTORS)
+    extremes = list({id(each): each for each in in_time.InTime(frozen).extremes(piece.stop).values()}.values())
+    noisy = len({each.noise_covariance.tobytes() for each in extremes}) > 1
+    closures = [ChannelClosure(each, noisy) for each in extremes]
+    if len(closures) > 1 and closures[0].at_random:
+        raise InputError(
+            f"{next(iter(schedules_of(frozen)))}: changes smoothly in time, and averages over the penalty of several "
+            "channels are those of random batches; let it change in steps (interpolation = 'step'), or set "
+            "decorrelation.penalty to 'square'"
+        )
+    return max(closures, key=lambda closure: closure.nodes)
 
 
 def _randomised(number: int, closure: ChannelClosure) -> ChannelClosure:

@@ -60,10 +60,10 @@ class Quadrature(NamedTuple):
     compared: Rule | PanelRule | None
 
 
-def batch_law_of(problem: Problem) -> BatchLaw:
+def batch_law_of(problem: Problem, noisy: bool = False) -> BatchLaw:
     """Law of a batch of a problem; see `one_sample_of` for what it refuses."""
     model = problem.model
-    sample = one_sample_of(problem)
+    sample = one_sample_of(problem, noisy=noisy)
     V = sample.noise
     return BatchLaw(
         sample,
@@ -75,13 +75,15 @@ def batch_law_of(problem: Problem) -> BatchLaw:
     )
 
 
-def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
+def one_sample_of(problem: Problem, moments: float = 1.0, noisy: bool = False) -> OneSample:
     """Law of one sample of a problem.
 
     Parameters
     ----------
     moments : float
         Factor on the order of the moments that P, D and Lambda take, for averages of higher powers.
+    noisy : bool
+        Whether views differ at other times, so that there are two of them here as well.
 
     Raises
     ------
@@ -96,9 +98,9 @@ def one_sample_of(problem: Problem, moments: float = 1.0) -> OneSample:
     v11, v12, v22 = noise_of(problem)
     V = np.array([[v11, v12], [v12, v22]])
     d2 = problem.model.channels
-    views = 2 if V.any() else 1
+    views = 2 if noisy or V.any() else 1
     # Both views have the same noise, up to rounding.
-    directions = d2 if np.ptp(V) <= 1e-12 * np.abs(V).max() else 2 * d2
+    directions = d2 if np.ptp(V) <= 1e-12 * np.abs(V).max() and not noisy else 2 * d2
     count = math.prod(len(part[0]) for part in parts)
     nodes = count * SOBOL[1]
     if nodes > MOST_NODES:

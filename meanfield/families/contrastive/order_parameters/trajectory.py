@@ -32,7 +32,7 @@ from meanfield.families.contrastive.order_parameters.velocity import (
     check_velocity,
     order_parameters_with_velocity,
 )
-from meanfield.families.contrastive.problem import Problem, check_factors, without_velocity
+from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
 from meanfield.numerics.linear_noise import covariance_along, interpolant
@@ -300,8 +300,6 @@ def check_trajectory(problem: Problem) -> None:
         check_linear(without_velocity(piece.problem))
     if problem.model.momentum_rate is not None:
         check_velocity(problem)
-    if problem.model.channels > 1:
-        check_factors(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "
