@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
+from scipy.stats import ks_2samp
 
 import meanfield
 from meanfield import InputError
@@ -76,6 +77,25 @@ def test_runs_that_go_on_draw_other_numbers_than_those_before(tmp_path):
         assert not np.isclose(steps[1], steps[2]).any()
 
 
+def test_runs_that_go_on_have_the_law_of_the_unbroken_ones(tmp_path):
+    """The statistic of two samples exceeds its bound once in 1000 times, and is 0.07 if numbers come twice.
+
+    The seed is fixed.
+    """
+    whole = meanfield.parse_problem("""
+    model = { activation = "quadratic", learning_rate = 0.2, batch_size = 4 }
+    features = [{ hidden = { law = "laplace", second_moment = 1.2 }, initial_overlap = 0.3 }]
+    time = { stop = 2.0, outputs = 3 }
+    particles = { dimension = 40, replicas = 4000 }
+    """)
+    known = meanfield.simulate_sgd(whole)
+    meanfield.save(known, tmp_path / "whole.nc")
+    rest = meanfield.with_values(from_file(whole, tmp_path / "whole.nc", time=1.0), {"time.stop": 1.0})
+    found = meanfield.simulate_sgd(rest)
+    gap = ks_2samp(found["q"].values[:, -1, 0], known["q"].values[:, -1, 0])
+    assert gap.statistic <= 1.95 * np.sqrt(2 / 4000)
+
+
 def test_runs_draw_their_weights_from_a_density(tmp_path):
     """Moments of 60,000 weights are within five standard errors of those of the density: 1e-6 false alarms of two."""
     problem = unbroken(**{"particles.replicas": 20, "particles.dimension": 3000, "particles.snapshots": [0.0]})
@@ -114,6 +134,21 @@ def test_several_channels_go_on_from_their_overlaps(method, tmp_path):
             known, found = known.interp(w=rest["w"][60:180]), found[:, 60:180]
         # that of the order parameters, and of linear interpolation between 240 cells of other widths
         assert np.abs(found.values - known.values).max() <= (2e-3 if name == "P_w" else 2e-7)
+
+
+@pytest.mark.slow
+def test_a_density_of_channels_goes_on_under_a_prior_that_is_not_linear(tmp_path):
+    """As a run with a phase for each prior does; cells solve both."""
+    problem, prior = meanfield.parse_problem(CHANNELS), {"prior.name": "l1", "prior.strength": 0.3}
+    problem = meanfield.with_values(problem, {"density.tolerance": 5e-3, "particles.snapshots": None})
+    meanfield.save(meanfield.solve_density(problem), tmp_path / "before.nc")
+    phases = [{"stop": 2.0}, {"stop": 4.0, "set": prior}]
+    whole = meanfield.solve_density(meanfield.with_value(problem, "phases", phases))
+    rest = from_file(problem, tmp_path / "before.nc", time=2.0)
+    rest = meanfield.solve_density(meanfield.with_values(rest, prior | {"time.outputs": 3}))
+    for name in ("q", "M", "r"):
+        allowed = rest[f"{name}_error"].values + whole[f"{name}_error"].values[2:]
+        assert np.all(np.abs(rest[name].values - whole[name].values[2:]) <= allowed + 1e-7)  # where errors are 0
 
 
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
