@@ -43,7 +43,7 @@ TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts in-time figures predictions regimes faults fuzz docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
@@ -86,6 +86,10 @@ finite-size: $(VENV)/installed
 verdicts: export OMP_NUM_THREADS := 1
 verdicts: $(VENV)/installed
 	$(BIN)/python -m validation.verdicts
+
+in-time: export OMP_NUM_THREADS := 1
+in-time: $(VENV)/installed
+	$(BIN)/python -m validation.in_time.all_families --page docs/in_time.md
 
 faults: $(VENV)/installed
 	$(BIN)/python -m validation.faults.run

@@ -19,6 +19,8 @@ OTHERS = {
     "contrastive/verdicts": "How often verdicts are right",
     "contrastive/digits": "Hidden variables from real data",
     "contrastive/schedules": "What a schedule does",
+    "in_time/all_families": "Schedules and phases of all families",
+    "hidden_manifold/schedules": "What a schedule leaves of an error",
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
     "hidden_manifold/averaged_theory": "Inputs with a mean",
     "hidden_manifold/finite_size": "Hidden manifolds at finite N",
@@ -32,6 +34,7 @@ OTHERS = {
 PAGES = {
     "contrastive/cost": "cost.md",
     "contrastive/verdicts": "verdicts.md",
+    "in_time/all_families": "in_time.md",
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
     "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",
     "hidden_manifold/finite_size": "hidden_manifold_finite_size.md",

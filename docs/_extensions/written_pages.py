@@ -15,6 +15,7 @@ STUDIES = (
     "hidden_manifold_finite_size",
     "latent_tree_digits",
     "latent_tree_figures",
+    "in_time",
     "verdicts",
     "cost",
     "predictions",

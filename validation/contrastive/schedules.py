@@ -7,27 +7,24 @@ leaves. The best table is a warm-up, although nothing is unstable at the start: 
 noise counts, and falls then faster than a cosine. Which of two features is learnt hardly depends on any of it.
 """
 
-import itertools
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq
 
 import meanfield
 from meanfield.families.contrastive.closures import Closure
 from meanfield.plotting import COLOURS, MARKERS, place_legend
+from meanfield.typing import FloatArray
 from validation import OUTPUT
+from validation.rate_search import KINDS, Search
 from validation.study import Statement, Study, run_study
 
 STOP = 60.0
-NODES = np.linspace(0.0, STOP, 8)
 START = 0.3
 """q(0) of one feature."""
 
-KINDS = ("constant", "cosine", "table")
 REPLICAS, DIMENSION = 16, 100_000
 
 TEXT = """
@@ -51,55 +48,18 @@ def problem_of(starts: tuple[float, ...] = (START,), fourths: tuple[float, ...] 
     return meanfield.parse_problem(head + "".join(features))
 
 
-def schedule_of(kind: str, x: np.ndarray) -> dict[str, object] | float:
-    """Schedule with some logarithms of rates, as a problem has it."""
-    rates = np.exp(x).tolist()
-    if kind == "constant":
-        return rates[0]
-    if kind == "cosine":
-        return {"schedule": "cosine", "start": rates[0], "end": rates[1], "duration": STOP}
-    return {"times": NODES.tolist(), "values": rates}
+def search() -> Search:
+    """Search for the largest final overlap, with splines through the averages at rate 1."""
+    closure = Closure(meanfield.with_value(problem_of(), "model.learning_rate", 1.0))
+    q = np.linspace(0.0, 0.999, 400)
+    values = [closure(np.array([each])) for each in q]
+    gain, diffusion = CubicSpline(q, [g[0] for g, _ in values]), CubicSpline(q, [noise for _, noise in values])
 
+    def velocity(rate: float, q: FloatArray) -> FloatArray:
+        g, noise = rate * gain(q), rate**2 * diffusion(q)
+        return np.asarray(q * (q * g - 0.5 * noise) - g)
 
-def rate_at(kind: str, x: np.ndarray, t: float) -> float:
-    """Rate at a time, written here once more so that searches share no code with the library."""
-    rates = np.exp(x)
-    if kind == "cosine":
-        return float(rates[1] + (rates[0] - rates[1]) * np.cos(0.5 * np.pi * t / STOP) ** 2)
-    return float(rates[0] if kind == "constant" else np.interp(t, NODES, rates))
-
-
-class Growth:
-    """Velocity of one overlap from splines through the averages at rate 1."""
-
-    def __init__(self) -> None:
-        closure = Closure(meanfield.with_value(problem_of(), "model.learning_rate", 1.0))
-        q = np.linspace(0.0, 0.999, 400)
-        values = [closure(np.array([each])) for each in q]
-        self._g = CubicSpline(q, [g[0] for g, _ in values])
-        self._noise = CubicSpline(q, [noise for _, noise in values])
-
-    def final(self, kind: str, x: np.ndarray) -> float:
-        """Overlap at the end."""
-
-        def velocity(t: float, q: np.ndarray) -> np.ndarray:
-            rate = rate_at(kind, x, t)
-            g, noise = rate * self._g(q), rate**2 * self._noise(q)
-            return q * (q * g - 0.5 * noise) - g
-
-        q = np.array([START])
-        for low, high in itertools.pairwise(NODES):
-            q = solve_ivp(velocity, (low, high), q, rtol=1e-8, atol=1e-10).y[:, -1]
-        return float(q[0])
-
-    def best(self, kind: str, start: np.ndarray) -> np.ndarray:
-        """Logarithms of the rates with the largest final overlap."""
-
-        def loss(x: np.ndarray) -> float:
-            return np.log1p(-self.final(kind, np.clip(x, -9.0, 1.0)))
-
-        found = minimize(loss, start, method="L-BFGS-B", bounds=[(-9.0, 1.0)] * len(start), options={"eps": 1e-4})
-        return np.asarray(found.x)
+    return Search(velocity, np.array([START]), STOP, lambda q: float(np.log1p(-q[0])), 0.1)
 
 
 def tied_start(schedule: object) -> float:
@@ -116,26 +76,27 @@ def tied_start(schedule: object) -> float:
 
 def theory() -> xr.Dataset:
     """Best schedules of each kind, their overlaps by the library, and starts at which two features tie."""
-    growth = Growth()
-    best = {"constant": growth.best("constant", np.log([0.1]))}
-    best["cosine"] = growth.best("cosine", np.append(best["constant"], best["constant"] - 2.0))
-    table = np.log([max(rate_at("cosine", best["cosine"], t), 1e-3) for t in NODES])
-    best["table"] = growth.best("table", table)
-    schedules = {kind: schedule_of(kind, x) for kind, x in best.items()}
+    searched = search()
+    best = searched.best()
+    schedules = {kind: searched.schedule(kind, x) for kind, x in best.items()}
     solved = [
         meanfield.solve_order_parameters(meanfield.with_value(problem_of(), "model.learning_rate", each))
         for each in schedules.values()
     ]
     time = solved[0]["time"].values
-    rates = [[rate_at(kind, x, t) for t in time] for kind, x in best.items()]
-    early = rate_at("table", best["table"], 0.0)
+    rates = [[searched.rate_at(kind, x, t) for t in time] for kind, x in best.items()]
+    early = searched.rate_at("table", best["table"], 0.0)
     others = {"constant at the table's first rate": early, "half of that": 0.5 * early}
     ties = [tied_start(each) for each in (*schedules.values(), *others.values())]
     return xr.Dataset(
         {
             "rate": (("kind", "time"), rates, {"long_name": "learning rate"}),
             "q": (("kind", "time"), [each["q"].values[:, 0] for each in solved], {"long_name": "overlap"}),
-            "searched": ("kind", [growth.final(kind, x) for kind, x in best.items()], {"long_name": "q(60), search"}),
+            "searched": (
+                "kind",
+                [searched.end(kind, x)[0] for kind, x in best.items()],
+                {"long_name": "q(60), search"},
+            ),
             "tie": ("tried", ties, {"long_name": "second start from which both features are learnt equally"}),
         },
         {"kind": list(KINDS), "time": time, "tried": [*KINDS, *others]},

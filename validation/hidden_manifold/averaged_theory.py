@@ -25,9 +25,9 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.cli import run
 from meanfield.plotting import COLOURS
-from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers, problem_of
 from validation.pages import markdown_table
+from validation.publication import Publication, claim_of, verdicts
 from validation.study import Statement
 
 MOST_SIGMAS = 3.5

@@ -30,9 +30,9 @@ from meanfield.cli import at_least, parser, run
 from meanfield.families.hidden_manifold.escape import ESCAPED
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.plotting import curve_style, marker_style
-from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.hidden_manifold.sgd_against_theory import NAMES, merged, numbers, problem_of
 from validation.pages import markdown_table
+from validation.publication import Publication, claim_of, verdicts
 from validation.study import Statement
 
 MOST_SIGMAS = 4.0

@@ -30,8 +30,8 @@ from meanfield.cli import run
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.plotting import COLOURS
 from meanfield.problems.file import problem_from
-from validation.hidden_manifold.publication import Publication, claim_of, verdicts
 from validation.pages import markdown_table
+from validation.publication import Publication, claim_of, verdicts
 from validation.study import Statement
 
 MOST_SIGMAS = 3.5

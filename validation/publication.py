@@ -17,10 +17,8 @@ from meanfield.results.figure_files import save_figure
 from meanfield.results.files import save
 from meanfield.results.provenance import provenance
 from validation import OUTPUT
-from validation.pages import markdown_table
+from validation.pages import markdown_table, verdict
 from validation.study import Statement
-
-FOLDER = OUTPUT / "hidden_manifold"
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ class Publication:
 
     @property
     def numbers(self) -> Path:
-        """File of the numbers."""
-        return FOLDER / f"{self.script.stem}.nc"
+        """File of the numbers, in a folder named like that of the script."""
+        return OUTPUT / self.script.parent.name / f"{self.script.stem}.nc"
 
     def write(self, data: xr.Dataset, statements: list[Statement], began: float, page: Path | None) -> int:
         """Write and print everything, and return the exit code; `began` is the `time.perf_counter` of the start."""
@@ -60,7 +58,7 @@ class Publication:
             "statements": json.dumps([asdict(statement) for statement in statements]),
             "provenance": provenance(time.perf_counter() - began),
         }
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.numbers.parent.mkdir(parents=True, exist_ok=True)
         save(data, self.numbers)
         save_figure(self.draw(data), self.script.with_suffix(".png"))
         print(self.table(data), *statements, sep="\n")
@@ -97,5 +95,5 @@ def _docstring(script: Path) -> str:
 
 def verdicts(statements: Sequence[Statement]) -> str:
     """Table of statements for a page."""
-    rows = [(s.text, "holds" if s.holds else "**fails**", s.number) for s in statements]
+    rows = [(s.text, verdict(s.source, s.holds), s.number) for s in statements]
     return markdown_table(("statement", "verdict", "number"), rows)

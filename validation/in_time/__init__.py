@@ -1,0 +1,1 @@
+"""Schedules and phases of all families, held against SciPy and SGD."""
