@@ -139,14 +139,27 @@ def compilable(function: Any, instead: Mapping[Any, Any] | None = None) -> Any:
     instead : mapping, optional
         What it takes in place of modules and builtin functions.
     """
-    plain = getattr(function, "py_func", function)
+    plain = with_compiled_calls(function, instead or {})
     if not isfunction(plain):
-        return function
-    plain = _Changed(instead or {}).of(plain, ())
+        return plain
     if not any(argument.default is not argument.empty for argument in signature(plain).parameters.values()):
         return plain
     whole: Any = numba.njit(plain)
     return lambda x: whole(x)
+
+
+def with_compiled_calls(function: Any, instead: Mapping[Any, Any]) -> Any:
+    """Function of any arguments that calls compiled functions, and other things in place of some.
+
+    One that is compiled already is taken as it was written; what is no function is returned as it is.
+
+    Parameters
+    ----------
+    instead : mapping
+        What it takes in place of modules, builtin functions and universal functions of NumPy's kind.
+    """
+    plain = getattr(function, "py_func", function)
+    return _Changed(instead).of(plain, ()) if isfunction(plain) else function
 
 
 class _Changed:
@@ -177,7 +190,7 @@ class _Changed:
 
     def _replacement_of(self, value: Any, inside: tuple[FunctionType, ...]) -> Any:
         """Replacement of an object that a function names, or the object itself."""
-        if isinstance(value, ModuleType | BuiltinFunctionType):
+        if isinstance(value, ModuleType | BuiltinFunctionType | np.ufunc):
             return self._instead.get(value, value)
         if not isfunction(value) or value in inside:
             return value

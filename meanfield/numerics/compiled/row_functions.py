@@ -1,0 +1,190 @@
+"""Functions of several numbers and vectors, compiled into one loop over rows of arguments, and called by address.
+
+A row is what one sample shows such functions: some of its columns are the numbers that one argument stands for. Kernels
+that take the address are compiled once, and serve every function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.special
+from llvmlite import ir
+from numba import carray  # type: ignore[attr-defined]
+from numba.core import types
+from numba.extending import intrinsic
+
+from meanfield.numerics.compiled.scalar_functions import with_compiled_calls
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+
+class Argument(NamedTuple):
+    """Place of an argument: columns of a row, or of the constants that all rows share.
+
+    Parameters
+    ----------
+    first : int
+        Its first column.
+    shape : tuple of int
+        `()` for a number, else that of an array.
+    constant : bool
+        Whether it is found among the constants.
+    """
+
+    first: int
+    shape: tuple[int, ...] = ()
+    constant: bool = False
+
+    @property
+    def columns(self) -> range:
+        """Its columns."""
+        return range(self.first, self.first + math.prod(self.shape))
+
+
+class Bound(NamedTuple):
+    """Function with the places of its arguments, and the number of its values.
+
+    Parameters
+    ----------
+    function : callable
+        Function of a sample, which numba can compile.
+    arguments : tuple of Argument
+    outputs : int
+        It returns a number if that is 1, and otherwise an array of so many or a number for all of them.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Argument, ...]
+    outputs: int = 1
+
+
+class RowFunction(NamedTuple):
+    """Compiled function of rows.
+
+    Parameters
+    ----------
+    address : int
+        Address of `void(double* rows, double* constants, double* out, intp count)`; valid as long as the process lives.
+    width, constants, outputs : int
+        Numbers of columns of a row, of constants, and of values.
+    """
+
+    address: int
+    width: int
+    constants: int
+    outputs: int
+
+    def __call__(self, rows: FloatArray, constants: FloatArray) -> FloatArray:
+        """Values of all rows.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (count, width)
+        constants : ndarray, shape (constants,)
+
+        Returns
+        -------
+        ndarray, shape (count, outputs)
+        """
+        rows, constants = np.ascontiguousarray(rows, dtype=float), np.ascontiguousarray(constants, dtype=float)
+        if rows.shape[1:] != (self.width,) or constants.shape != (self.constants,):
+            raise ValueError(f"rows of {rows.shape}, constants of {constants.shape} for a function of {self}")
+        out = np.empty((len(rows), self.outputs))
+        _evaluate(self.address, rows, constants, out)
+        return out
+
+
+def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunction:
+    """Compile functions into one loop over rows that puts their values side by side.
+
+    Parameters
+    ----------
+    bound : sequence of Bound
+    width, constants : int
+        Numbers of columns of a row, and of constants.
+
+    Raises
+    ------
+    numba.core.errors.NumbaError
+        If numba cannot compile one of them.
+    """
+    outputs = sum(each.outputs for each in bound)
+    names: dict[str, Any] = {"carray": carray}
+    lines = [
+        "def loop(rows, constants, out, count):",
+        f"    x, k, values = carray(rows, (count, {width})), carray(constants, ({constants},)), "
+        f"carray(out, (count, {outputs}))",
+        "    for i in range(count):",
+    ]
+    first = 0
+    for number, each in enumerate(bound):
+        names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()))
+        given = ", ".join(map(_read, each.arguments))
+        place = f"{first}" if each.outputs == 1 else f"{first}:{first + each.outputs}"
+        lines.append(f"        values[i, {place}] = f{number}({given})")
+        first += each.outputs
+    exec("\n".join(lines), names)  # the text holds numbers alone, of places
+    pointer = types.CPointer(types.float64)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])
+    _KEPT_ALIVE.append(compiled)
+    return RowFunction(int(compiled.address), width, constants, outputs)
+
+
+_KEPT_ALIVE: list[Any] = []
+
+
+def _read(argument: Argument) -> str:
+    """Text of an expression that reads an argument."""
+    row, first = ("k[" if argument.constant else "x[i, "), argument.first
+    if not argument.shape:
+        return f"{row}{first}]"
+    numbers = f"{row}{first}:{first + math.prod(argument.shape)}]"
+    return numbers if len(argument.shape) == 1 else f"{numbers}.reshape({argument.shape})"
+
+
+@cache
+def _special_functions() -> Mapping[Any, Any]:
+    """What stands for functions of SciPy, and for its module of them, which numba does not know."""
+    formulas: dict[str, Callable[[float], float]] = {
+        "erf": lambda x: math.erf(x),
+        "erfc": lambda x: math.erfc(x),
+        "expit": lambda x: 0.5 + 0.5 * math.tanh(0.5 * x),
+        "ndtr": lambda x: 0.5 * math.erfc(-x * math.sqrt(0.5)),
+    }
+    module = ModuleType("special")
+    instead: dict[Any, Any] = {scipy.special: module}
+    for name, formula in formulas.items():
+        compiled: Any = numba.vectorize([types.float64(types.float64)])(formula)
+        setattr(module, name, compiled)
+        instead[getattr(scipy.special, name)] = compiled
+    return instead
+
+
+@intrinsic
+def call_rows(typing_context, address, rows, constants, out):  # type: ignore[no-untyped-def]
+    """Values of all rows, inside compiled code: `call_rows(address, rows, constants, out)`."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        double, size = ir.DoubleType().as_pointer(), ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), [double, double, double, size])
+        pointer = builder.inttoptr(arguments[0], kind.as_pointer())
+        given = [
+            context.make_array(kind)(context, builder, value)
+            for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
+        ]
+        count = builder.extract_value(given[0].shape, 0)
+        builder.call(pointer, [*(array.data for array in given), count])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, rows, constants, out), generate
+
+
+@numba.njit(cache=True, nogil=True)
+def _evaluate(address, rows, constants, out):  # type: ignore[no-untyped-def]
+    call_rows(address, rows, constants, out)

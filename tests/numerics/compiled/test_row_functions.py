@@ -1,0 +1,67 @@
+"""Functions of rows are what they are in plain Python: numbers, arrays, functions that they call, and SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+from scipy.special import erf
+
+from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
+from meanfield.typing import FloatArray
+
+COUNT = 64
+
+
+def perceptron(y: FloatArray, s: FloatArray, rate: float) -> FloatArray:
+    return rate * np.sign(y) * (s * y < 0)
+
+
+def activation(x: FloatArray) -> FloatArray:
+    return erf(x / np.sqrt(2))
+
+
+def committee(y: FloatArray, s: FloatArray, rate: float) -> FloatArray:
+    return rate * np.exp(-s * s / 2) * (activation(y).sum(axis=0) - special.erf(s / np.sqrt(2)).sum(axis=0))
+
+
+def matrix(s: FloatArray, Q: FloatArray) -> FloatArray:
+    return (Q * s).sum(axis=1) - special.expit(s) + special.ndtr(s) - special.erfc(s)
+
+
+def constant(rate: float) -> float:
+    return rate
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "outputs"),
+    [
+        (perceptron, (Argument(0), Argument(3), Argument(1, constant=True)), 1),
+        (committee, (Argument(0, (2,)), Argument(2, (2,)), Argument(1, constant=True)), 2),
+        (matrix, (Argument(1, (2,)), Argument(2, (2, 2), constant=True)), 2),
+        (constant, (Argument(5, constant=True),), 3),
+    ],
+)
+def test_a_function_of_rows_is_the_function(function, arguments, outputs):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    rows, constants = rng.normal(size=(COUNT, 4)), rng.normal(size=6)
+    found = compile_rows([Bound(function, arguments, outputs)], 4, 6)(rows, constants)
+    for row, values in zip(rows, found, strict=True):
+        given = [
+            (constants if a.constant else row)[list(a.columns)].reshape(a.shape) if a.shape else
+            (constants if a.constant else row)[a.first]
+            for a in arguments
+        ]  # fmt: skip
+        # a rounding of each function
+        np.testing.assert_allclose(values, function(*given), rtol=1e-13, atol=1e-14)
+
+
+def test_functions_stand_side_by_side_in_one_loop():
+    rows, constants = np.random.default_rng(1).normal(size=(COUNT, 4)), np.array([0.5])
+    rate = Argument(0, constant=True)
+    one = Bound(perceptron, (Argument(0), Argument(1), rate))
+    two = Bound(committee, (Argument(0, (2,)), Argument(2, (2,)), rate), 2)
+    both = compile_rows([one, two], 4, 1)(rows, constants)
+    assert both.shape == (COUNT, 3)
+    for columns, alone in ((slice(0, 1), one), (slice(1, 3), two)):
+        np.testing.assert_array_equal(both[:, columns], compile_rows([alone], 4, 1)(rows, constants))
