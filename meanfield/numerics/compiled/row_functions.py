@@ -48,20 +48,20 @@ class Argument(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Function with the places of its arguments, and the number of its values.
+    """Function with the places of its arguments, and the shape of its value.
 
     Parameters
     ----------
     function : callable
         Function of a sample, which numba can compile.
     arguments : tuple of Argument
-    outputs : int
-        It returns a number if that is 1, and otherwise an array of so many or a number for all of them.
+    shape : tuple of int
+        It returns a number if that is `()`, and otherwise an array of that shape, or a number for all of it.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Argument, ...]
-    outputs: int = 1
+    shape: tuple[int, ...] = ()
 
 
 class RowFunction(NamedTuple):
@@ -114,7 +114,7 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
     numba.core.errors.NumbaError
         If numba cannot compile one of them.
     """
-    outputs = sum(each.outputs for each in bound)
+    outputs = sum(math.prod(each.shape) for each in bound)
     names: dict[str, Any] = {"carray": carray}
     lines = [
         "def loop(rows, constants, out, count):",
@@ -126,9 +126,10 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
     for number, each in enumerate(bound):
         names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()))
         given = ", ".join(map(_read, each.arguments))
-        place = f"{first}" if each.outputs == 1 else f"{first}:{first + each.outputs}"
-        lines.append(f"        values[i, {place}] = f{number}({given})")
-        first += each.outputs
+        last = first + math.prod(each.shape)
+        place = f"values[i, {first}:{last}].reshape({each.shape})[:]" if each.shape else f"values[i, {first}]"
+        lines.append(f"        {place} = f{number}({given})")
+        first = last
     exec("\n".join(lines), names)  # the text holds numbers alone, of places
     pointer = types.CPointer(types.float64)
     compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])

@@ -33,19 +33,24 @@ def constant(rate: float) -> float:
     return rate
 
 
+def table(s: FloatArray, rate: float) -> FloatArray:
+    return rate * s.reshape(2, 1) * s
+
+
 @pytest.mark.parametrize(
-    ("function", "arguments", "outputs"),
+    ("function", "arguments", "shape"),
     [
-        (perceptron, (Argument(0), Argument(3), Argument(1, constant=True)), 1),
-        (committee, (Argument(0, (2,)), Argument(2, (2,)), Argument(1, constant=True)), 2),
-        (matrix, (Argument(1, (2,)), Argument(2, (2, 2), constant=True)), 2),
-        (constant, (Argument(5, constant=True),), 3),
+        (perceptron, (Argument(0), Argument(3), Argument(1, constant=True)), ()),
+        (committee, (Argument(0, (2,)), Argument(2, (2,)), Argument(1, constant=True)), (2,)),
+        (matrix, (Argument(1, (2,)), Argument(2, (2, 2), constant=True)), (2,)),
+        (table, (Argument(1, (2,)), Argument(0, constant=True)), (2, 2)),
+        (constant, (Argument(5, constant=True),), (3,)),
     ],
 )
-def test_a_function_of_rows_is_the_function(function, arguments, outputs):  # type: ignore[no-untyped-def]
+def test_a_function_of_rows_is_the_function(function, arguments, shape):  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(0)
     rows, constants = rng.normal(size=(COUNT, 4)), rng.normal(size=6)
-    found = compile_rows([Bound(function, arguments, outputs)], 4, 6)(rows, constants)
+    found = compile_rows([Bound(function, arguments, shape)], 4, 6)(rows, constants)
     for row, values in zip(rows, found, strict=True):
         given = [
             (constants if a.constant else row)[list(a.columns)].reshape(a.shape) if a.shape else
@@ -53,14 +58,14 @@ def test_a_function_of_rows_is_the_function(function, arguments, outputs):  # ty
             for a in arguments
         ]  # fmt: skip
         # a rounding of each function
-        np.testing.assert_allclose(values, function(*given), rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(values.reshape(shape), function(*given) * np.ones(shape), rtol=1e-13, atol=1e-14)
 
 
 def test_functions_stand_side_by_side_in_one_loop():
     rows, constants = np.random.default_rng(1).normal(size=(COUNT, 4)), np.array([0.5])
     rate = Argument(0, constant=True)
     one = Bound(perceptron, (Argument(0), Argument(1), rate))
-    two = Bound(committee, (Argument(0, (2,)), Argument(2, (2,)), rate), 2)
+    two = Bound(committee, (Argument(0, (2,)), Argument(2, (2,)), rate), (2,))
     both = compile_rows([one, two], 4, 1)(rows, constants)
     assert both.shape == (COUNT, 3)
     for columns, alone in ((slice(0, 1), one), (slice(1, 3), two)):

@@ -1,0 +1,212 @@
+"""Draws: what one sample shows a rule, as a row of numbers that is Gaussian given its discrete variables.
+
+A row has hidden variables, normal numbers, coins, and the fields of each input, features first and then students.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.update_rule.kinks import Forms
+from meanfield.numerics.compiled.row_functions import Argument, RowFunction
+from meanfield.typing import FloatArray
+
+
+class Noise(NamedTuple):
+    """Gaussian noise of the inputs of a draw.
+
+    Parameters
+    ----------
+    covariance : ndarray, shape (inputs, inputs)
+        Per coordinate.
+    projected : bool
+        Whether it is orthogonal to the features.
+    """
+
+    covariance: FloatArray
+    projected: bool = False
+
+
+class Hidden(NamedTuple):
+    """Law of the hidden variables, a mixture of Gaussians.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (components,)
+    mean : ndarray, shape (components, variables)
+    covariance : ndarray, shape (components, variables, variables)
+    """
+
+    probability: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+
+
+class Laws(NamedTuple):
+    """Law of a row: a mixture of Gaussians.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (components,)
+    mean : ndarray, shape (components, width)
+    covariance : ndarray, shape (components, width, width)
+    """
+
+    probability: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+
+
+class Program(NamedTuple):
+    """Functions of a row, compiled side by side.
+
+    Parameters
+    ----------
+    call : RowFunction
+    reads : tuple of int
+        Columns of a row that they read, increasing.
+    kinks : Forms
+        Linear forms of a row at whose zeros they jump or bend.
+    names : tuple of str
+        Name of each value, for messages.
+    """
+
+    call: RowFunction
+    reads: tuple[int, ...]
+    kinks: Forms
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One independent sample with its inputs x = Z d(c)/sqrt(N) + noise, and the functions that read it.
+
+    Parameters
+    ----------
+    names : mapping of str to Argument
+        Places of what functions read by name, in a row or among the constants.
+    hidden : Hidden
+    normals : int
+        Number of standard normal numbers.
+    coins : tuple of float
+        Probabilities with which each coin is 1, else 0.
+    signal : ndarray, shape (inputs, vectors, variables)
+        Coefficients D of the hidden variables: d = D c for each input.
+    noise : tuple of Noise
+    features : int
+        Number of vectors that are not trained, the first.
+    batch_size : int
+    update : Program
+        Values, in this order: F of each input (inputs, students), B if there is one, (vectors, students) or of a single
+        student the factor of itself, and H (side variables,).
+    observed : float
+        Share of coordinates of all inputs that a mask keeps.
+    """
+
+    names: Mapping[str, Argument]
+    hidden: Hidden
+    normals: int
+    coins: tuple[float, ...]
+    signal: FloatArray
+    noise: tuple[Noise, ...]
+    features: int
+    batch_size: int
+    update: Program
+    observed: float = 1.0
+
+    @property
+    def inputs(self) -> int:
+        """L, the number of inputs."""
+        return int(self.signal.shape[0])
+
+    @property
+    def vectors(self) -> int:
+        """n, the number of features and students."""
+        return int(self.signal.shape[1])
+
+    @property
+    def students(self) -> int:
+        """K, the number of trained vectors."""
+        return self.vectors - self.features
+
+    @cached_property
+    def first_coin(self) -> int:
+        """Column of the first coin in a row."""
+        return int(self.signal.shape[2]) + self.normals
+
+    @cached_property
+    def first_field(self) -> int:
+        """Column of the first field in a row."""
+        return self.first_coin + len(self.coins)
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a row."""
+        return self.first_field + self.inputs * self.vectors
+
+    def fields(self, number: int) -> slice:
+        """Columns of the fields of an input."""
+        first = self.first_field + number * self.vectors
+        return slice(first, first + self.vectors)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """C, the covariance per coordinate of the noise that is left by the mask, shape (inputs, inputs)."""
+        return self.observed * np.asarray(sum(each.covariance for each in self.noise))
+
+    def laws(self, G: FloatArray, reads: Collection[int] | None = None) -> Laws:
+        """Law of a row at a Gram matrix (update_rules.md, eq-fields).
+
+        Parameters
+        ----------
+        G : ndarray, shape (vectors, vectors)
+        reads : collection of int, optional
+            Columns that are read: coins that nobody reads make no component. By default all.
+        """
+        hidden, variables = self.hidden, self.signal.shape[2]
+        along = self.observed * np.concatenate([G @ D for D in self.signal])
+        fields, first = slice(self.first_field, self.width), self.first_coin
+        outcomes, chances = self._coins(reads)
+        mean = np.zeros((len(hidden.probability), len(chances), self.width))
+        mean[:, :, :variables] = hidden.mean[:, None]
+        mean[:, :, first : self.first_field] = outcomes
+        mean[:, :, fields] = (hidden.mean @ along.T)[:, None]
+        covariance = np.zeros((len(hidden.probability), self.width, self.width))
+        covariance[:, :variables, :variables] = hidden.covariance
+        covariance[:, range(variables, first), range(variables, first)] = 1.0
+        covariance[:, fields, :variables] = along @ hidden.covariance
+        covariance[:, :variables, fields] = covariance[:, fields, :variables].swapaxes(1, 2)
+        covariance[:, fields, fields] = along @ hidden.covariance @ along.T + self._noise_of_fields(G)
+        return Laws(
+            np.multiply.outer(hidden.probability, chances).ravel(),
+            mean.reshape(-1, self.width),
+            np.repeat(covariance, len(chances), axis=0),
+        )
+
+    def _noise_of_fields(self, G: FloatArray) -> FloatArray:
+        """Covariance of the fields of all inputs that noise gives, shape (inputs vectors, inputs vectors)."""
+        M, p = self.features, self.observed
+        rest = np.zeros_like(G)
+        rest[M:, M:] = G[M:, M:] - G[M:, :M] @ np.linalg.solve(G[:M, :M], G[:M, M:]) if M else G[M:, M:]
+        found = np.zeros((self.inputs * len(G),) * 2)
+        for each in self.noise:  # of a projected noise the mask leaves p^2, and p (1 - p) that is white
+            inside = (p * p * rest + p * (1.0 - p) * G) if each.projected else p * G
+            found += np.kron(each.covariance, inside)
+        return found
+
+    def _coins(self, reads: Collection[int] | None) -> tuple[FloatArray, FloatArray]:
+        """Outcomes of the coins that are read, and their probabilities; others show 0."""
+        first = self.first_coin
+        choices = [
+            ((0.0, 1.0 - p), (1.0, p)) if reads is None or first + i in reads else ((0.0, 1.0),)
+            for i, p in enumerate(self.coins)
+        ]
+        outcomes = list(itertools.product(*choices))
+        values = np.array([[value for value, _ in each] for each in outcomes]).reshape(len(outcomes), len(self.coins))
+        return values, np.array([np.prod([p for _, p in each]) for each in outcomes])

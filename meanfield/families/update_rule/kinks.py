@@ -1,0 +1,100 @@
+"""Kinks of a rule: linear forms of what it reads, as coefficients of the columns of a row."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.ingredients.nearest import nearest
+from meanfield.numerics.compiled.row_functions import Argument
+from meanfield.typing import FloatArray
+
+
+class Forms(NamedTuple):
+    """Linear forms a.x + b of a row x.
+
+    Parameters
+    ----------
+    coefficients : ndarray, shape (forms, width)
+    offsets : ndarray, shape (forms,)
+    """
+
+    coefficients: FloatArray
+    offsets: FloatArray
+
+
+def forms_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) -> Forms:
+    """Linear forms that a rule names.
+
+    A name of several vectors stands for each of them, and `s[0]` for one.
+
+    Parameters
+    ----------
+    kinks : tuple of str
+        Such as `s`, `s - y` or `2*s[0] - 1`.
+    names : mapping of str to Argument
+    width : int
+        Number of columns of a row.
+
+    Raises
+    ------
+    ValueError
+        If one is no linear form of what is in a row.
+    """
+    found = [_form(text, names, width) for text in kinks]
+    rows = np.concatenate(found) if found else np.empty((0, width + 1))
+    return Forms(rows[:, :width], rows[:, width])
+
+
+def _form(text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
+    """Coefficients and offsets of a text, shape (forms, width + 1)."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"the kink '{text}' cannot be read; write a linear form such as 's - y' or 's - 1'") from error
+    found = _value(tree, text, names, width)
+    if not found[:, :width].any(axis=1).all():
+        raise ValueError(f"the kink '{text}' reads no field; write a linear form such as 's - y' or 's - 1'")
+    return found
+
+
+def _value(node: ast.expr, text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
+    """Linear forms of an expression, a row for each of several vectors."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return np.append(np.zeros(width), number)[None]
+        case ast.Name(id=name):
+            return _columns(name, text, names, width)
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)):
+            rows = _columns(name, text, names, width)
+            if not 0 <= index < len(rows):
+                raise ValueError(f"the kink '{text}': {name} has {len(rows)} vector(s), counted from 0")
+            return rows[index : index + 1]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_value(inner, text, names, width)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            one, other = (_value(side, text, names, width) for side in (left, right))
+            if len(one) != len(other) and 1 not in (len(one), len(other)):
+                raise ValueError(f"the kink '{text}': {len(one)} and {len(other)} vectors; name one, as in s[0]")
+            return one + other if isinstance(op, ast.Add) else one - other
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
+            one, other = (_value(side, text, names, width) for side in (left, right))
+            if isinstance(op, ast.Mult) and not one[:, :width].any():
+                one, other = other, one
+            if not other[:, :width].any() and other[0, width] != 0.0:
+                factor = float(other[0, width])
+                return one * (factor if isinstance(op, ast.Mult) else 1.0 / factor)
+    raise ValueError(
+        f"the kink '{text}' is not linear; write forms such as 's - y' or 's - 1', and of a product one for each factor"
+    )
+
+
+def _columns(name: str, text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
+    if name not in names or names[name].constant:
+        known = [each for each, argument in names.items() if not argument.constant]
+        raise ValueError(f"the kink '{text}': '{name}' is no field; {nearest(name, known)}")
+    rows: FloatArray = np.eye(width, width + 1)[list(names[name].columns)]
+    return rows

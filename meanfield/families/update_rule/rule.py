@@ -1,0 +1,144 @@
+"""Update rules of users: the step of one sample as a function, with its kinks and what is measured beside it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedValues
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.user_functions import is_address, make_own
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Update rule: what a sample adds to the trained vectors, as functions of what the algorithm sees of it.
+
+    What a function reads follows from the names of its arguments: `s` and `y` are the fields of students and features,
+    w.x/sqrt(N) and u.x/sqrt(N), `c` are hidden variables, and further names are those of the problem file. A name of
+    one vector stands for a number, a name of several for an array over them.
+
+    Parameters
+    ----------
+    step : callable
+        F, the factor of the sample: w += x F/sqrt(N) for each student; a number, or an array over students.
+    along : callable, optional
+        B, factors of vectors: w += Z B/N with Z the features and then the students; for a single student the factor
+        of itself, otherwise an array of shape (features + students, students).
+    kinks : tuple of str
+        Linear forms of fields, such as `s`, `s - y` or `s - 1`, at whose zeros one of the functions jumps or bends.
+    observables : mapping of str to callable
+        What is averaged over samples at each time, for the limit and for SGD alike, such as an error.
+
+    Notes
+    -----
+    Source: update_rules.md, section 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import meanfield
+    >>> def step(y, s, rate):
+    ...     return rate * np.sign(y) * (s * y < 0)
+    >>> perceptron = meanfield.Rule(step, kinks=("y", "s"), observables={"error": lambda y, s: s * y < 0})
+    """
+
+    step: Function
+    along: Function | None = None
+    kinks: tuple[str, ...] = ()
+    observables: Mapping[str, Function] | tuple[tuple[str, Function], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        kinks = (self.kinks,) if isinstance(self.kinks, str) else tuple(self.kinks)
+        object.__setattr__(self, "kinks", kinks)
+        measured = self.observables
+        object.__setattr__(self, "observables", tuple(measured.items() if isinstance(measured, Mapping) else measured))
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """All of its functions, by the words for them."""
+        along = {} if self.along is None else {"along": self.along}
+        return {"step": self.step} | along | {f"observable '{name}'": each for name, each in self.measured.items()}
+
+    @property
+    def measured(self) -> dict[str, Function]:
+        """Observables by name."""
+        return dict(self.observables)
+
+
+def arguments_of(function: Function, what: str) -> tuple[str, ...]:
+    """Names of the arguments of a user's function.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or takes arguments without a name.
+    """
+    plain = getattr(function, "py_func", function)
+    if not inspect.isfunction(plain):
+        raise ValueError(f"{what} is {type(function).__name__}; give a function, such as def step(y, s, rate)")
+    given = inspect.signature(plain).parameters.values()
+    unnamed = [str(each) for each in given if each.kind is not each.POSITIONAL_OR_KEYWORD]
+    if unnamed:
+        raise ValueError(f"{what} takes {unnamed[0]}; what it reads follows from names, so give each argument its own")
+    return tuple(each.name for each in given)
+
+
+def make_rule(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Rule:
+    """Rule that a problem file names by "module:name": a `Rule`, or a function that is a step without kinks.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or it is no rule.
+    """
+    if not is_address(name):
+        raise ValueError(f"'{name}': a rule is your own; give 'module:name' of a function or a meanfield.Rule")
+    return make_own(Rule, name, {}, folder, _check)
+
+
+def _check(rule: Rule, name: str) -> Rule:
+    for what, function in rule.functions.items():
+        arguments_of(function, f"'{name}', {what}")
+    return rule
+
+
+Parameter = Annotated[float, Field(ge=-1e12, le=1e12), OrSchedule()]
+
+
+class Model(NamesFunctions):
+    """Update rule and its numbers."""
+
+    function_key: ClassVar[str] = "model.rule"
+    make: ClassVar[Any] = staticmethod(make_rule)
+
+    rule: str = Field(description="your own rule as 'module:name', a function or a meanfield.Rule")
+    rule_parameters: Annotated[dict[str, Parameter], AfterValidator(NamedValues)] = Field(
+        default=NamedValues(), description="numbers that the rule reads by name, or schedules, such as { rate = 0.7 }"
+    )
+    batch_size: int = Field(default=1, ge=1, le=10**6, description="m, the number of samples per step")
+    constraint: Literal["none", "sphere", "gram_schmidt", "polar"] = Field(
+        default="none",
+        description="what follows each step: nothing, each student back to its length, or students made orthonormal "
+        "one after the other or all alike",
+    )
+
+    @property
+    def functions(self) -> Rule:
+        """The rule that `rule` names.
+
+        Raises
+        ------
+        InputError
+            If it cannot be imported.
+        """
+        found: Rule = self.found()
+        return found
