@@ -10,6 +10,9 @@ import numpy as np
 
 from meanfield.typing import FloatArray
 
+LEAST_UNIFORM = 2.0**-53
+"""Least value of a uniform variable: Sobol points may lie at 0, whose normal number is infinite."""
+
 PANEL_NODES = 8
 """Nodes of a Gauss-Legendre panel: polynomials of degree 15 are exact."""
 
@@ -84,6 +87,20 @@ def tensor_rule(rules: Sequence[tuple[FloatArray, FloatArray]], negligible: floa
     weight = reduce(np.multiply.outer, (weights for _, weights in rules)).ravel()
     kept = weight > negligible
     return x[kept], weight[kept] / weight[kept].sum()
+
+
+def sobol_points(count: int, dimensions: int, seed: int) -> FloatArray:
+    """Scrambled Sobol points in the unit cube, shape (count, dimensions); `count` is a power of 2."""
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
+    return np.asarray(qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed)).random(count))
+
+
+def normal_numbers(uniform: FloatArray) -> FloatArray:
+    """Standard normal numbers from uniform ones."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(np.clip(uniform, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM)))
 
 
 def gauss_rules(x: FloatArray, weight: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:

@@ -270,7 +270,7 @@ def test_averages_of_channels_are_prepared_once(monkeypatch):
 
 def test_averages_by_random_batches_are_timed_without_sobol_points(monkeypatch):
     """To import what makes them took half a second, and eight randomisations of large batches more."""
-    monkeypatch.setattr(randomised, "_sobol_points", None)  # cannot be called
+    monkeypatch.setattr(randomised, "sobol_points", None)  # cannot be called
     changes = {"decorrelation.penalty": "absolute", "model.batch_size": 4}
     problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "two_channels.toml"), changes)
     found = {p.method: p for p in meanfield.explain(problem).predictions}

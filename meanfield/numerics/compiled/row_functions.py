@@ -124,7 +124,7 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
     ]
     first = 0
     for number, each in enumerate(bound):
-        names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()))
+        names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()), error_model="numpy")
         given = ", ".join(map(_read, each.arguments))
         last = first + math.prod(each.shape)
         place = f"values[i, {first}:{last}].reshape({each.shape})[:]" if each.shape else f"values[i, {first}]"

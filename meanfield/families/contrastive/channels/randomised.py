@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.kinks import PanelRule
@@ -29,12 +28,9 @@ from meanfield.families.contrastive.channels.one_sample import (
 )
 from meanfield.numerics.compiled.scalar_functions import call_scalar
 from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.quadrature import normal_numbers, sobol_points
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
-
-LEAST_UNIFORM = 2.0**-53
-"""Least value of a uniform variable: Sobol points may lie at 0, whose normal number is infinite."""
-
 
 MOST_NORMALS = 2**22
 """Largest number of normal numbers of a randomisation: 32 MB."""
@@ -88,7 +84,7 @@ def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw
             f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
         )
     # from the spread of some independent randomisations standard errors follow
-    draws: list[Draw] = [partial(_draw_batches, law, batch_size, batches, _sobol_points, seed) for seed in range(8)]
+    draws: list[Draw] = [partial(_draw_batches, law, batch_size, batches, sobol_points, seed) for seed in range(8)]
     return draws, partial(_draw_batches, law, batch_size, batches, _random_points, 0)
 
 
@@ -98,14 +94,7 @@ def _draw_batches(
     """Points of the unit cube as random numbers of batches."""
     points = points_of(batches, batch_size * (1 + law.directions), seed).reshape(batches, batch_size, -1)
     component = np.searchsorted(np.cumsum(law.probability)[:-1], points[..., 0], side="right")
-    return Batches(component, np.ascontiguousarray(ndtri(np.clip(points[..., 1:], LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))))
-
-
-def _sobol_points(count: int, dimensions: int, seed: int) -> FloatArray:
-    """Scrambled Sobol points, a power of 2 of them."""
-    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
-
-    return np.asarray(qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed)).random(count))
+    return Batches(component, np.ascontiguousarray(normal_numbers(points[..., 1:])))
 
 
 def _random_points(count: int, dimensions: int, seed: int) -> FloatArray:

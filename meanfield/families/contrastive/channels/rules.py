@@ -9,15 +9,13 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.kinks import PanelRule
 from meanfield.families.contrastive.channels.one_sample import BatchLaw, OneSample, Rule
-from meanfield.families.contrastive.channels.randomised import LEAST_UNIFORM
 from meanfield.families.contrastive.closures.closure import noise_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.numerics.quadrature import gaussian_trapezoid, tensor_rule
+from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule
 from meanfield.typing import FloatArray
 
 TRAPEZOIDS = (16, 24, 32, 48, 64, 96, 128)
@@ -197,12 +195,9 @@ def rules_for(law: OneSample, kinks: tuple[float, ...]) -> Iterator[Rule | Panel
             if rule.weights.size <= most:
                 yield rule
     if TRAPEZOIDS[-1] ** directions > most:
-        from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
-
         for count in SOBOL:
             if count <= most:
-                points = qmc.Sobol(directions, rng=np.random.default_rng(count)).random(count)
-                normals = ndtri(np.clip(points, LEAST_UNIFORM, 1.0 - LEAST_UNIFORM))
+                normals = normal_numbers(sobol_points(count, directions, seed=count))
                 yield Rule(np.ascontiguousarray(normals.T), np.full(count, 1.0 / count), np.array([0, count]))
 
 

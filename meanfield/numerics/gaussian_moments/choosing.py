@@ -1,0 +1,268 @@
+"""Choice of a rule of quadrature that is fine enough for a function, and refusal of functions that none resolves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebfit
+
+from meanfield.errors import InputError
+from meanfield.numerics.compiled.row_functions import RowFunction
+from meanfield.numerics.gaussian_moments.kernel import Moments
+from meanfield.numerics.gaussian_moments.roughness import find_rough
+from meanfield.numerics.gaussian_moments.rules import MOST_NODES, REACH, Kind, Kinks, Law, Rule, TooManyNodesError
+from meanfield.typing import FloatArray
+
+ORDERS: dict[Kind, tuple[int, ...]] = {
+    "smooth": (12, 16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512),
+    "kinked": (6, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 56),
+    "random": (2**11, 2**13, 2**15),
+}
+"""Orders of rules that are tried, from coarse to fine."""
+
+TAIL_ORDER = 8
+"""Nodes of the panels that tell how much lies beyond the reach of a rule."""
+
+REACHES = (REACH, 10.4, 12.4)
+"""Standard deviations at which rules end: the larger ones for functions that grow fast."""
+
+MOST_DIRECTIONS = 4
+"""Largest number of Gaussian directions for products of rules."""
+
+LARGEST_DEGREE = 12
+"""Largest degree of polynomials that are integrated as such."""
+
+LINES = 24
+"""Number of random lines on which it is tested whether a function is a polynomial."""
+
+LARGEST_ERROR = 1e-6
+"""Largest estimated error of averages, relative to their size, with which a rule is taken."""
+
+LEAST_ERROR = 1e-13
+"""Smallest error that is stated: the rounding of sums over nodes."""
+
+LEAST_RATE = 4.0
+"""Power of the number of nodes with which changes must fall: those of functions that jump or bend fall like 1 or 2."""
+
+
+class Choice(NamedTuple):
+    """Rule that was chosen.
+
+    Parameters
+    ----------
+    rule : Rule
+    coarser : Rule
+        The next coarser one: what it changes in a result bounds the error of the result. The rule itself where that is
+        exact.
+    error : float
+        Estimated error of averages, relative to their size; 3.5 standard errors of random points.
+    """
+
+    rule: Rule
+    coarser: Rule
+    error: float
+
+
+def choose_rule(
+    function: RowFunction,
+    constants: FloatArray,
+    laws: Sequence[Law],
+    kinks: Kinks | None = None,
+    tolerance: float = 1e-10,
+    random: bool = False,
+    names: Sequence[str] = (),
+) -> Choice:
+    """The coarsest rule whose averages a finer one does not change by more than the tolerance, at some typical laws.
+
+    Polynomials are integrated exactly, smooth functions by trapezoidal rules, and others on panels between their kinks;
+    in more than four directions by scrambled Sobol points.
+
+    Parameters
+    ----------
+    function : RowFunction
+    constants : ndarray
+    laws : sequence of Law
+        Laws of the components of one mixture: averages of one may be small against those of another.
+    kinks : Kinks, optional
+        Linear forms of rows at whose values the function, its slope or its curvature jumps.
+    tolerance : float, optional
+        Of averages relative to their size; see `change`.
+    random : bool, optional
+        Take random points in any number of directions.
+    names : sequence of str, optional
+        Names of slots, for messages.
+
+    Raises
+    ------
+    InputError
+        If the function jumps or bends at an undeclared place, if it grows so fast that its averages may not exist, if
+        it is not finite, or if no rule that fits into memory resolves it.
+    """
+    rank = max(law.factor.shape[1] for law in laws)
+    names = names or [f"slot {slot}" for slot in range(function.width)]
+    declared = kinks or Kinks(np.empty((0, function.width)), np.empty(0))
+    task = _Task(function, constants, laws, declared, names)
+    if not random and not len(declared.levels):
+        degree = task.degree()
+        if degree <= LARGEST_DEGREE and (degree + 1) ** rank <= MOST_NODES:
+            rule = Rule("polynomial", degree + 1, declared)
+            task.averages(rule)
+            return Choice(rule, rule, LEAST_ERROR)
+    if random or rank > MOST_DIRECTIONS:
+        return _random(task, tolerance)
+    kind: Kind = "kinked" if len(declared.levels) else "smooth"
+    for reach in REACHES:
+        rules = [Rule(kind, _at_reach(order, reach, kind), declared, reach) for order in ORDERS[kind]]
+        rules = [rule for rule in rules if kind == "kinked" or rule.order**rank <= MOST_NODES]
+        choice = _coarsest_accurate(rules, task, tolerance)
+        beyond = _beyond(choice.rule, task)
+        if beyond <= tolerance:
+            break
+    if beyond > LARGEST_ERROR:
+        raise InputError(
+            f"{beyond:.1g} of the averages of the function and of its square come from more than {reach:g} standard "
+            "deviations of its arguments, so that they may not exist; let it grow more slowly, or clip it"
+        )
+    if choice.error > LARGEST_ERROR:
+        raise InputError(
+            f"averages of the function change by {choice.error:.1g} of their size up to {choice.rule.order} nodes of "
+            f"each {'panel' if kind == 'kinked' else 'direction'}, the most that fit into memory, and at most "
+            f"{LARGEST_ERROR:g} is allowed; make what is narrow in it a kink and declare that, let it read fewer "
+            "fields, or take random points"
+        )
+    return choice._replace(error=max(choice.error, beyond))
+
+
+def change(before: Sequence[Moments], after: Sequence[Moments]) -> float:
+    """Largest change of averages over some laws, relative to the size of the functions.
+
+    That of <f> and <z f> is in units of sqrt(<f^2>), their upper bound, and that of <f f'> in units of
+    sqrt(<f^2> <f'^2>), with the largest <f^2> of the laws.
+    """
+    scale = _scale([*before, *after])
+    return float(np.abs(_in_units(after, scale) - _in_units(before, scale)).max(initial=0.0))
+
+
+class _Task(NamedTuple):
+    """What a rule is chosen for; see `choose_rule`."""
+
+    function: RowFunction
+    constants: FloatArray
+    laws: Sequence[Law]
+    kinks: Kinks
+    names: Sequence[str]
+
+    def averages(self, rule: Rule) -> list[Moments]:
+        """Averages over all laws, which must be finite."""
+        found = [rule.moments(self.function, self.constants, law) for law in self.laws]
+        for moments, law in zip(found, self.laws, strict=True):
+            if not np.isfinite(moments.products).all():
+                rows = law.mean + rule.nodes(law).z.T @ law.factor.T
+                size = np.abs(self.function(rows, self.constants)).max(axis=1)  # NaN counts as the largest
+                raise InputError(
+                    f"the function or its square is not finite at {_listed(self.names, rows[size.argmax()])}; let it "
+                    "be finite, and grow like a power at most"
+                )
+        return found
+
+    def degree(self) -> int:
+        """Degree of the function as a polynomial, found along random lines; as good as infinite if it is none."""
+        rng, points = np.random.default_rng(0), 64
+        t = np.cos(np.pi * (np.arange(points) + 0.5) / points)
+        degree = 0
+        for law, _ in product(self.laws, range(LINES)):
+            start, along = rng.standard_normal((2, law.factor.shape[1]))
+            z = start + REACH * t[:, None] * along / max(np.linalg.norm(along), 1e-300)
+            size = np.abs(chebfit(t, self.function(law.mean + z @ law.factor.T, self.constants), points - 1))
+            counts = ~(size <= 1e-12 * size.max(axis=0))  # NaN counts
+            degree = max(degree, int(np.flatnonzero(counts.any(axis=1)).max(initial=0)))
+        return degree
+
+    def refuse_rough(self) -> None:
+        """Raise an error if the function jumps or bends where no kink is declared."""
+        rough = find_rough(self.function, self.constants, self.laws, self.kinks)
+        if rough is None:
+            return
+        what = ("jumps", "bends, its slope jumps", "bends, its curvature jumps")[rough.derivative]
+        others = [slot for slot in range(len(self.names)) if slot != rough.slot]
+        place = _listed([self.names[rough.slot]], rough.row[[rough.slot]])
+        beside = _listed([self.names[slot] for slot in others], rough.row[others])
+        raise InputError(
+            f"the function {what} from {rough.low:.4g} to {rough.high:.4g} at {place}{beside and f' (with {beside})'}, "
+            "where no kink is declared; declare it"
+        )
+
+
+def _listed(names: Sequence[str], values: FloatArray) -> str:
+    return ", ".join(f"{name} = {round(value, 5) + 0.0:.4g}" for name, value in zip(names, values, strict=True))
+
+
+def _scale(averages: Sequence[Moments]) -> FloatArray:
+    """Largest root mean square of each output; outputs that are rounding of others count as these."""
+    squares = np.sqrt(np.max([np.diagonal(moments.products) for moments in averages], axis=0))
+    return np.asarray(np.maximum(squares, max(1e-12 * squares.max(), 1e-14)))
+
+
+def _in_units(averages: Sequence[Moments], scale: FloatArray) -> FloatArray:
+    return np.concatenate(
+        [
+            part.ravel()
+            for first, along, products in averages
+            for part in (first / scale, along / scale, products / np.outer(scale, scale))
+        ]
+    )
+
+
+def _at_reach(order: int, reach: float, kind: Kind) -> int:
+    """Number of nodes that keeps the spacing of a trapezoidal rule; panels become more."""
+    return order if kind == "kinked" else 1 + math.ceil((order - 1) * reach / REACH)
+
+
+def _beyond(rule: Rule, task: _Task) -> float:
+    """Change of averages by what lies beyond the reach of a rule."""
+    inner = replace(rule, kind="kinked", order=TAIL_ORDER)  # panels whose ends stay where they are
+    return change(task.averages(inner), task.averages(replace(inner, reach=rule.reach + 2.0)))
+
+
+def _coarsest_accurate(rules: Sequence[Rule], task: _Task, tolerance: float) -> Choice:
+    """The first of some rules that the next one changes by less than the tolerance, or else the last."""
+    after = task.averages(rules[0])
+    changes: list[float] = []
+    slow = scanned = False
+    for coarse, fine in pairwise(rules):
+        before = after
+        try:
+            after = task.averages(fine)
+        except TooManyNodesError:
+            if len(changes) < 2:
+                raise
+            break
+        changes.append(change(before, after))
+        if changes[-1] <= tolerance:
+            return Choice(coarse, rules[max(len(changes) - 2, 0)], max(2.0 * changes[-1], LEAST_ERROR))
+        first = rules[max(len(changes) - 3, 0)]
+        slow = len(changes) > 3 and changes[-3] < changes[-1] * (coarse.order / first.order) ** LEAST_RATE
+        if slow and not scanned:
+            task.refuse_rough()
+            scanned = True
+    if not scanned:
+        task.refuse_rough()
+    error = 3.0 * max(changes[-2:]) if slow else changes[-1]
+    return Choice(rules[len(changes)], rules[len(changes) - 1], error)
+
+
+def _random(task: _Task, tolerance: float) -> Choice:
+    """Random points, more of them until 3.5 standard errors of their averages are below the tolerance."""
+    for order in ORDERS["random"]:
+        rule = Rule("random", order, task.kinks)
+        scale = _scale(task.averages(rule))
+        parts = [_in_units(task.averages(part), scale) for part in rule.randomisations()]
+        error = 3.5 * float(np.std(parts, axis=0, ddof=1).max()) / math.sqrt(len(parts))
+        if error <= tolerance:
+            break
+    return Choice(rule, replace(rule, order=order // 4), max(error, LEAST_ERROR))

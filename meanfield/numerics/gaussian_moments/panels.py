@@ -1,0 +1,223 @@
+"""Nodes for averages of functions with kinks: nested Gauss-Legendre panels between them.
+
+A function of x = mean + A z jumps or bends where linear forms of x have certain values. Direction by direction the
+range of a normal variable is cut where a form that the directions before and this one determine has its value. Averages
+over later directions are smooth then, but for layers about the places of forms which these hardly change, and these get
+panels of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+
+class Panels(NamedTuple):
+    """How the range of a normal variable is cut into panels.
+
+    Parameters
+    ----------
+    points, shares : ndarray, shape (n,)
+        Gauss-Legendre rule on [-1, 1].
+    widest : float
+        Largest width of a panel.
+    ends : ndarray
+        Fixed ends of panels, from the smallest number to the largest.
+    layers : ndarray
+        Edges of layers about the place of a form, in units of what later directions change.
+    narrow : float
+        Largest such unit, in standard deviations, of forms that have layers.
+    radius : float
+        Largest distance of panels from the origin; those beyond are left out.
+    """
+
+    points: FloatArray
+    shares: FloatArray
+    widest: float
+    ends: FloatArray
+    layers: FloatArray
+    narrow: float
+    radius: float
+
+
+MOST_FORMS = 64
+"""Largest number of forms with those that follow from pairs of them."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def panel_nodes(panels, forms, centres, levels, most):  # type: ignore[no-untyped-def]
+    """Nodes and weights for functions with kinks where centres + forms z has certain values.
+
+    Parameters
+    ----------
+    panels : Panels
+    forms : ndarray, shape (forms, directions)
+    centres : ndarray, shape (forms,)
+    levels : ndarray, shape (forms, values of a form)
+    most : int
+        Largest number of nodes.
+
+    Returns
+    -------
+    z : ndarray, shape (directions, nodes)
+    weights : ndarray, shape (nodes,)
+        They add up to 1. There are none if they would be too many.
+    """
+    directions, points = forms.shape[1], panels.points
+    nodes, weights = np.zeros((directions, 1)), np.ones(1)
+    cuts = np.empty(panels.ends.size + levels.size * panels.layers.size)
+    for j in range(directions):
+        total = 0
+        for n in range(weights.size):
+            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts) - 1):
+                total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
+        if total > most:
+            return np.empty((directions, 0)), np.empty(0)
+        wider, heavier = np.empty((directions, total)), np.empty(total)
+        at = 0
+        for n in range(weights.size):
+            first = at
+            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts) - 1):
+                pieces = _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
+                half = 0.5 * (cuts[i + 1] - cuts[i]) / max(pieces, 1)
+                for piece in range(pieces):
+                    for k in range(points.size):
+                        wider[j, at + k] = cuts[i] + (2 * piece + 1 + points[k]) * half
+                        heavier[at + k] = weights[n] * half * panels.shares[k]
+                    at += points.size
+            for i in range(first, at):
+                heavier[i] *= math.exp(-0.5 * wider[j, i] * wider[j, i])
+            for column in range(j):
+                for i in range(first, at):
+                    wider[column, i] = nodes[column, n]
+        nodes, weights = wider, heavier
+    total_weight = 0.0
+    for n in range(weights.size):
+        total_weight += weights[n]
+    for n in range(weights.size):
+        weights[n] /= total_weight
+    return nodes, weights
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _pieces(panels, nodes, n, j, left, right):  # type: ignore[no-untyped-def]
+    """Number of panels between two cuts of direction j behind a node."""
+    distance = max(left, -right, 0.0) ** 2
+    for column in range(j):
+        distance += nodes[column, n] ** 2
+    if distance > panels.radius * panels.radius:
+        return 0
+    return max(1, math.ceil((right - left) / panels.widest))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts):  # type: ignore[no-untyped-def]
+    """Write the ends of the range of direction j, and places where it is cut behind node n; their number."""
+    ends, layers = panels.ends, panels.layers
+    count = ends.size
+    for i in range(count):
+        cuts[i] = ends[i]
+    for i in range(forms.shape[0]):
+        loading, centre = forms[i, j], centres[i]
+        later = 0.0
+        for column in range(j + 1, forms.shape[1]):
+            later += forms[i, column] ** 2
+        if loading == 0.0 or later > panels.narrow * panels.narrow * loading * loading:
+            continue
+        width = math.sqrt(later) / abs(loading)
+        for column in range(j):
+            centre += forms[i, column] * nodes[column, n]
+        for level in levels[i]:
+            for layer in range(1 if width == 0.0 else layers.size):
+                x = (level - centre) / loading + layers[layer] * width
+                if ends[0] < x < ends[-1]:
+                    place = count
+                    while cuts[place - 1] > x:
+                        cuts[place] = cuts[place - 1]
+                        place -= 1
+                    cuts[place] = x
+                    count += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def forms_between(normals, levels, mean, factor):  # type: ignore[no-untyped-def]
+    """Forms of z for `panel_nodes` from forms of x = mean + factor z.
+
+    Where two forms that end in the same direction cross, the average over that direction has a kink: what remains of
+    them without that direction is a form, too.
+
+    Parameters
+    ----------
+    normals : ndarray, shape (forms, width)
+    levels : ndarray, shape (forms,)
+
+    Returns
+    -------
+    forms : ndarray, shape (all forms, rank)
+    centres : ndarray, shape (all forms,)
+    levels : ndarray, shape (all forms, 1)
+    """
+    rank = factor.shape[1]
+    forms, centres, values = np.zeros((MOST_FORMS, rank)), np.zeros(MOST_FORMS), np.zeros((MOST_FORMS, 1))
+    last = np.empty(MOST_FORMS, np.int64)
+    count = 0
+    for i in range(min(len(levels), MOST_FORMS)):
+        size = 0.0
+        for a in range(mean.size):
+            if normals[i, a] != 0.0:
+                centres[count] += normals[i, a] * mean[a]
+                for k in range(rank):
+                    forms[count, k] += normals[i, a] * factor[a, k]
+                    size = max(size, abs(normals[i, a] * factor[a, k]))
+        values[count, 0] = levels[i]
+        count = _kept(forms, centres, values, last, count, size)
+    for direction in range(rank - 1, 0, -1):
+        for i in range(count):  # those that follow end in earlier directions
+            for j in range(i):
+                if last[i] != direction or last[j] != direction or count == MOST_FORMS:
+                    continue
+                share = forms[i, direction] / forms[j, direction]
+                size = 0.0
+                for k in range(direction):
+                    forms[count, k] = forms[i, k] - share * forms[j, k]
+                    size = max(size, abs(forms[i, k]), abs(share * forms[j, k]))
+                for k in range(direction, rank):
+                    forms[count, k] = 0.0
+                centres[count] = centres[i] - share * centres[j]
+                values[count, 0] = values[i, 0] - share * values[j, 0]
+                count = _kept(forms, centres, values, last, count, size)
+    return forms[:count], centres[:count], values[:count]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _kept(forms, centres, values, last, count, size):  # type: ignore[no-untyped-def]
+    """Number of forms with the last one, if that depends on z and is no multiple of one before it.
+
+    Coefficients that are rounding are set to 0.
+    """
+    last[count] = -1
+    for k in range(forms.shape[1]):
+        if abs(forms[count, k]) <= 1e-14 * size:
+            forms[count, k] = 0.0
+        else:
+            last[count] = k
+    new = last[count] >= 0
+    for i in range(count if new else 0):
+        if last[i] == last[count]:
+            share = forms[count, last[i]] / forms[i, last[i]]
+            apart = abs(values[count, 0] - centres[count] - share * (values[i, 0] - centres[i]))
+            for k in range(last[i]):
+                apart = max(apart, abs(forms[count, k] - share * forms[i, k]))
+            new = new and apart > 1e-13 * (size + abs(values[count, 0]) + abs(centres[count]))
+    if new:
+        return count + 1
+    centres[count] = 0.0
+    for k in range(forms.shape[1]):
+        forms[count, k] = 0.0
+    return count
