@@ -242,12 +242,18 @@ class PriorSettings(NamesFunctions):
         """Differences of Phi with its strength between neighbours of increasing w, shape (len(w) - 1,)."""
         return self.strength * self.functions.potential_steps(w)
 
-    def check_pull(self, learning_rate: float, N: int) -> None:
-        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes."""
-        step = learning_rate / N * float(abs(self.force(np.ones(1))[0]))
+    def check_pull(self, N: int, learning_rate: float | None = None) -> None:
+        """Refuse a prior that moves a weight of size 1 past 0 in a single step of SGD, which no limit describes.
+
+        Parameters
+        ----------
+        learning_rate : float, optional
+            Factor of the force in a step, where there is one.
+        """
+        step = (1.0 if learning_rate is None else learning_rate) / N * float(abs(self.force(np.ones(1))[0]))
         if step > 1:
             raise InputError(
                 f"prior.strength = {self.strength:g} with particles.dimension = {N}: one step of SGD moves a weight of "
                 f"size 1 by {step:.3g}, past 0 and out on the other side; raise particles.dimension above "
-                f"{step * N:.2g}, or lower prior.strength or model.learning_rate"
+                f"{step * N:.2g}, or lower prior.strength{'' if learning_rate is None else ' or model.learning_rate'}"
             )

@@ -95,7 +95,7 @@ def simulation_of(problem: VectorProblem) -> Simulation:
         If a step of the prior is longer than a weight.
     """
     N = problem.particles.dimension
-    problem.prior.check_pull(problem.model.learning_rate, N)
+    problem.prior.check_pull(N, problem.model.learning_rate)
     return Simulation(
         identity=identity_of(problem),
         particles=problem.particles,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -114,6 +114,12 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
     numba.core.errors.NumbaError
         If numba cannot compile one of them.
     """
+    return _compiled(tuple(bound), width, constants)
+
+
+@lru_cache(maxsize=256)
+def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFunction:
+    """Compiled functions; the phases of a run, and the methods that solve one problem, share them."""
     outputs = sum(math.prod(each.shape) for each in bound)
     names: dict[str, Any] = {"carray": carray}
     lines = [

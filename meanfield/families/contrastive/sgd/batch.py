@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
+from meanfield.ensembles.hidden_variables import draw_hidden
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.draws import draw_hidden
 from meanfield.families.contrastive.sgd.training import BATCH, POPULATION, enter_step, first_slot
 from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.numerics.compiled.scalar_functions import call_loop

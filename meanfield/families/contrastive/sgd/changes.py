@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from meanfield.ensembles.hidden_variables import changed_draws
 from meanfield.families.contrastive.problem import FACTORS, Problem
-from meanfield.families.contrastive.sgd.draws import changed_draws
 from meanfield.families.contrastive.sgd.training import factor_of, training_of
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import with_unchecked

@@ -91,7 +91,7 @@ def simulation_of(problem: Problem) -> Simulation:
     pieces = pieces_in_steps(problem, besides=FACTORS)
     for piece in pieces:
         reference = reference_of(piece.problem, FACTORS)
-        reference.prior.check_pull(reference.model.learning_rate, problem.particles.dimension)
+        reference.prior.check_pull(problem.particles.dimension, reference.model.learning_rate)
     check_escape(problem)
     check_start(problem)
     check_centering(pieces)

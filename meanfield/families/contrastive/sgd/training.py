@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.ensembles.hidden_variables import HiddenDraws, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.closure import CENTERINGS
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
 from meanfield.families.contrastive.problem import Problem, without_velocity
-from meanfield.families.contrastive.sgd.draws import HiddenDraws, hidden_draws
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.problems.in_time import InTime

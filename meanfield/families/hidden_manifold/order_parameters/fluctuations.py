@@ -39,9 +39,10 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     start_of,
     unpacked,
 )
-from meanfield.families.hidden_manifold.particles.start import gaussian_means, root
+from meanfield.families.hidden_manifold.particles.start import gaussian_means
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.numerics.exact_products import root
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import schedules_of
 from meanfield.typing import FloatArray

@@ -21,9 +21,9 @@ from meanfield.families.hidden_manifold.particles.start import (
     draw_student,
     draw_teacher,
     extra_means,
-    orthogonal_part,
 )
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.numerics.exact_products import orthogonal_part
 from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.ensembles.hidden_variables import draw_hidden
 from meanfield.families.contrastive.closures.outputs import mean_outputs
-from meanfield.families.contrastive.sgd.draws import draw_hidden
 from meanfield.families.contrastive.sgd.training import BATCH, BUFFERED, POPULATION, Training, enter_step, first_slot
 from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.compiled.scalar_functions import call_loop, call_scalar

@@ -18,9 +18,9 @@ from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import Law, Sums, advance, no_sums
 from meanfield.families.hidden_manifold.order_parameters.rates import Fields, fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import System, unpacked
-from meanfield.families.hidden_manifold.particles.start import root
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.scalar_functions import evaluate
+from meanfield.numerics.exact_products import root
 from meanfield.typing import FloatArray
 
 GROUPS, CHAINS = 16, 8

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from meanfield.ensembles.hidden_variables import draw_hidden, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms, stream_key
-from meanfield.families.contrastive.sgd.draws import draw_hidden, hidden_draws
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.hidden import (
     Discrete,

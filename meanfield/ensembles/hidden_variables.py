@@ -57,7 +57,7 @@ def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
     choice = [len(recipe.probability) > 1 or recipe.box > 0 for recipe in recipes]
     spread = [recipe.mean.shape[1] if recipe.deviation.any() else 0 for recipe in recipes]
     return HiddenDraws(
-        np.concatenate([np.cumsum(recipe.probability) for recipe in recipes]),
+        np.concatenate([np.empty(0), *(np.cumsum(recipe.probability) for recipe in recipes)]),
         mean,
         deviation,
         np.array([recipe.box for recipe in recipes]),

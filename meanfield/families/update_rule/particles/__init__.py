@@ -1,0 +1,1 @@
+"""SGD of update rules at finite N: with its vectors, or by overlaps alone."""

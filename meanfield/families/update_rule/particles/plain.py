@@ -1,0 +1,261 @@
+"""SGD with its vectors, step by step as in update_rules.md, eq-step.
+
+A step passes over the vectors twice. The first pass draws an input, in blocks that stay in the caches, and computes its
+fields; the second one moves the students, and computes their products with each other and the features, from which the
+constraint follows. That is a matrix with which students are multiplied when they are read the next time.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meanfield.ensembles.streams import VECTOR, fill_normals, fill_uniforms
+from meanfield.families.update_rule.particles.constraints import constrain
+from meanfield.families.update_rule.particles.steps import (
+    add_values,
+    draw_numbers,
+    draw_rows,
+    room_for,
+    row_of,
+    write_constants,
+)
+from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
+from meanfield.numerics.compiled.row_functions import call_rows
+from meanfield.numerics.compiled.scalar_functions import call_loop
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.process import own_numba as numba
+
+MASKS = 5
+"""Purpose of the random numbers of masks, besides those of `meanfield.ensembles.streams`."""
+
+BLOCK = 512
+"""Coordinates that are worked on together: those of some vectors fit into the first-level cache. Even, as pairs are."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def plain_steps(steps, key, replica, first, count, U, W, back, overlaps, side):  # type: ignore[no-untyped-def]
+    """Take steps `first`, `first` + 1, ... of a replica, changing its state in place.
+
+    Parameters
+    ----------
+    steps : Steps
+    key, replica
+        Address of the random streams.
+    first, count : int
+    U : ndarray, shape (features, N)
+    W : ndarray, shape (students, N)
+        Students before the constraint of the last step.
+    back : ndarray, shape (students, students)
+        That constraint: students are `back` W.
+    overlaps : ndarray, shape (students, features + students)
+        R and Q side by side.
+    side : ndarray, shape (side variables,)
+
+    Returns
+    -------
+    int
+        The step after which everything was still finite: the last one unless it blew up.
+    """
+    K, N = W.shape
+    vectors = overlaps.shape[1]
+    room = room_for(steps, 0, 0)
+    x = np.empty((1, N + N % 2))
+    several = steps.batch_size > 1
+    added = np.zeros((K, N)) if several else x
+    gains = np.eye(K) if several else np.empty((K, 1))
+    work = (
+        np.empty(vectors),
+        np.empty(BLOCK),
+        np.empty((K, BLOCK)),
+        np.empty((K, vectors)),
+        np.empty((K, K)),
+        np.empty((K, K)),
+    )
+    return call(
+        _steps, steps, key, replica, first, first + count, U, W, back, overlaps, side, room, x, added, gains, work
+    )
+
+
+@without_reference_counts()
+def _steps(  # type: ignore[no-untyped-def]
+    steps, key, replica, first, end, U, W, back, overlaps, side, room, x, added, gains, work
+):
+    """Steps `first` to `end` - 1, and the step after which everything was still finite."""
+    sizes, normals, uniforms, rows, values, constants, chosen, c, A = room
+    projections, numbers, fresh, along, Q, other = work
+    m, some = steps.batch_size, sizes[0]
+    K, N = W.shape
+    M = U.shape[0]
+    drawn = first
+    for step in range(first, end):
+        if step >= drawn:
+            draw_numbers(key, replica, step, sizes, normals, uniforms)
+            drawn = step + some
+        place = step + some - drawn
+        write_constants(steps, step, side, overlaps, constants)
+        normal, uniform = normals[place * sizes[1] :], uniforms[place * sizes[2] :]
+        draw_rows(steps, key, replica, step, normal, uniform, chosen, c, rows)
+        for b in range(m):
+            _draw_input(steps, key, replica, step * m + b, U, W, back, rows[b], projections, numbers, x[0])
+            call_rows(steps.update, rows[b : b + 1], constants, values[b : b + 1])
+            for k in range(K):
+                gain = values[b, k] / (m * math.sqrt(N))
+                if m == 1:
+                    gains[k, 0] = gain
+                else:
+                    add(added[k], gain, x[0])
+        add_values(steps, step, values, side, A)
+        _follow(A, back, along)
+        pull = steps.numbers[row_of(steps, step), steps.numbers.shape[1] - 1] / N
+        _move(steps.force, pull, along, gains, added, back, U, W, fresh, numbers, overlaps)
+        if m > 1:
+            for k in range(K):
+                scale(added[k], 0.0, added[k])
+        for k in range(K):
+            for j in range(K):
+                Q[k, j] = overlaps[k, M + j]
+        constrain(steps.constraint, steps.lengths, Q, other, back)
+        if not _taken_back(back, overlaps, along, side):
+            return step
+    return end
+
+
+@without_reference_counts()
+def _draw_input(steps, key, replica, number, U, W, back, row, projections, numbers, x):  # type: ignore[no-untyped-def]
+    """Draw input `number` of a replica to x, and write its fields to the last columns of its row."""
+    K, N = W.shape
+    M = U.shape[0]
+    fields = row[row.size - M - K :]
+    for j in range(M + K):
+        projections[j] = fields[j] = 0.0
+    for start in range(0, N, BLOCK):
+        size = min(BLOCK, x.size - start)
+        noise = x[start : start + size]
+        call(fill_normals, key, replica, VECTOR, number * x.size + start, noise)
+        if steps.deviation != 1.0:
+            scale(noise, steps.deviation, noise)
+        if steps.projected:
+            for j in range(M):
+                fields[j] += dot(U[j, start : start + BLOCK], noise) / N
+        else:
+            _show(steps, key, replica, number, start, U, W, row, numbers, noise, projections)
+    if steps.projected:
+        for start in range(0, N, BLOCK):
+            size = min(BLOCK, x.size - start)
+            _show(steps, key, replica, number, start, U, W, row, numbers, x[start : start + size], projections)
+    for j in range(M):
+        fields[j] = projections[j] / math.sqrt(N)
+    for k in range(K):
+        fields[M + k] = 0.0
+        for j in range(K):
+            fields[M + k] += back[k, j] * projections[M + j] / math.sqrt(N)
+
+
+@without_reference_counts()
+def _show(steps, key, replica, number, start, U, W, row, numbers, x, projections):  # type: ignore[no-untyped-def]
+    """Add to a block of noise, from coordinate `start` on, what hidden variables say of it, mask it, and project it.
+
+    The first fields of the row have the projections of projected noise on the features, divided by N, else 0.
+    """
+    M, K = U.shape[0], W.shape[0]
+    end = start + x.size
+    if steps.signal:
+        root = math.sqrt(W.shape[1])
+        for j in range(M):
+            shift = row[j] / root - row[row.size - M - K + j]
+            column = U[j, start:end]
+            add(x[: column.size], shift, column)
+    if steps.observed < 1.0:
+        call(fill_uniforms, key, replica, MASKS, number * (W.shape[1] + W.shape[1] % 2) + start, numbers[: x.size])
+        for i in range(x.size):
+            x[i] = x[i] if numbers[i] <= steps.observed else 0.0
+    for j in range(M):
+        projections[j] += dot(U[j, start:end], x)
+    for k in range(K):
+        projections[M + k] += dot(W[k, start:end], x)
+
+
+@without_reference_counts()
+def _follow(A, back, along):  # type: ignore[no-untyped-def]
+    """Write the coefficients of a step on features and on students before the last constraint."""
+    K, vectors = A.shape
+    M = vectors - K
+    for k in range(K):
+        for j in range(M):
+            along[k, j] = A[k, j]
+        for j in range(K):
+            along[k, M + j] = 0.0
+            for i in range(K):
+                along[k, M + j] += A[k, M + i] * back[i, j]
+
+
+@without_reference_counts()
+def _move(force, pull, along, gains, added, back, U, W, fresh, numbers, overlaps):  # type: ignore[no-untyped-def]
+    """Move students along all vectors and what samples add, and write their overlaps before the constraint."""
+    K, N = W.shape
+    M = U.shape[0]
+    for k in range(K):
+        for j in range(M + K):
+            overlaps[k, j] = 0.0
+    for start in range(0, N, BLOCK):
+        end = min(start + BLOCK, N)
+        for k in range(K):
+            out = fresh[k, : end - start]
+            scale(W[0, start:end], along[k, M], out)
+            for j in range(1, K):
+                add(out, along[k, M + j], W[j, start:end])
+            for j in range(M):
+                if along[k, j] != 0.0:
+                    add(out, along[k, j], U[j, start:end])
+            for j in range(gains.shape[1]):
+                if gains[k, j] != 0.0:
+                    add(out, gains[k, j], added[j, start:end])
+            if force != 0:
+                _pull(force, pull, back[k], W, start, end, numbers[: end - start], out)
+        for k in range(K):
+            for j in range(M):
+                overlaps[k, j] += dot(fresh[k, : end - start], U[j, start:end])
+            for j in range(k + 1):
+                overlaps[k, M + j] += dot(fresh[k, : end - start], fresh[j])
+        for k in range(K):
+            copy(fresh[k], W[k, start:end])
+    for k in range(K):
+        for j in range(M):
+            overlaps[k, j] /= N
+        for j in range(k + 1):
+            overlaps[k, M + j] /= N
+            overlaps[j, M + k] = overlaps[k, M + j]
+
+
+@without_reference_counts()
+def _pull(force, pull, back, W, start, end, numbers, out):  # type: ignore[no-untyped-def]
+    """Subtract the force of a prior that is not linear on a block of one student."""
+    scale(W[0, start:end], back[0], numbers)
+    for j in range(1, W.shape[0]):
+        add(numbers, back[j], W[j, start:end])
+    call_loop(force, numbers, numbers)
+    add(out, -pull, numbers)
+
+
+@without_reference_counts()
+def _taken_back(back, overlaps, before, side):  # type: ignore[no-untyped-def]
+    """Overlaps after the constraint; false if they, or side variables, are not finite."""
+    K, vectors = overlaps.shape
+    M = vectors - K
+    total = 0.0
+    for k in range(K):
+        for j in range(vectors):
+            before[k, j] = 0.0
+        for j in range(K):
+            add(before[k], back[k, j], overlaps[j])
+    for k in range(K):
+        copy(before[k, :M], overlaps[k, :M])
+        for j in range(K):
+            overlaps[k, M + j] = dot(before[k, M:], back[j])
+            total += abs(overlaps[k, M + j])
+    for j in range(side.size):
+        total += abs(side[j])
+    return math.isfinite(total)

@@ -1,0 +1,128 @@
+"""Simulation of SGD of update rules: choice of the kind of step, its memory, and results that are kept."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from meanfield.ensembles.arrays import Record, identity_of
+from meanfield.ensembles.ensemble import run_ensemble
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
+from meanfield.errors import InputError
+from meanfield.families.update_rule.particles.steppers import prepare_steppers
+from meanfield.families.update_rule.problem import Problem
+from meanfield.problems.base import check_problem
+from meanfield.problems.in_time import check_at_extremes
+from meanfield.problems.phases import pieces_of
+from meanfield.results.solved import Solved, solver
+
+CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows R and Q alone and has no weights; set it to 'plain'"
+"""Reason why a chain has no snapshots, with the remedy."""
+
+MOST_TOGETHER = 256
+"""Largest number of replicas of a chain that are advanced by one call."""
+
+
+@solver
+def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
+    """Replicas of one-pass SGD at finite N, each with features and start of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+        `particles.method` chooses how steps are taken; the law of the results is that of plain SGD in any case.
+    workers, record : optional
+        See `meanfield.simulate_sgd`.
+
+    Returns
+    -------
+    xarray.Dataset
+        `R`, `Q` and side variables at every output time, and `weights`, `U` at the snapshots if there are any; with
+        `particles.record = 'statistics'` their statistics instead. Output time t is step round(t N). The attribute
+        `status` is `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
+
+    Raises
+    ------
+    InputError
+        If the rule does not compile, the chain does not apply, a step of the prior is longer than a weight, or the run
+        does not fit into the free memory or into `particles.longest_days`.
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: update_rules.md, sections 1 and 6.
+    """
+    simulation = simulation_of(problem)
+    return run_ensemble(simulation, partial(prepare_steppers, problem, simulation.label), workers, record)
+
+
+def simulation_of(problem: Problem) -> Simulation:
+    """Simulation that a problem describes, with the kind of step that it takes.
+
+    Raises
+    ------
+    InputError
+        If the method cannot give what is asked for, or a step of the prior is longer than a weight.
+    """
+    check_problem(problem, Problem)
+    N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
+    check_at_extremes(problem, lambda each: each.prior.check_pull(N))
+    method = chosen_method(problem)
+    chain = method == "chain"
+    rows = {"R": (K, M), "Q": (K, K), "side": (S,)}
+    m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
+    vectors = 0 if chain else N * (3 * (M + K) + 1 + (K if m > 1 else 0))  # drawn and made orthogonal at the start
+    numbers = m * 8 * (M + K + len(problem.data.normals) + len(problem.data.coins))
+    return Simulation(
+        identity=identity_of(problem),
+        particles=problem.particles,
+        time=problem.time,
+        rows={name: shape for name, shape in rows.items() if all(shape)},
+        label=method,
+        snapshots={} if chain else {"weights": (N, K)},
+        constants={"U": (N, M)} if M and not chain else {},
+        without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
+        together=MOST_TOGETHER if chain else 1,
+        working_set=BYTES_PER_NUMBER * (vectors + numbers),
+        remedy="lower the rates among model.rule_parameters",
+        size="particles.dimension" if vectors > numbers else "model.batch_size",
+    )
+
+
+def chosen_method(problem: Problem) -> str:
+    """Kind of step: the one that the problem names, or the cheapest that gives what is asked for.
+
+    Raises
+    ------
+    InputError
+        If the chain is asked for where it does not apply.
+    """
+    settings = problem.particles
+    obstacle = _obstacle(problem)
+    if settings.method == "auto":
+        return "plain" if obstacle or settings.snapshots else "chain"
+    if settings.method == "chain" and obstacle:
+        raise InputError(f"particles.method = 'chain' with {obstacle}")
+    return settings.method
+
+
+def _obstacle(problem: Problem) -> str:
+    """Reason why R and Q are no Markov chain that is known, with the remedy; empty if they are."""
+    instead = "set particles.method to 'plain', or"
+    vectors, K = len(problem.features) + len(problem.students), len(problem.students)
+    for piece in pieces_of(problem):
+        prior, observed = piece.problem.prior, piece.problem.data.observed
+        if not prior.functions.linear:
+            return (
+                f"prior.name = '{prior.name}': R and Q are a Markov chain only under priors with linear phi (none, "
+                f"l2); {instead} change the prior"
+            )
+        if observed < 1.0:
+            return (
+                f"data.observed = {observed:g}: R and Q are no Markov chain if inputs are masked; {instead} set "
+                "data.observed to 1"
+            )
+    if problem.particles.dimension < vectors + K:
+        return (
+            f"particles.dimension = {problem.particles.dimension}: what samples add to {K} student(s) beyond the "
+            f"{vectors} features and students needs {K} dimensions more; {instead} raise it to {vectors + K}"
+        )
+    return ""

@@ -1,0 +1,146 @@
+"""Steppers of SGD of update rules, one class for each kind of step."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from meanfield.ensembles.arrays import Array
+from meanfield.ensembles.ensemble import MakeStepper
+from meanfield.ensembles.phases import Phased
+from meanfield.ensembles.stepper import Stepper, replica_generator
+from meanfield.ensembles.streams import stream_key
+from meanfield.families.update_rule.particles.chain import chain_steps
+from meanfield.families.update_rule.particles.plain import plain_steps
+from meanfield.families.update_rule.particles.start import draw_features, draw_students, initial_coordinates
+from meanfield.families.update_rule.particles.steps import Steps, numbers_of_steps, steps_of
+from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.system import System, system_of
+from meanfield.problems.base import schedules_of
+from meanfield.problems.phases import pieces_of
+from meanfield.typing import FloatArray
+
+STEPS_AT_ONCE = 1 << 16
+"""Largest number of steps whose numbers are in memory where schedules change them."""
+
+
+class RuleStepper(Stepper):
+    """Replicas of which R, Q and side variables are kept.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without phases.
+    system : System
+        Of that problem.
+    phase : int
+        Number of the phase, from whose streams all numbers are drawn.
+    replicas : range
+    """
+
+    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
+        super().__init__(replicas)
+        self._problem, self._system = problem, system
+        self._key = stream_key(problem.particles.seed, phase)
+        self._steps, self._changes = steps_of(problem, system), bool(schedules_of(problem))
+        self._side = np.tile([float(side.start) for side in problem.side.values()], (len(replicas), 1))
+
+    def advance(self, first: int, steps: int) -> None:
+        """See `Stepper.advance`."""
+        end = first + steps
+        for step in range(first, end, STEPS_AT_ONCE if self._changes else steps):
+            if self.reached.max() < step:
+                return
+            last, taken = end, self._steps
+            if self._changes:
+                last = min(step + STEPS_AT_ONCE, end)
+                taken = taken._replace(numbers=numbers_of_steps(self._problem, np.arange(step, last)), first=step)
+            self.take(taken, step, last - step)
+
+    @abstractmethod
+    def take(self, steps: Steps, first: int, count: int) -> None:
+        """Take steps `first`, `first` + 1, ... of all replicas that are finite."""
+
+    @property
+    @abstractmethod
+    def overlaps(self) -> FloatArray:
+        """R and Q side by side, shape (replicas, students, features + students)."""
+
+    @property
+    def rows(self) -> Mapping[str, FloatArray]:
+        """See `Stepper.rows`."""
+        M, overlaps = self._system.features, self.overlaps
+        found = {"R": overlaps[:, :, :M], "Q": overlaps[:, :, M:], "side": self._side}
+        return {name: row for name, row in found.items() if row.size}
+
+
+class Plain(RuleStepper):
+    """Replica with its vectors (see `meanfield.families.update_rule.particles.plain`)."""
+
+    kept = ("_W", "_back", "_overlaps", "_side")
+
+    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
+        super().__init__(problem, system, phase, replicas)
+        (self._replica,) = replicas
+        rng = replica_generator(problem.particles.seed, self._replica)
+        U = draw_features(problem, rng)
+        W = draw_students(problem, U, rng)
+        self._U, self._W = np.ascontiguousarray(U.T), np.ascontiguousarray(W.T)
+        self._back = np.eye(system.students)
+        self._overlaps = np.hstack([W.T @ U, W.T @ W]) / len(U)
+
+    def take(self, steps: Steps, first: int, count: int) -> None:
+        """See `RuleStepper.take`."""
+        self.reached[0] = plain_steps(
+            steps, self._key, self._replica, first, count, self._U, self._W, self._back, self._overlaps, self._side[0]
+        )
+
+    @property
+    def overlaps(self) -> FloatArray:
+        """See `RuleStepper.overlaps`."""
+        return self._overlaps[None]
+
+    @property
+    def snapshot(self) -> Mapping[str, Array]:
+        """See `Stepper.snapshot`."""
+        weights = {"weights": (self._back @ self._W).T[None]}
+        return weights | ({"U": self._U.T[None]} if self._U.size else {})
+
+
+class Chain(RuleStepper):
+    """Replicas by their overlaps alone (see `meanfield.families.update_rule.particles.chain`)."""
+
+    kept = ("_X", "_side")
+
+    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
+        super().__init__(problem, system, phase, replicas)
+        self._X = np.tile(initial_coordinates(problem), (len(replicas), 1, 1))
+
+    def take(self, steps: Steps, first: int, count: int) -> None:
+        """See `RuleStepper.take`."""
+        chain_steps(steps, self._key, self.replicas.start, first, count, self._X, self._side, self.reached)
+
+    @property
+    def overlaps(self) -> FloatArray:
+        """See `RuleStepper.overlaps`."""
+        X = self._X
+        return np.concatenate([X[:, :, : self._system.features], X @ X.swapaxes(1, 2)], axis=2)
+
+
+STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain}
+"""Classes of steppers by their names in problem files."""
+
+
+def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
+    """Function that makes steppers by one of `STEPPERS`, of all phases, with compiled functions."""
+    pieces = pieces_of(problem)
+    makers = [
+        partial(STEPPERS[method], piece.problem, system_of(piece.problem), number)
+        for number, piece in enumerate(pieces)
+    ]
+    if len(makers) == 1:
+        return makers[0]
+    return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])

@@ -1,0 +1,61 @@
+"""Problems of the tests of SGD, and replicas of them without files, threads and outputs."""
+
+import numpy as np
+
+from meanfield.families.update_rule.particles.steppers import prepare_steppers
+from meanfield.families.update_rule.problem import Problem
+
+RULES = "tests.families.update_rule.particles.rules"
+GAUSSIAN = [{"hidden": {"law": "gaussian", "second_moment": second}} for second in (1.5, 0.7)]
+FULL = {
+    "model": {"rule": f"{RULES}:full", "rule_parameters": {"rate": 0.3}},
+    "data": {"signal": "spiked", "noise": 1.3, "coins": {"flip": 0.4}, "normals": ["eps"]},
+    "features": [GAUSSIAN[0] | {"initial_overlap": [0.3, -0.2]}, GAUSSIAN[1] | {"initial_overlap": [0.1, 0.4]}],
+    "students": [{"initial_norm": 0.8}, {"initial_norm": 1.1, "initial_overlap": [0.2]}],
+    "side": {"gain": {"start": 0.7, "step": f"{RULES}:gain_step"}},
+    "time": {"stop": 1.0, "outputs": 3},
+    "particles": {"dimension": 33, "replicas": 2, "seed": 5, "method": "plain"},
+}
+ORTHONORMAL = {"students": [{}, {}], "features": [GAUSSIAN[0], GAUSSIAN[1]]}
+SINGLE = {
+    "model": {"rule": f"{RULES}:hebb", "rule_parameters": {"rate": 0.7}},
+    "features": [{"initial_overlap": 0.2}],
+    "time": {"stop": 1.0, "outputs": 3},
+    "particles": {"dimension": 64, "replicas": 2, "method": "plain"},
+}
+
+
+def changed(problem, **tables):
+    """Problem with other keys in its tables, and other lists."""
+    merged = {key: problem.get(key, {}) | given if isinstance(given, dict) else given for key, given in tables.items()}
+    return problem | merged
+
+
+def made(problem, **tables):
+    return Problem.model_validate(changed(problem, **tables))
+
+
+def stepper_maker(problem):
+    """Function from a range of replicas to their stepper; the rule is compiled once."""
+    return prepare_steppers(problem, problem.particles.method)
+
+
+def after(problem, replicas, steps):
+    """Replicas after some steps."""
+    stepper = stepper_maker(problem)(replicas)
+    stepper.advance(0, steps)
+    return stepper
+
+
+def rows_after(problem, runs):
+    """Results of many runs after unit time side by side, shape (runs, numbers), with every number once."""
+    make, rows = stepper_maker(problem), []
+    together = runs if problem.particles.method == "chain" else 1
+    for first in range(0, runs, together):
+        stepper = make(range(first, first + together))
+        stepper.advance(0, problem.particles.dimension)
+        rows.append(stepper.rows)
+    found = {name: np.concatenate([each[name] for each in rows]) for name in rows[0]}
+    lower = np.tril_indices(len(problem.students))
+    parts = [found["R"].reshape(runs, -1), found["Q"][:, *lower], found.get("side", np.empty((runs, 0)))]
+    return np.concatenate(parts, axis=1)
