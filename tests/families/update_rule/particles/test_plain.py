@@ -91,7 +91,7 @@ def test_hebb_has_the_exact_means_and_variance(method):
     R, Q = rows_after(problem, runs).T
     mean, square, variance = hebb(0.2, 1.0, 0.7, 64, 64)
     z = (R.mean() - mean) / np.sqrt(variance / runs), (Q.mean() - square) / (Q.std() / np.sqrt(runs))
-    # R is a sum of 64 variables of kurtosis 3.87, and its own is 3.01: its variance has the law of that of normal numbers
+    # R is a sum of 64 variables of kurtosis 3.87, and its own is 3.01: its variance has the law of normal theory
     p = [2 * stats.norm.sf(np.abs(z)), 2 * stats.norm.sf(abs(R.var() / variance - 1) / np.sqrt(2 / runs))]
     assert np.hstack(p).min() > FALSE_ALARM / 6  # three numbers of each kind of step (Bonferroni)
 
