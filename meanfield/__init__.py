@@ -19,7 +19,7 @@ from meanfield.process.public_names import homes_in_stub, importer
 
 __version__ = "0.1.0"
 
-NAMESPACES = ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree")
+NAMESPACES = ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree", "update_rule")
 """Modules with what belongs to a single family of problems."""
 
 _VERBS = (  # that everybody needs

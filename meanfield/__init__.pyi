@@ -21,6 +21,7 @@ from meanfield.ensembles.checkpoint import Checkpoint as Checkpoint
 from meanfield.errors import InputError as InputError
 from meanfield.explanation import Explanation as Explanation
 from meanfield.explanation import explain as explain
+from meanfield.families.update_rule.rule import Rule as Rule
 from meanfield.hidden_manifold import examine_samples as examine_samples
 from meanfield.hidden_manifold import solve_from_run as solve_from_run
 from meanfield.hidden_manifold import solve_from_weights as solve_from_weights
@@ -54,5 +55,6 @@ from . import extend as extend
 from . import hidden_manifold as hidden_manifold
 from . import latent_tree as latent_tree
 from . import plotting as plotting
+from . import update_rule as update_rule
 
 __version__: str

@@ -113,6 +113,7 @@ def solve_order_parameters(problem: Problem) -> xr.Dataset:
     - `contrastive`: overlaps `q` with features, and of several channels their overlaps `M`; for priors with linear phi
       (none, l2) and a start that is not random.
     - `hidden_manifold`: `Q`, `R` and the generalisation error, for inputs whose means have one length.
+    - `update_rule`: `R`, `Q`, side variables and observables with their errors, for priors with linear phi.
 
     All quantities are dimensionless.
     """

@@ -24,7 +24,7 @@ FLOORS = (
     ("methods",),
     ("families",),
     ("testing",),
-    ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree"),
+    ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree", "update_rule"),
     ("__init__", "cli", "extend"),
     ("commands",),
 )
@@ -123,7 +123,7 @@ def test_modules_fit_in_a_head():
 
 def test_the_package_itself_holds_the_face_and_little_else():
     loose = {path.stem for path in PACKAGE.glob("*.py")}
-    namespaces = {"alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree"}
+    namespaces = {"alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree", "update_rule"}
     assert loose <= namespaces | {"__init__", "methods", "errors", "arguments", "typing", "cli", "testing", "extend"}
 
 

@@ -25,6 +25,7 @@ OWN_FAMILIES = {
     "hidden_manifold": "meanfield.families.hidden_manifold:FAMILY",
     "alpha_contrastive": "meanfield.families.alpha_contrastive:FAMILY",
     "latent_tree": "meanfield.families.latent_tree:FAMILY",
+    "update_rule": "meanfield.families.update_rule:FAMILY",
 }
 """Addresses of the families of this package by name."""
 

@@ -13,7 +13,7 @@ from meanfield.comparison.inputs import is_comparable
 from meanfield.problems.base import Problem
 from meanfield.problems.file import format_problem
 from meanfield.problems.known_families import family_of
-from meanfield.problems.problem_keys import value_of, with_values
+from meanfield.problems.problem_keys import number_keys, value_of, with_values
 from meanfield.problems.variable import AGREES, DIFFERS
 from meanfield.results.result import Result
 from meanfield.testing.methods import Example, refusal
@@ -67,8 +67,8 @@ class Trial:
 
 def rate_key(problem: Problem) -> str:
     """Key of the learning rate, in whichever table of the problem that is; empty where there is none."""
-    tables = (name for name in type(problem).model_fields if hasattr(getattr(problem, name), "learning_rate"))
-    return next((f"{table}.learning_rate" for table in tables), "")
+    names = ("learning_rate", "rate")
+    return next((key for key in number_keys(problem) if key.rpartition(".")[2] in names), "")
 
 
 def twice_the_rate(problem: Problem) -> Problem:

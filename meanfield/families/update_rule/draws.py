@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.update_rule.kinks import Forms
 from meanfield.numerics.compiled.row_functions import Argument, RowFunction
+from meanfield.numerics.gaussian_moments.rules import Kinks
 from meanfield.typing import FloatArray
 
 
@@ -71,16 +71,16 @@ class Program(NamedTuple):
     call : RowFunction
     reads : tuple of int
         Columns of a row that they read, increasing.
-    kinks : Forms
-        Linear forms of a row at whose zeros they jump or bend.
-    names : tuple of str
-        Name of each value, for messages.
+    kinks : Kinks
+        Where they jump or bend.
+    what : str
+        What messages call them.
     """
 
     call: RowFunction
     reads: tuple[int, ...]
-    kinks: Forms
-    names: tuple[str, ...]
+    kinks: Kinks
+    what: str
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,15 @@ class Draw:
     batch_size: int
     update: Program
     observed: float = 1.0
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of a row, for messages."""
+        found = [""] * self.width
+        for name, place in self.names.items():
+            for number, column in enumerate(() if place.constant else place.columns):
+                found[column] = f"{name}[{number}]" if place.shape else name
+        return tuple(found)
 
     @property
     def inputs(self) -> int:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.ingredients.nearest import nearest
 from meanfield.numerics.compiled.row_functions import Argument
+from meanfield.numerics.gaussian_moments.rules import Kinks
 from meanfield.typing import FloatArray
 
 
-class Forms(NamedTuple):
-    """Linear forms a.x + b of a row x.
-
-    Parameters
-    ----------
-    coefficients : ndarray, shape (forms, width)
-    offsets : ndarray, shape (forms,)
-    """
-
-    coefficients: FloatArray
-    offsets: FloatArray
-
-
-def forms_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) -> Forms:
-    """Linear forms that a rule names.
+def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) -> Kinks:
+    """Kinks that a rule names, by linear forms that are 0 there.
 
     A name of several vectors stands for each of them, and `s[0]` for one.
 
@@ -46,7 +33,7 @@ def forms_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) 
     """
     found = [_form(text, names, width) for text in kinks]
     rows = np.concatenate(found) if found else np.empty((0, width + 1))
-    return Forms(rows[:, :width], rows[:, width])
+    return Kinks(rows[:, :width], -rows[:, width])
 
 
 def _form(text: str, names: Mapping[str, Argument], width: int) -> FloatArray:

@@ -6,15 +6,15 @@ All quantities are dimensionless; time is t = k/N for SGD step k (update_rules.m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
-from meanfield.families.update_rule.rule import Function, Model, Parameter, arguments_of, make_rule
+from meanfield.families.update_rule.model import Model, Parameter, Side
+from meanfield.families.update_rule.rule import Function, arguments_of
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
-from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
@@ -73,28 +73,6 @@ class Student(Part):
     initial_overlap: Overlaps = Field(
         default=(), description="overlaps with the students before it at the start, 0 if nothing is said"
     )
-
-
-class Side(NamesFunctions):
-    """Number that the algorithm trains besides its vectors."""
-
-    function_key: ClassVar[str] = "side.step"
-    make: ClassVar[Any] = staticmethod(make_rule)
-
-    start: float = Field(ge=-1e6, le=1e6, description="its value at the start")
-    step: str = Field(description="its step times N as 'module:name', a function of what a rule may read")
-
-    @property
-    def function(self) -> Function:
-        """The function that `step` names.
-
-        Raises
-        ------
-        InputError
-            If it cannot be imported.
-        """
-        found: Function = self.found().step
-        return found
 
 
 class OrderParameterSettings(Part):
@@ -187,6 +165,18 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
+    def _parameters_are_read(self) -> Problem:
+        """Check that what a file says has an effect: a misspelt name would have none."""
+        if not self.model.at_hand or not all(side.at_hand for side in self.side.values()):
+            return self
+        read = sorted({name for what, function in self.functions() for name in arguments_of(function, what)})
+        for key, names in (("model.rule_parameters", self.model.rule_parameters), ("data.coins", self.data.coins)):
+            for name in names:
+                if name not in read:
+                    raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
+        return self
+
+    @model_validator(mode="after")
     def _start_is_possible(self) -> Problem:
         K = len(self.students)
         for m, feature in enumerate(self.features):
@@ -269,7 +259,9 @@ class Problem(base.Problem):
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
         units = {"student": len(self.students), "student_": len(self.students)}
-        return units | ({"feature": len(self.features)} if self.features else {})
+        measured = len(self.model.functions.observables) if self.model.at_hand else 0
+        others = {"feature": len(self.features), "side": len(self.side), "observable": measured}
+        return units | {dim: size for dim, size in others.items() if size}
 
     @property
     def labels(self) -> dict[str, float]:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
-
-from pydantic import AfterValidator, Field
-
-from meanfield.ingredients.named_functions import NamesFunctions
-from meanfield.ingredients.part import NamedValues
-from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.user_functions import is_address, make_own
+from typing import Any
 
 Function = Callable[..., Any]
 
@@ -92,53 +84,13 @@ def arguments_of(function: Function, what: str) -> tuple[str, ...]:
     return tuple(each.name for each in given)
 
 
-def make_rule(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Rule:
-    """Rule that a problem file names by "module:name": a `Rule`, or a function that is a step without kinks.
+def check_rule(rule: Rule, name: str) -> Rule:
+    """The rule, if what it reads follows from names.
 
     Raises
     ------
     ValueError
-        If there is none of that name, or it is no rule.
     """
-    if not is_address(name):
-        raise ValueError(f"'{name}': a rule is your own; give 'module:name' of a function or a meanfield.Rule")
-    return make_own(Rule, name, {}, folder, _check)
-
-
-def _check(rule: Rule, name: str) -> Rule:
     for what, function in rule.functions.items():
         arguments_of(function, f"'{name}', {what}")
     return rule
-
-
-Parameter = Annotated[float, Field(ge=-1e12, le=1e12), OrSchedule()]
-
-
-class Model(NamesFunctions):
-    """Update rule and its numbers."""
-
-    function_key: ClassVar[str] = "model.rule"
-    make: ClassVar[Any] = staticmethod(make_rule)
-
-    rule: str = Field(description="your own rule as 'module:name', a function or a meanfield.Rule")
-    rule_parameters: Annotated[dict[str, Parameter], AfterValidator(NamedValues)] = Field(
-        default=NamedValues(), description="numbers that the rule reads by name, or schedules, such as { rate = 0.7 }"
-    )
-    batch_size: int = Field(default=1, ge=1, le=10**6, description="m, the number of samples per step")
-    constraint: Literal["none", "sphere", "gram_schmidt", "polar"] = Field(
-        default="none",
-        description="what follows each step: nothing, each student back to its length, or students made orthonormal "
-        "one after the other or all alike",
-    )
-
-    @property
-    def functions(self) -> Rule:
-        """The rule that `rule` names.
-
-        Raises
-        ------
-        InputError
-            If it cannot be imported.
-        """
-        found: Rule = self.found()
-        return found

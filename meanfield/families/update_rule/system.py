@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -12,7 +11,7 @@ from numba.core.errors import NumbaError
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.draws import Draw, Hidden, Noise, Program
-from meanfield.families.update_rule.kinks import forms_of
+from meanfield.families.update_rule.kinks import kinks_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
 from meanfield.ingredients.laws.base import HiddenPart
@@ -151,19 +150,18 @@ def _compiled(
 ) -> Program:
     """Functions with the shapes of their values, side by side."""
     given = [tuple(names[name] for name in arguments_of(function, what)) for what, function, _ in functions]
-    bound = [Bound(function, places, shape) for (_, function, shape), places in zip(functions, given, strict=True)]
+    bound = tuple(Bound(function, places, shape) for (_, function, shape), places in zip(functions, given, strict=True))
     try:
         call = compile_rows(bound, width, constants)
     except NumbaError:
         for (what, *_), each in zip(functions, bound, strict=True):
             try:
-                compile_rows([each], width, constants)
+                compile_rows((each,), width, constants)
             except NumbaError as error:
                 raise InputError(f"model.rule: {what} does not compile: {_reason(error)}") from error
         raise
     reads = {column for places in given for each in places if not each.constant for column in each.columns}
-    labels = [what for what, _, shape in functions for _ in range(math.prod(shape))]
-    return Program(call, tuple(sorted(reads)), forms_of(kinks, names, width), tuple(labels))
+    return Program(call, tuple(sorted(reads)), kinks_of(kinks, names, width), functions[0][0])
 
 
 def _reason(error: NumbaError) -> str:

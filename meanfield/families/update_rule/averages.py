@@ -1,0 +1,130 @@
+"""Averages over a sample that the limit of an update rule needs, from the rule alone (update_rules.md, section 2).
+
+No derivative of the rule occurs, so that rules may jump. Fields that a rule does not read enter by their regression on
+those that it reads, so that the dimension of an integral is the rank of the covariance of what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.families.update_rule.draws import Draw, Laws, Program
+from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
+from meanfield.numerics.gaussian_moments.rules import Law, Rule
+from meanfield.typing import FloatArray
+
+
+class Averages(NamedTuple):
+    """Averages of a step over samples, at fixed G.
+
+    Parameters
+    ----------
+    E : ndarray, shape (vectors, students)
+        <psi F^T>, summed over inputs.
+    B : ndarray, shape (vectors, students)
+        Mean step along vectors.
+    Lambda : ndarray, shape (students, students)
+        Diffusion of a coordinate.
+    H : ndarray, shape (side variables,)
+        Mean steps of side variables.
+    """
+
+    E: FloatArray
+    B: FloatArray
+    Lambda: FloatArray
+    H: FloatArray
+
+
+class Given(NamedTuple):
+    """Row of a draw given one of the Gaussian components of its law.
+
+    Parameters
+    ----------
+    probability : float
+    law : Law
+        Of what is read: other rows of its factor are 0.
+    regression : ndarray, shape (width, rank)
+        Covariance of all columns with z.
+    covariance : ndarray, shape (width, width)
+    """
+
+    probability: float
+    law: Law
+    regression: FloatArray
+    covariance: FloatArray
+
+
+def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
+    """Components of the law of a row, by standard normal variables for what is read."""
+    columns = list(reads)
+    found = []
+    for probability, mean, covariance in zip(*laws, strict=True):
+        inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
+        factor = np.zeros((len(mean), inner.shape[1]))
+        factor[columns] = inner
+        pivots = (inner != 0.0).argmax(axis=0)  # rows of which each adds a direction
+        onto = covariance[:, [columns[row] for row in pivots]]
+        regression = np.linalg.solve(inner[pivots], onto.T).T
+        found.append(Given(float(probability), Law(mean, factor), regression, covariance))
+    return found
+
+
+def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: Rule) -> Averages:
+    """Averages of the steps of a draw at a Gram matrix.
+
+    Parameters
+    ----------
+    draw : Draw
+    side : int
+        Number of side variables.
+    G : ndarray, shape (vectors, vectors)
+    constants : ndarray
+        See `System.constants`.
+    rule : Rule
+        Rule of quadrature for `draw.update`.
+
+    Notes
+    -----
+    Source: update_rules.md, eq-averages.
+    """
+    program = draw.update
+    L, K, n = draw.inputs, draw.students, draw.vectors
+    E, B, Lambda, H = np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)), np.zeros(side)
+    for given in components_of(draw.laws(G, program.reads), program.reads):
+        found = rule.moments(program.call, constants, given.law)
+        p, gains = given.probability, L * K
+        F, along = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, L, K)
+        for number in range(L):
+            fields = draw.fields(number)
+            E += p * (np.outer(given.law.mean[fields], F[number]) + given.regression[fields] @ along[:, number])
+        products = found.products[:gains, :gains].reshape(L, K, L, K)
+        Lambda += p / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
+        B += p * moves_of(draw, found.first[gains : len(found.first) - side])
+        H += p * found.first[len(found.first) - side :]
+    return Averages(E, B, Lambda, H)
+
+
+def sum_of(parts: Sequence[Averages]) -> Averages:
+    """Averages of a step of several independent draws."""
+    return Averages(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+
+
+def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
+    """B of a sample, shape (vectors, students), from the values of the program, of which there may be none."""
+    B = np.zeros((draw.vectors, draw.students))
+    if len(values) == 1:
+        B[-1, 0] = values[0]
+    elif len(values):
+        B[:] = values.reshape(B.shape)
+    return B
+
+
+def mean_of(program: Program, draw: Draw, G: FloatArray, constants: FloatArray, rule: Rule) -> FloatArray:
+    """Means of the values of a program over a draw, shape (outputs,)."""
+    mean = np.zeros(program.call.outputs)
+    for given in components_of(draw.laws(G, program.reads), program.reads):
+        mean += given.probability * rule.moments(program.call, constants, given.law).first
+    return mean

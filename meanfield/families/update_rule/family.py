@@ -1,0 +1,47 @@
+"""Declaration of the family: update rules of one's own (update_rules.md, section 1)."""
+
+from __future__ import annotations
+
+from meanfield.families.update_rule.results import KINDS
+from meanfield.families.update_rule.variables import VARIABLES
+from meanfield.problems.family import Family, Method
+
+HERE = "meanfield.families.update_rule"
+
+FOLLOWS = ("model.rule_parameters", "prior.strength")
+"""Keys of numbers that may change in time."""
+
+FAMILY = Family(
+    name="update_rule",
+    title="any algorithm that sees its data through finitely many fields, from the rule of its step",
+    problem=f"{HERE}.problem:Problem",
+    example=f"{HERE}:example.toml",
+    variables=VARIABLES,
+    kinds=KINDS,
+    methods={
+        "order_parameters": Method(
+            "order parameters",
+            f"{HERE}.order_parameters:solve_order_parameters",
+            ("order_parameters",),
+            check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
+            follows=FOLLOWS,
+            phases=True,
+        ),
+    },
+    wording=f"{HERE}.wording:in_words",
+    key_words={
+        r"model\.rule_parameters\.rate": r"learning rate of the rule",
+        r"model\.batch_size": r"samples $m$ per step",
+        r"data\.noise": r"variance $\eta$ of the noise",
+        r"data\.observed": r"share $p$ of observed coordinates",
+        r"prior\.strength": r"strength of the prior",
+        r"particles\.dimension": "dimension $N$",
+    },
+    counted={
+        "student": "trained vector",
+        "feature": "feature",
+        "side": "side variable",
+        "observable": "observable",
+    },
+    trials=({"particles.replicas": 16},),
+)

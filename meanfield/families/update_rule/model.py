@@ -1,0 +1,85 @@
+"""Table of a problem that names an update rule, and how it is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from meanfield.families.update_rule.known_rules import RULES
+from meanfield.families.update_rule.rule import Function, Rule, check_rule
+from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.part import NamedValues
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.user_functions import build, is_address, make_own
+
+
+def make_rule(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Rule:
+    """Rule that a problem file names: a key of `RULES`, or "module:name" of a `Rule` or of a step without kinks.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, or it is no rule.
+    """
+    if not is_address(name):
+        return build(RULES, name, {})
+    return make_own(Rule, name, {}, folder, check_rule)
+
+
+Parameter = Annotated[float, Field(ge=-1e12, le=1e12), OrSchedule()]
+
+
+class Model(NamesFunctions):
+    """Update rule and its numbers."""
+
+    function_key: ClassVar[str] = "model.rule"
+    make: ClassVar[Any] = staticmethod(make_rule)
+
+    rule: str = Field(
+        description=f"one of {', '.join(RULES)}, or your own as 'module:name', a function or a meanfield.Rule"
+    )
+    rule_parameters: Annotated[dict[str, Parameter], AfterValidator(NamedValues)] = Field(
+        default=NamedValues(), description="numbers that the rule reads by name, or schedules, such as { rate = 0.7 }"
+    )
+    batch_size: int = Field(default=1, ge=1, le=10**6, description="m, the number of samples per step")
+    constraint: Literal["none", "sphere", "gram_schmidt", "polar"] = Field(
+        default="none",
+        description="what follows each step: nothing, each student back to its length, or students made orthonormal "
+        "one after the other or all alike",
+    )
+
+    @property
+    def functions(self) -> Rule:
+        """The rule that `rule` names.
+
+        Raises
+        ------
+        InputError
+            If it cannot be imported.
+        """
+        found: Rule = self.found()
+        return found
+
+
+class Side(NamesFunctions):
+    """Number that the algorithm trains besides its vectors."""
+
+    function_key: ClassVar[str] = "side.step"
+    make: ClassVar[Any] = staticmethod(make_rule)
+
+    start: float = Field(ge=-1e6, le=1e6, description="its value at the start")
+    step: str = Field(description="its step times N as 'module:name', a function of what a rule may read")
+
+    @property
+    def function(self) -> Function:
+        """The function that `step` names.
+
+        Raises
+        ------
+        InputError
+            If it cannot be imported.
+        """
+        found: Function = self.found().step
+        return found

@@ -1,0 +1,207 @@
+"""Equations of R, Q and side variables in time, with averages by rules of quadrature that are fine enough for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.errors import BlowUpError, InputError
+from meanfield.families.update_rule.averages import averages_of, components_of, mean_of, sum_of
+from meanfield.families.update_rule.draws import Draw, Program
+from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.rates import State, packed, rates_of, unpacked
+from meanfield.families.update_rule.system import System, system_of
+from meanfield.numerics.gaussian_moments.choosing import Choice, choose_rule
+from meanfield.numerics.gaussian_moments.rules import Rule
+from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
+from meanfield.problems.in_time import InTime
+from meanfield.typing import FloatArray
+
+LARGEST = 1e6
+"""Largest overlap that is not taken for a blow-up."""
+
+
+class Stretch(NamedTuple):
+    """Equations from one corner of a schedule or end of a phase to the next.
+
+    Parameters
+    ----------
+    times : ndarray
+        Both ends, and output times in between.
+    system : System
+    at : callable
+        Problem at a time.
+    """
+
+    times: FloatArray
+    system: System
+    at: Callable[[float], Problem]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of quadrature for the draws of each stretch, and for the observables of each.
+
+    Parameters
+    ----------
+    draws, observables : tuple of tuple of Rule
+    """
+
+    draws: tuple[tuple[Rule, ...], ...]
+    observables: tuple[tuple[Rule, ...], ...]
+
+    @property
+    def levels(self) -> list[tuple[str, int, float]]:
+        """Kinds and finenesses of all of them."""
+        every = [rule for stretch in (*self.draws, *self.observables) for rule in stretch]
+        return [(rule.kind, rule.order, rule.reach) for rule in every]
+
+
+Choices = Mapping[tuple[int, int], Choice]
+"""Rules that were chosen, by the numbers of stretches and of programs; see `programs_of`."""
+
+
+class Equations:
+    """Equations of a problem in time.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.times = problem, problem.time.outputs_at
+        self.stretches = [
+            Stretch(each.outputs(self.times), system_of(each.at(each.start)), each.at)
+            for each in InTime(problem).stretches(float(self.times[-1]))
+        ]
+        v = np.array([side.start for side in problem.side.values()])
+        self.start = packed(State(problem.initial_R, problem.initial_Q, v))
+
+    def state(self, y: FloatArray) -> State:
+        """Order parameters of vectors, shape (..., numbers)."""
+        return unpacked(y, len(self.problem.students), len(self.problem.features))
+
+    def follow(self, rules: Rules, step: float) -> Solution:
+        """Solution with some rules of quadrature, and a tolerance of steps."""
+        return solve_in_stretches(
+            [
+                (each.times, self._velocity(each, draws))
+                for each, draws in zip(self.stretches, rules.draws, strict=True)
+            ],
+            self.start,
+            self.times,
+            Tolerance(relative=step, absolute=step),
+            integrator="DOP853",
+            check=_blow_up,
+            label="order parameters",
+            interruptible=True,
+        )
+
+    def observe(self, rules: Rules, solution: Solution) -> dict[str, FloatArray]:
+        """Order parameters at output times, and observables there."""
+        state = self.state(solution.values)
+        found = {"Q": state.Q, "R": state.R, "v": state.v}
+        measured = list(self.stretches[0].system.observables)
+        found["observables"] = np.full((len(self.times), len(measured)), np.nan)
+        for row in np.flatnonzero(np.isfinite(solution.values).all(axis=1)):
+            number = self._stretch_at(self.times[row])
+            system, G, constants = self._at(number, self.times[row], solution.values[row])
+            for i, (program, rule) in enumerate(
+                zip(system.observables.values(), rules.observables[number], strict=True)
+            ):
+                found["observables"][row, i] = mean_of(program, system.draws[0], G, constants, rule)[0]
+        return {name: values for name, values in found.items() if values.size}
+
+    def choose(self, places: Iterable[tuple[float, FloatArray]], tolerance: float, known: Choices) -> Choices:
+        """The finest of the rules that averages need at some states, and of those that are known.
+
+        Parameters
+        ----------
+        places : iterable of (float, ndarray)
+            Times and packed states.
+        tolerance : float
+            Of averages, relative to their size.
+        known : mapping
+
+        Raises
+        ------
+        InputError
+            If averages do not exist, or no rule resolves them.
+        """
+        found = dict(known)
+        for time, y in places:
+            number = self._stretch_at(time)
+            system, G, constants = self._at(number, time, y)
+            for i, (draw, program) in enumerate(programs_of(system)):
+                laws = [given.law for given in components_of(draw.laws(G, program.reads), program.reads)]
+                try:
+                    choice = choose_rule(program.call, constants, laws, program.kinks, tolerance, names=draw.columns)
+                except InputError as error:
+                    raise InputError(f"model.rule, {program.what}: {error}") from error
+                found[number, i] = max(found.get((number, i), choice), choice, key=_fineness)
+        return found
+
+    def rules(self, choices: Choices, which: Callable[[Choice], Rule]) -> Rules:
+        """Rules of some choices, which stretches without any take from those before."""
+        draws, observables = [], []
+        for number, each in enumerate(self.stretches):
+            last = max(known for known, _ in choices if known <= number)
+            chosen = [which(choices[last, i]) for i, _ in enumerate(programs_of(each.system))]
+            draws.append(tuple(chosen[: len(each.system.draws)]))
+            observables.append(tuple(chosen[len(each.system.draws) :]))
+        return Rules(tuple(draws), tuple(observables))
+
+    def _velocity(self, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
+        """Rate of change of a packed state."""
+        system = stretch.system
+
+        def velocity(t: float, y: FloatArray) -> FloatArray:
+            problem, state = stretch.at(t), self.state(y)
+            G, constants = system.gram(state.R, state.Q), system.constants(problem, t, *state)
+            parts = [
+                averages_of(draw, len(system.side), G, constants, rule)
+                for draw, rule in zip(system.draws, rules, strict=True)
+            ]
+            return packed(rates_of(sum_of(parts), G, system.features, decay_of(problem), system.constraint))
+
+        return velocity
+
+    def _at(self, number: int, time: float, y: FloatArray) -> tuple[System, FloatArray, FloatArray]:
+        """System, Gram matrix and constants at a time."""
+        stretch, state = self.stretches[number], self.state(y)
+        system = stretch.system
+        return system, system.gram(state.R, state.Q), system.constants(stretch.at(time), time, *state)
+
+    def _stretch_at(self, time: float) -> int:
+        ends = [each.times[-1] for each in self.stretches[:-1]]
+        return int(np.searchsorted(ends, time, side="right"))
+
+
+def programs_of(system: System) -> list[tuple[Draw, Program]]:
+    """Programs that are averaged: of all draws, then of the observables."""
+    steps = [(draw, draw.update) for draw in system.draws]
+    return [*steps, *((system.draws[0], program) for program in system.observables.values())]
+
+
+def decay_of(problem: Problem) -> float:
+    """Rate at which a linear prior shrinks the weights."""
+    return float(problem.prior.force(np.ones(1))[0])
+
+
+def _fineness(choice: Choice) -> tuple[bool, float, int]:
+    return choice.rule.kind != "polynomial", choice.rule.reach, choice.rule.order
+
+
+def _blow_up(time: float, y: FloatArray) -> BlowUpError | None:
+    if np.all(np.abs(y) <= LARGEST):
+        return None
+    size = f"as large as {np.abs(y).max():.3g}" if np.isfinite(y).all() else "not finite"
+    return BlowUpError(
+        time,
+        f"an overlap or side variable is {size}, infinite in finite time",
+        "lower the rate in model.rule_parameters",
+    )

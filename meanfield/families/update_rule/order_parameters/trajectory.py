@@ -1,0 +1,157 @@
+"""Trajectories of the order parameters of update rules, to a tolerance that the problem file names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.update_rule.order_parameters.equations import Choices, Equations
+from meanfield.families.update_rule.problem import Problem
+from meanfield.mckean_vlasov.order_parameters import check_linear
+from meanfield.numerics.gaussian_moments.choosing import Choice
+from meanfield.numerics.gaussian_moments.rules import RANDOMISATIONS, Rule
+from meanfield.numerics.ode import Solution
+from meanfield.numerics.refinement import largest_of_times, missed
+from meanfield.problems.base import check_problem
+from meanfield.problems.phases import pieces_of
+from meanfield.results.solved import Solved, solver
+from meanfield.typing import FloatArray
+
+STEP_SHARE = 1e-3
+"""Tolerance of a step in units of that of the result: errors of hundreds of steps add up."""
+
+LOOSER_STEP = 30.0
+"""Factor of that tolerance for the solution whose difference states the error."""
+
+AVERAGE_SHARE = 1e-2
+"""Tolerance of averages in units of that of the result."""
+
+TRIED = 5
+"""Number of states along a path, both ends included, at which averages are tried."""
+
+STANDARD_ERRORS = 3.5
+"""Standard errors of random averages that are stated."""
+
+
+@solver
+def solve_order_parameters(problem: Problem) -> Solved:
+    """Order parameters of an update rule, with errors to a tolerance that the problem names.
+
+    The averages that the limit needs are taken from the rule by quadrature over what it reads, as finely as they need
+    at the start, at the end and in between. A second solution with coarser averages and looser steps states the error;
+    where averages take random points, eight solutions with independent ones do.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a linear prior.
+
+    Returns
+    -------
+    xarray.Dataset
+        `R`, `Q`, side variables `v` and `observables` with their errors. The attribute `status` is `complete`,
+        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
+        where the tolerance was not met.
+
+    Raises
+    ------
+    InputError
+        If the prior is not linear, or averages of the rule do not exist or cannot be resolved.
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: update_rules.md, sections 2 to 4 and 7.
+    """
+    check_order_parameters(problem)
+    tolerance = problem.order_parameters.tolerance
+    equations = Equations(problem)
+    choices, solution = _resolved(equations, tolerance)
+    found = equations.observe(equations.rules(choices, lambda each: each.rule), solution)
+    errors: dict[str, FloatArray] = {}
+    warning = ""
+    if solution.status == "complete":
+        errors = _errors(equations, choices, found, tolerance)
+        largest = max(float(error.max(initial=0.0)) for error in errors.values())
+        warning = missed("order parameters", largest, "order_parameters.tolerance", tolerance)
+    kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
+    arrays = names_of(problem) | found | errors
+    return Solved("order_parameters", arrays, solution.status, warning, {"averages": "; ".join(kinds)})
+
+
+def check_order_parameters(problem: Problem) -> None:
+    """Refuse problems whose order parameters do not close.
+
+    Raises
+    ------
+    InputError
+        If a prior is not linear, or a hidden law is no finite mixture of Gaussians.
+    """
+    check_problem(problem, Problem)
+    for piece in pieces_of(problem):
+        check_linear(piece.problem.prior, "particles")
+        check_laws(piece.problem)
+
+
+def check_laws(problem: Problem) -> None:
+    """Refuse hidden laws that are no finite mixtures of Gaussians.
+
+    Raises
+    ------
+    InputError
+    """
+    for k, feature in enumerate(problem.features):
+        if feature.hidden is not None and not feature.hidden.exact:
+            raise InputError(
+                f"features[{k}].hidden.law = '{feature.hidden.law}' is no finite mixture of Gaussians, over "
+                "which rules are averaged; take gaussian, gaussian_mixture, three_point or discrete"
+            )
+
+
+def names_of(problem: Problem) -> dict[str, FloatArray]:
+    """Output times, and names of side variables and observables."""
+    names = {"side_name": list(problem.side), "observable_name": list(problem.model.functions.measured)}
+    return {"time": problem.time.outputs_at} | {key: np.array(each) for key, each in names.items() if each}
+
+
+def _resolved(equations: Equations, tolerance: float) -> tuple[Choices, Solution]:
+    """Rules of quadrature that averages need along the path, and the path."""
+    choices = equations.choose([(0.0, equations.start)], AVERAGE_SHARE * tolerance, {})
+    while True:
+        rules = equations.rules(choices, lambda each: each.rule)
+        solution = equations.follow(rules, STEP_SHARE * tolerance)
+        choices = equations.choose(_along(equations, solution), AVERAGE_SHARE * tolerance, choices)
+        if equations.rules(choices, lambda each: each.rule).levels == rules.levels:
+            return choices, solution
+
+
+def _along(equations: Equations, solution: Solution) -> Iterator[tuple[float, FloatArray]]:
+    """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
+    reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
+    for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
+        yield float(equations.times[row]), solution.values[row]
+
+
+def _errors(
+    equations: Equations, choices: Choices, found: dict[str, FloatArray], tolerance: float
+) -> dict[str, FloatArray]:
+    """Estimated errors, the largest of all times: at single times solutions agree by chance."""
+    step = LOOSER_STEP * STEP_SHARE * tolerance
+    random = any(choice.rule.kind == "random" for choice in choices.values())
+    others = []
+    for number in range(RANDOMISATIONS if random else 1):
+        rules = equations.rules(choices, partial(_other, number=number))
+        others.append(equations.observe(rules, equations.follow(rules, step)))
+    if not random:
+        return {f"{name}_error": largest_of_times(others[0][name] - values) for name, values in found.items()}
+    spread = {name: np.std([other[name] for other in others], axis=0, ddof=1) for name in found}
+    factor = STANDARD_ERRORS / math.sqrt(RANDOMISATIONS)
+    return {f"{name}_error": factor * largest_of_times(each) for name, each in spread.items()}
+
+
+def _other(choice: Choice, number: int) -> Rule:
+    """Rule of another solution: a coarser one, or an independent one of random points."""
+    return choice.rule.randomisations()[number] if choice.rule.kind == "random" else choice.coarser

@@ -1,0 +1,38 @@
+"""Kinds of results of update rules."""
+
+from __future__ import annotations
+
+from meanfield.families.update_rule.variables import ERRORS, NAMES, STATISTICS
+from meanfield.problems.family import Kind
+
+NUMBERS = "meanfield.families.update_rule.numbers"
+FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
+
+_OF_SIDE = ("v", "side_name", "observables", "observable_name")
+
+KINDS = {
+    "order_parameters": Kind(
+        "order parameters, from averages of the rule",
+        ("time", "Q"),
+        ("R", *_OF_SIDE, *ERRORS),
+        check=f"{NUMBERS}:faults",
+        figure=FIGURE,
+        numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "particles": Kind(
+        "stochastic gradient descent at finite N",
+        ("time", "Q"),
+        ("N", "R", *_OF_SIDE),
+        check=f"{NUMBERS}:faults",
+        figure=FIGURE,
+        numbers=f"{NUMBERS}:of_particles",
+    ),
+    "ensemble": Kind(
+        "stochastic gradient descent at finite N, statistics of an ensemble",
+        ("time", "Q_mean"),
+        ("N", *NAMES, *(name for name in STATISTICS if name != "Q_mean")),
+        check=f"{NUMBERS}:faults",
+        figure=FIGURE,
+        numbers=f"{NUMBERS}:of_an_ensemble",
+    ),
+}

@@ -1,0 +1,54 @@
+"""Declarations of the variables of results of update rules; names are the symbols of update_rules.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, TIMES
+from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
+from meanfield.problems.variable import Variable, statistics_of
+
+_RUNS = ("replica",)
+
+ORDER_PARAMETERS = {
+    "R": Variable(
+        ("time", "student", "feature"),
+        "overlap R = w.u/N of students and features",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "Q": Variable(
+        ("time", "student", "student_"),
+        "overlap Q = w.w/N of students",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "v": Variable(("time", "side"), "side variables v", optional_dims=_RUNS, gaps="unfinished", compared=True),
+    "observables": Variable(
+        ("time", "observable"),
+        "observables, averaged over samples",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+}
+
+NAMES = {
+    f"{dim}_name": Variable((dim,), f"name of {what}", words=True, gaps="never", coordinate=True)
+    for dim, what in (("side", "a side variable"), ("observable", "an observable"))
+}
+
+ERRORS = {
+    f"{name}_error": replace(
+        each, long_name=f"estimated error of {name}", range=POSITIVE, gaps="allowed", compared=False, optional_dims=()
+    )
+    for name, each in ORDER_PARAMETERS.items()
+}
+
+STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quantile"]} | {
+    name: variable for row, each in ORDER_PARAMETERS.items() for name, variable in statistics_of(row, each).items()
+}
+
+VARIABLES = {"N": LABELS["N"], "time": TIMES["time"]} | NAMES | ORDER_PARAMETERS | ERRORS | STATISTICS

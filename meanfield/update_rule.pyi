@@ -1,0 +1,1 @@
+from meanfield.families.update_rule.problem import Problem as Problem

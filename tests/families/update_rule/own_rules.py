@@ -1,0 +1,99 @@
+"""Update rules of tests, as a user writes them."""
+
+import numpy as np
+from scipy.special import erf
+
+import meanfield
+
+
+def noisy_step(y, s, flip, rate):
+    label = np.sign(y) * (1 - 2 * flip)
+    return rate * label * (s * label < 0)
+
+
+def noisy_hebb(y, flip, rate):
+    return rate * np.sign(y) * (1 - 2 * flip)
+
+
+def noisy_adatron(y, s, flip, rate):
+    return -rate * s * (s * y * (1 - 2 * flip) < 0)
+
+
+def regression(y, s, eps, rate, sigma):
+    return rate * (y + sigma * eps - s)
+
+
+def oja(s, rate):
+    return rate * s
+
+
+def decay_of_oja(s, rate):
+    return -rate * s * s
+
+
+def g(x):
+    return erf(x / np.sqrt(2))
+
+
+def slope(x):
+    return np.sqrt(2 / np.pi) * np.exp(-x * x / 2)
+
+
+def committee_of_one(y, s, eps, rate, sigma):
+    return rate * slope(s) * (g(y) + sigma * eps - g(s))
+
+
+def committee(y, s, rate):
+    return rate * slope(s) * (g(y).sum(axis=0) - g(s).sum(axis=0))
+
+
+def relu(y, s, rate):
+    return rate * (s > 0) * (np.maximum(y, 0) - np.maximum(s, 0))
+
+
+def miss(y, s, first, second):
+    return g(y) - first * g(s[0]) - second * g(s[1])
+
+
+def two_layers(y, s, first, second, rate):
+    return rate * np.array([first, second]) * slope(s) * miss(y, s, first, second)
+
+
+def first_layer(y, s, first, second):
+    return 0.5 * g(s[0]) * miss(y, s, first, second)
+
+
+def second_layer(y, s, first, second):
+    return 0.5 * g(s[1]) * miss(y, s, first, second)
+
+
+OBSERVED = 0.4
+
+
+def petrels_step(s, gain, Q):
+    return gain * s / (OBSERVED * Q)
+
+
+def petrels_along(s, gain, Q):
+    return -OBSERVED * gain * (s / (OBSERVED * Q)) ** 2
+
+
+def petrels_gain(s, gain, Q):
+    return gain * (1.0 - OBSERVED * gain * (s / (OBSERVED * Q)) ** 2)
+
+
+def imputed(s, rate):
+    return rate * s / OBSERVED
+
+
+def imputation(s, rate):
+    return rate * (1 - OBSERVED) * (s / OBSERVED) ** 2
+
+
+hebb_with_flips = meanfield.Rule(noisy_hebb, kinks=("y",))
+perceptron_with_flips = meanfield.Rule(noisy_step, kinks=("y", "s"))
+adatron_with_flips = meanfield.Rule(noisy_adatron, kinks=("y", "s"))
+relu_student = meanfield.Rule(relu, kinks=("y", "s"))
+own_oja = meanfield.Rule(oja, along=decay_of_oja)
+petrels = meanfield.Rule(petrels_step, along=petrels_along)
+imputing = meanfield.Rule(imputed, along=imputation)
