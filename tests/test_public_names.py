@@ -81,7 +81,7 @@ def test_a_function_of_one_family_refuses_problems_of_others(problem):
 
 def test_dir_has_the_names_that_everybody_needs():
     named = dir(meanfield)
-    assert 15 <= len(named) <= 20
+    assert len(named) <= 16 + len(meanfield.NAMESPACES)  # one screen, with a namespace for each family
     assert {"Problem", "load_problem", "solve", *meanfield.NAMESPACES} <= set(named) <= set(meanfield.__all__)
     assert not MOVED.keys() & set(named)
 

@@ -161,10 +161,12 @@ def _with_numbers(problem: P, numbers: Mapping[str, float]) -> P:
 
 
 def _with_number(held: Any, steps: list[str | int], value: float) -> Any:
-    """Copy of a part, or of a tuple of parts, with a number at the end of a path."""
+    """Copy of a part, or of a tuple or table of such, with a number at the end of a path."""
     if not steps:
         return value
     first, rest = steps[0], steps[1:]
     if isinstance(held, tuple):
         return tuple(_with_number(inner, rest, value) if index == first else inner for index, inner in enumerate(held))
+    if isinstance(held, dict):
+        return type(held)(held | {first: _with_number(held[first], rest, value)})
     return with_unchecked(held, **{str(first): _with_number(getattr(held, str(first)), rest, value)})

@@ -124,4 +124,5 @@ def _check_rate(trial: Trial, pair: tuple[str, str]) -> None:
 def _check_refusal(trial: Trial, wrong: str, other: str) -> None:
     labelled = trial.result(wrong).assign_attrs(problem=format_problem(twice_the_rate(trial.problem)))
     said = refusal(lambda right: compare(labelled, right), trial.result(other))
-    assert "learning_rate" in said, f"{wrong} of another learning rate than {other} is not refused by its key: {said}"
+    rate = rate_key(trial.problem).rpartition(".")[2]
+    assert rate in said, f"{wrong} of another {rate} than {other} is not refused by its key: {said}"

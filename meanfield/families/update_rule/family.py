@@ -27,6 +27,16 @@ FAMILY = Family(
             follows=FOLLOWS,
             phases=True,
         ),
+        "particles": Method(
+            "particles",
+            f"{HERE}.particles.simulation:simulate_sgd",
+            ("particles", "ensemble"),
+            check=f"{HERE}.particles.simulation:simulation_of",
+            resumes=True,
+            threads=True,
+            follows=FOLLOWS,
+            phases=True,
+        ),
     },
     wording=f"{HERE}.wording:in_words",
     key_words={

@@ -251,6 +251,12 @@ class Problem(base.Problem):
         return Q
 
     @property
+    def names(self) -> dict[str, list[str]]:
+        """Names of side variables and of observables, as far as there are some."""
+        found = {"side_name": list(self.side), "observable_name": list(self.model.functions.measured)}
+        return {key: names for key, names in found.items() if names}
+
+    @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
         """See `meanfield.Problem.coordinates`."""
         return tuple(feature.coordinate for feature in self.features)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.families.update_rule.variables import ERRORS, NAMES, STATISTICS
+from meanfield.families.update_rule.variables import ERRORS, NAMES, STATISTICS, WEIGHTS
 from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
@@ -22,7 +22,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", "Q"),
-        ("N", "R", *_OF_SIDE),
+        ("N", "R", *_OF_SIDE, *WEIGHTS),
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_particles",

@@ -51,4 +51,15 @@ STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quan
     name: variable for row, each in ORDER_PARAMETERS.items() for name, variable in statistics_of(row, each).items()
 }
 
-VARIABLES = {"N": LABELS["N"], "time": TIMES["time"]} | NAMES | ORDER_PARAMETERS | ERRORS | STATISTICS
+WEIGHTS = {
+    "snapshot_time": TIMES["snapshot_time"],
+    "weights": Variable(
+        ("replica", "snapshot_time", "coordinate", "student"),
+        "weights w of students",
+        gaps="unfinished",
+        needs=("snapshot_time",),
+    ),
+    "U": Variable(("replica", "coordinate", "feature"), "features u", gaps="never"),
+}
+
+VARIABLES = {"N": LABELS["N"], "time": TIMES["time"]} | NAMES | ORDER_PARAMETERS | ERRORS | WEIGHTS | STATISTICS

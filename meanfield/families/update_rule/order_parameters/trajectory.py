@@ -78,7 +78,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
         largest = max(float(error.max(initial=0.0)) for error in errors.values())
         warning = missed("order parameters", largest, "order_parameters.tolerance", tolerance)
     kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
-    arrays = names_of(problem) | found | errors
+    arrays = {"time": problem.time.outputs_at} | problem.names | found | errors
     return Solved("order_parameters", arrays, solution.status, warning, {"averages": "; ".join(kinds)})
 
 
@@ -109,12 +109,6 @@ def check_laws(problem: Problem) -> None:
                 f"features[{k}].hidden.law = '{feature.hidden.law}' is no finite mixture of Gaussians, over "
                 "which rules are averaged; take gaussian, gaussian_mixture, three_point or discrete"
             )
-
-
-def names_of(problem: Problem) -> dict[str, FloatArray]:
-    """Output times, and names of side variables and observables."""
-    names = {"side_name": list(problem.side), "observable_name": list(problem.model.functions.measured)}
-    return {"time": problem.time.outputs_at} | {key: np.array(each) for key, each in names.items() if each}
 
 
 def _resolved(equations: Equations, tolerance: float) -> tuple[Choices, Solution]:

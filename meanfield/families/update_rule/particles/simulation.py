@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from meanfield.ensembles.arrays import Record, identity_of
@@ -36,7 +37,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `R`, `Q` and side variables at every output time, and `weights`, `U` at the snapshots if there are any; with
+        `R`, `Q`, side variables and observables at output times, and `weights`, `U` at snapshots if there are any; with
         `particles.record = 'statistics'` their statistics instead. Output time t is step round(t N). The attribute
         `status` is `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
 
@@ -51,7 +52,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     All quantities are dimensionless. Source: update_rules.md, sections 1 and 6.
     """
     simulation = simulation_of(problem)
-    return run_ensemble(simulation, partial(prepare_steppers, problem, simulation.label), workers, record)
+    solved = run_ensemble(simulation, partial(prepare_steppers, problem, simulation.label), workers, record)
+    return replace(solved, arrays=solved.arrays | problem.names)
 
 
 def simulation_of(problem: Problem) -> Simulation:
@@ -67,7 +69,7 @@ def simulation_of(problem: Problem) -> Simulation:
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
     chain = method == "chain"
-    rows = {"R": (K, M), "Q": (K, K), "side": (S,)}
+    rows = {"R": (K, M), "Q": (K, K), "v": (S,), "observables": (len(problem.model.functions.measured),)}
     m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
     vectors = 0 if chain else N * (3 * (M + K) + 1 + (K if m > 1 else 0))  # drawn and made orthogonal at the start
     numbers = m * 8 * (M + K + len(problem.data.normals) + len(problem.data.coins))

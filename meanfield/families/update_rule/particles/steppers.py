@@ -14,6 +14,7 @@ from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.update_rule.particles.chain import chain_steps
+from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.particles.plain import plain_steps
 from meanfield.families.update_rule.particles.start import draw_features, draw_students, initial_coordinates
 from meanfield.families.update_rule.particles.steps import Steps, numbers_of_steps, steps_of
@@ -36,14 +37,16 @@ class RuleStepper(Stepper):
         Without phases.
     system : System
         Of that problem.
+    observables : Observables
+        Of that problem.
     phase : int
         Number of the phase, from whose streams all numbers are drawn.
     replicas : range
     """
 
-    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
+    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
         super().__init__(replicas)
-        self._problem, self._system = problem, system
+        self._problem, self._system, self._observables = problem, system, observables
         self._key = stream_key(problem.particles.seed, phase)
         self._steps, self._changes = steps_of(problem, system), bool(schedules_of(problem))
         self._side = np.tile([float(side.start) for side in problem.side.values()], (len(replicas), 1))
@@ -73,7 +76,9 @@ class RuleStepper(Stepper):
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
         M, overlaps = self._system.features, self.overlaps
-        found = {"R": overlaps[:, :, :M], "Q": overlaps[:, :, M:], "side": self._side}
+        R, Q, time = overlaps[:, :, :M], overlaps[:, :, M:], self.reached.max() / self._problem.particles.dimension
+        measured = self._observables.at(float(time), R, Q, self._side)
+        found = {"R": R, "Q": Q, "v": self._side, "observables": measured}
         return {name: row for name, row in found.items() if row.size}
 
 
@@ -82,8 +87,8 @@ class Plain(RuleStepper):
 
     kept = ("_W", "_back", "_overlaps", "_side")
 
-    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
-        super().__init__(problem, system, phase, replicas)
+    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
+        super().__init__(problem, system, observables, phase, replicas)
         (self._replica,) = replicas
         rng = replica_generator(problem.particles.seed, self._replica)
         U = draw_features(problem, rng)
@@ -115,8 +120,8 @@ class Chain(RuleStepper):
 
     kept = ("_X", "_side")
 
-    def __init__(self, problem: Problem, system: System, phase: int, replicas: range) -> None:
-        super().__init__(problem, system, phase, replicas)
+    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
+        super().__init__(problem, system, observables, phase, replicas)
         self._X = np.tile(initial_coordinates(problem), (len(replicas), 1, 1))
 
     def take(self, steps: Steps, first: int, count: int) -> None:
@@ -137,9 +142,10 @@ STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes steppers by one of `STEPPERS`, of all phases, with compiled functions."""
     pieces = pieces_of(problem)
+    systems = [system_of(piece.problem) for piece in pieces]
     makers = [
-        partial(STEPPERS[method], piece.problem, system_of(piece.problem), number)
-        for number, piece in enumerate(pieces)
+        partial(STEPPERS[method], piece.problem, system, Observables(piece.problem, system), number)
+        for number, (piece, system) in enumerate(zip(pieces, systems, strict=True))
     ]
     if len(makers) == 1:
         return makers[0]

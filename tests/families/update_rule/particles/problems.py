@@ -57,5 +57,5 @@ def rows_after(problem, runs):
         rows.append(stepper.rows)
     found = {name: np.concatenate([each[name] for each in rows]) for name in rows[0]}
     lower = np.tril_indices(len(problem.students))
-    parts = [found["R"].reshape(runs, -1), found["Q"][:, *lower], found.get("side", np.empty((runs, 0)))]
+    parts = [found["R"].reshape(runs, -1), found["Q"][:, *lower], found.get("v", np.empty((runs, 0)))]
     return np.concatenate(parts, axis=1)

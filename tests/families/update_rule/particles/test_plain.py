@@ -51,7 +51,7 @@ def test_steps_are_those_of_a_loop_of_numpy(case):
     if U.size:
         np.testing.assert_allclose(stepper.rows["R"][0], W.T @ U / len(W), rtol=0, atol=1e-12)
     if v.size:
-        np.testing.assert_allclose(stepper.rows["side"][0], v, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(stepper.rows["v"][0], v, rtol=0, atol=1e-12)
 
 
 def test_features_are_orthonormal_and_students_start_with_their_overlaps():

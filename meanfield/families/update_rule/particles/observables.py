@@ -1,0 +1,56 @@
+"""Observables of SGD: averages over samples at the overlaps of a run, without the noise of samples of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meanfield.families.update_rule.averages import components_of, mean_of
+from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.system import System
+from meanfield.numerics.gaussian_moments.choosing import choose_rule
+from meanfield.problems.in_time import InTime
+from meanfield.typing import FloatArray
+
+TOLERANCE = 1e-7
+"""Tolerance of averages, relative to the size of what is averaged: runs scatter by far more."""
+
+
+class Observables:
+    """Averages of the observables of a problem over samples, by rules of quadrature that suit its start.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without phases.
+    system : System
+        Of that problem.
+    """
+
+    def __init__(self, problem: Problem, system: System) -> None:
+        self._in_time, self._system = InTime(problem), system
+        draw, v = system.draws[0], np.array([side.start for side in problem.side.values()])
+        R, Q = problem.initial_R, problem.initial_Q
+        G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
+        self._rules = [
+            choose_rule(
+                program.call,
+                constants,
+                [given.law for given in components_of(draw.laws(G, program.reads), program.reads)],
+                program.kinks,
+                TOLERANCE,
+                names=draw.columns,
+            ).rule
+            for program in system.observables.values()
+        ]
+
+    def at(self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray) -> FloatArray:
+        """Averages at the order parameters of some replicas, shape (replicas, observables)."""
+        system, problem = self._system, self._in_time(time)
+        found = np.full((len(R), len(self._rules)), np.nan)
+        for row, state in enumerate(zip(R, Q, v, strict=True)):
+            if not all(np.isfinite(each).all() for each in state):
+                continue
+            G, constants = system.gram(*state[:2]), system.constants(problem, time, *state)
+            for column, (program, rule) in enumerate(zip(system.observables.values(), self._rules, strict=True)):
+                found[row, column] = mean_of(program, system.draws[0], G, constants, rule)[0]
+        return found
