@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.chebyshev import chebfit
+from scipy.fft import dct
 
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
@@ -39,6 +39,9 @@ LARGEST_DEGREE = 12
 
 LINES = 24
 """Number of random lines on which it is tested whether a function is a polynomial."""
+
+POINTS = 64
+"""Number of points on a line."""
 
 LARGEST_ERROR = 1e-6
 """Largest estimated error of averages, relative to their size, with which a rule is taken."""
@@ -171,15 +174,19 @@ class _Task(NamedTuple):
         return found
 
     def degree(self) -> int:
-        """Degree of the function as a polynomial, found along random lines; as good as infinite if it is none."""
-        rng, points = np.random.default_rng(0), 64
-        t = np.cos(np.pi * (np.arange(points) + 0.5) / points)
+        """Degree of the function as a polynomial, found along random lines; at least `POINTS` - 1 if it is none.
+
+        Lines are long in all slots, so that functions which happen to be polynomials over narrow laws are none.
+        """
+        rng = np.random.default_rng(0)
+        t = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
         degree = 0
         for law, _ in product(self.laws, range(LINES)):
-            start, along = rng.standard_normal((2, law.factor.shape[1]))
-            z = start + REACH * t[:, None] * along / max(np.linalg.norm(along), 1e-300)
-            size = np.abs(chebfit(t, self.function(law.mean + z @ law.factor.T, self.constants), points - 1))
-            counts = ~(size <= 1e-12 * size.max(axis=0))  # NaN counts
+            start, along = rng.standard_normal((2, self.function.width))
+            lengths = np.maximum(1.0, np.sqrt((law.factor**2).sum(axis=1)))
+            rows = law.mean + lengths * (start + REACH * t[:, None] * along / np.linalg.norm(along))
+            size = np.abs(dct(self.function(rows, self.constants), axis=0))  # of coefficients of Chebyshev polynomials
+            counts = ~(size <= 1e-12 * size.max(axis=0))  # so do all if one is no number
             degree = max(degree, int(np.flatnonzero(counts.any(axis=1)).max(initial=0)))
         return degree
 
@@ -252,8 +259,10 @@ def _coarsest_accurate(rules: Sequence[Rule], task: _Task, tolerance: float) -> 
             scanned = True
     if not scanned:
         task.refuse_rough()
-    error = 3.0 * max(changes[-2:]) if slow else changes[-1]
-    return Choice(rules[len(changes)], rules[len(changes) - 1], error)
+    if not slow:
+        return Choice(rules[len(changes)], rules[len(changes) - 1], changes[-1])
+    level = next(k for k in range(len(changes)) if changes[k] <= 3.0 * min(changes))  # from here on nothing is gained
+    return Choice(rules[level + 1], rules[level], 3.0 * max(changes[level:]))
 
 
 def _random(task: _Task, tolerance: float) -> Choice:

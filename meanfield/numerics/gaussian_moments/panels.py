@@ -34,6 +34,8 @@ class Panels(NamedTuple):
         Largest such unit, in standard deviations, of forms that have layers.
     radius : float
         Largest distance of panels from the origin; those beyond are left out.
+    most : int
+        Largest number of nodes.
     """
 
     points: FloatArray
@@ -43,6 +45,7 @@ class Panels(NamedTuple):
     layers: FloatArray
     narrow: float
     radius: float
+    most: int
 
 
 MOST_FORMS = 64
@@ -50,7 +53,7 @@ MOST_FORMS = 64
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def panel_nodes(panels, forms, centres, levels, most):  # type: ignore[no-untyped-def]
+def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
     """Nodes and weights for functions with kinks where centres + forms z has certain values.
 
     Parameters
@@ -59,14 +62,12 @@ def panel_nodes(panels, forms, centres, levels, most):  # type: ignore[no-untype
     forms : ndarray, shape (forms, directions)
     centres : ndarray, shape (forms,)
     levels : ndarray, shape (forms, values of a form)
-    most : int
-        Largest number of nodes.
 
     Returns
     -------
     z : ndarray, shape (directions, nodes)
     weights : ndarray, shape (nodes,)
-        They add up to 1. There are none if they would be too many.
+        They add up to 1. There are none if they would be more than `panels.most`.
     """
     directions, points = forms.shape[1], panels.points
     nodes, weights = np.zeros((directions, 1)), np.ones(1)
@@ -76,7 +77,7 @@ def panel_nodes(panels, forms, centres, levels, most):  # type: ignore[no-untype
         for n in range(weights.size):
             for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts) - 1):
                 total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
-        if total > most:
+        if total > panels.most:
             return np.empty((directions, 0)), np.empty(0)
         wider, heavier = np.empty((directions, total)), np.empty(total)
         at = 0

@@ -69,10 +69,10 @@ class Law(NamedTuple):
 
 
 class TooManyNodesError(InputError):
-    """Error of panels between kinks that take more than `MOST_NODES`."""
+    """Error of a rule that takes more than `MOST_NODES`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """Rule of quadrature for all Gaussian laws of a row.
 
@@ -102,18 +102,15 @@ class Rule:
         Raises
         ------
         TooManyNodesError
-            If panels take more than `MOST_NODES`.
+            If there are more than `MOST_NODES`.
         """
         if self.kind != "kinked":
             return _fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
         panels = _panels(self.order, self.reach)
-        z, weights = panel_nodes(panels, *forms_between(*self.kinks, *law), MOST_NODES)
+        z, weights = panel_nodes(panels, *forms_between(*self.kinks, *law))
         if not weights.size:
-            raise TooManyNodesError(
-                f"panels between {len(self.kinks.levels)} kinks in {law.factor.shape[1]} Gaussian directions, with "
-                f"{self.order} points each, take more than {MOST_NODES:,} nodes; declare fewer kinks, let the function "
-                "read fewer fields, or take random points"
-            )
+            what = f"panels between {len(self.kinks.levels)} kinks, with {self.order} points each,"
+            raise _too_many(what, law.factor.shape[1])
         return Nodes(z, weights)
 
     def moments(self, function: RowFunction, constants: FloatArray, law: Law) -> Moments:
@@ -132,11 +129,18 @@ class Rule:
         return tuple(replace(self, randomisation=number) for number in range(RANDOMISATIONS))
 
 
+def _too_many(what: str, rank: int) -> TooManyNodesError:
+    return TooManyNodesError(
+        f"{what} in {rank} Gaussian directions take more than {MOST_NODES:,} nodes; declare fewer kinks, let the "
+        "function read fewer fields, or take random points"
+    )
+
+
 @lru_cache(maxsize=64)
 def _panels(order: int, reach: float) -> Panels:
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
-    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, reach + CORNER)
+    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, reach + CORNER, MOST_NODES)
 
 
 @lru_cache(maxsize=8)
@@ -146,6 +150,8 @@ def _fixed_nodes(kind: Kind, order: int, rank: int, reach: float, randomisation:
         chosen = range(RANDOMISATIONS) if randomisation is None else (randomisation,)
         z = np.concatenate([normal_numbers(sobol_points(order, rank, seed)) for seed in chosen])
         return Nodes(np.ascontiguousarray(z.T), np.full(len(z), 1.0 / len(z)))
+    if order**rank > MOST_NODES:
+        raise _too_many(f"products of rules with {order} nodes", rank)
     if rank == 0:
         return Nodes(np.zeros((0, 1)), np.ones(1))
     if kind == "polynomial":
