@@ -89,6 +89,7 @@ def choose_rule(
     ----------
     function : RowFunction
     constants : ndarray
+        Typical ones: with a rate of 0 every function is a polynomial.
     laws : sequence of Law
         Laws of the components of one mixture: averages of one may be small against those of another.
     kinks : Kinks, optional
@@ -251,7 +252,8 @@ def _coarsest_accurate(rules: Sequence[Rule], task: _Task, tolerance: float) -> 
             break
         changes.append(change(before, after))
         if changes[-1] <= tolerance:
-            return Choice(coarse, rules[max(len(changes) - 2, 0)], max(2.0 * changes[-1], LEAST_ERROR))
+            number = max(len(changes) - 1, 1)  # so that there is a coarser one
+            return Choice(rules[number], rules[number - 1], max(2.0 * changes[-1], LEAST_ERROR))
         first = rules[max(len(changes) - 3, 0)]
         slow = len(changes) > 3 and changes[-3] < changes[-1] * (coarse.order / first.order) ** LEAST_RATE
         if slow and not scanned:
