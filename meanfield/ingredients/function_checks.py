@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,18 +84,21 @@ def check_compiles(function: Any, what: str) -> None:
         compile_scalar(function)
     except Exception as error:  # numba raises many kinds at what it does not know
         raise ValueError(
-            f"{what} cannot be compiled as a function of one number ({_reason(error)}); use arithmetic and functions "
-            "of math or numpy"
+            f"{what} cannot be compiled as a function of one number ({why_not_compiled(error, function)}); use "
+            "arithmetic and functions of math or numpy"
         ) from error
 
 
-def _reason(error: Exception) -> str:
-    """Why numba did not compile a function."""
+def why_not_compiled(error: Exception, function: Any) -> str:
+    """Why numba did not compile a function, and in which line of its module, if numba knows that."""
+    code = getattr(function, "py_func", function).__code__
+    found = re.findall(rf'{re.escape(Path(code.co_filename).name)}"?, line (\d+)', str(error))
+    place = f", in line {found[-1]}" if found else ""
     for said, words in _IN_WORDS.items():
         if said in str(error):
-            return words
+            return words + place
     lines = [line.strip() for line in str(error).splitlines()]
-    return next((line for line in lines if line and not line.startswith(_NO_REASONS)), "unsupported")
+    return next((line for line in lines if line and not line.startswith(_NO_REASONS)), "unsupported") + place
 
 
 def check_slope(

@@ -125,7 +125,7 @@ def _key(location: tuple[int | str, ...], model: type[BaseModel]) -> str:
             continue
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in fields or (path.endswith(("parameters", "methods")) and part != "[key]"):
+        elif part in fields or (path.endswith(("parameters", "methods", "coins", "side")) and part != "[key]"):
             path += f".{part}" if path else part
     return path
 
@@ -185,6 +185,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Models that an annotation mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
-    elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple):
+    elif get_origin(annotation) in (Annotated, Union, types.UnionType, tuple, dict):
         for inner in get_args(annotation):
             yield from _models_in(inner)

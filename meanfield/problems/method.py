@@ -71,6 +71,10 @@ class Method:
         with own_errstate():  # workers of a sweep call it, which import a script that may have set another
             return resolve(self.solve)(problem, **options)
 
+    def does_follow(self, key: str) -> bool:
+        """Whether a number may change in time by its key without indices, or that of a table of such numbers."""
+        return any(key == known or key.startswith(f"{known}.") for known in self.follows)
+
     def check_schedules(self, problem: Problem) -> None:
         """Refuse phases and schedules that the method does not follow.
 
@@ -90,7 +94,7 @@ class Method:
             )
         for piece in pieces_of(problem):
             for key in schedules_of(piece.problem):
-                if without_numbers(key) not in self.follows:
+                if not self.does_follow(without_numbers(key)):
                     raise InputError(
                         f"{key}: changes in time by a schedule, which the method '{self.title}' does not follow; give "
                         "it a number, such as that of one time: meanfield.at_time(problem, t)"

@@ -23,8 +23,8 @@ from meanfield.testing.verdicts import rate_key
 
 def check_schedules(example: Example, method: str, folder: Path) -> None:
     """Check that a schedule that is constant gives the bits of its number."""
-    follows = example.family.methods[method].follows
-    keys = [key for key in number_keys(example.problem) if without_numbers(key) in follows]
+    followed = example.family.methods[method].does_follow
+    keys = [key for key in number_keys(example.problem) if followed(without_numbers(key))]
     steady = {key: {"times": [0.0], "values": [float(value_of(example.problem, key))]} for key in keys}
     for key, schedule in list(steady.items()):
         said = refusal(lambda each: with_values(example.problem, each), {key: schedule})

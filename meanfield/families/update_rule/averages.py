@@ -65,7 +65,7 @@ def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
         inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
         factor = np.zeros((len(mean), inner.shape[1]))
         factor[columns] = inner
-        pivots = (inner != 0.0).argmax(axis=0)  # rows of which each adds a direction
+        pivots = [int(np.flatnonzero(column)[0]) for column in inner.T]  # rows of which each adds a direction
         onto = covariance[:, [columns[row] for row in pivots]]
         regression = np.linalg.solve(inner[pivots], onto.T).T
         found.append(Given(float(probability), Law(mean, factor), regression, covariance))

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.numerics.compiled.row_functions import Argument, RowFunction
+from meanfield.errors import InputError
+from meanfield.ingredients.function_checks import why_not_compiled
+from meanfield.numerics.compiled.row_functions import Argument, Bound, RowFunction, compile_rows
 from meanfield.numerics.gaussian_moments.rules import Kinks
 from meanfield.typing import FloatArray
 
@@ -63,24 +65,57 @@ class Laws(NamedTuple):
     covariance: FloatArray
 
 
-class Program(NamedTuple):
-    """Functions of a row, compiled side by side.
+@dataclass(frozen=True)
+class Program:
+    """Functions of a row, side by side.
 
     Parameters
     ----------
-    call : RowFunction
-    reads : tuple of int
-        Columns of a row that they read, increasing.
+    functions : mapping of str to Bound
+        By what messages call them.
+    width, constants : int
+        Numbers of columns of a row, and of constants.
     kinks : Kinks
         Where they jump or bend.
-    what : str
-        What messages call them.
     """
 
-    call: RowFunction
-    reads: tuple[int, ...]
+    functions: Mapping[str, Bound]
+    width: int
+    constants: int
     kinks: Kinks
-    what: str
+
+    @property
+    def what(self) -> str:
+        """What messages call it."""
+        return next(iter(self.functions))
+
+    @cached_property
+    def reads(self) -> tuple[int, ...]:
+        """Columns of a row that it reads, increasing."""
+        places = [place for each in self.functions.values() for place in each.arguments if not place.constant]
+        return tuple(sorted({column for place in places for column in place.columns}))
+
+    @cached_property
+    def call(self) -> RowFunction:
+        """All functions, compiled.
+
+        Raises
+        ------
+        InputError
+            If one of them does not compile.
+        """
+        try:
+            return compile_rows(tuple(self.functions.values()), self.width, self.constants)
+        except Exception:  # numba raises many kinds at what it does not know
+            for what, each in self.functions.items():
+                try:
+                    compile_rows((each,), self.width, self.constants)
+                except Exception as error:
+                    raise InputError(
+                        f"model.rule, {what}: does not compile ({why_not_compiled(error, each.function)}); use "
+                        "arithmetic and functions of math, numpy or scipy.special, and other functions of its module"
+                    ) from error
+            raise
 
 
 @dataclass(frozen=True)

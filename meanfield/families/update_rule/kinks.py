@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -51,7 +52,7 @@ def _form(text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
 def _value(node: ast.expr, text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
     """Linear forms of an expression, a row for each of several vectors."""
     match node:
-        case ast.Constant(value=int() | float() as number):
+        case ast.Constant(value=int() | float() as number) if math.isfinite(number):
             return np.append(np.zeros(width), number)[None]
         case ast.Name(id=name):
             return _columns(name, text, names, width)

@@ -170,7 +170,11 @@ class Problem(base.Problem):
         if not self.model.at_hand or not all(side.at_hand for side in self.side.values()):
             return self
         read = sorted({name for what, function in self.functions() for name in arguments_of(function, what)})
-        for key, names in (("model.rule_parameters", self.model.rule_parameters), ("data.coins", self.data.coins)):
+        for key, names in (
+            ("model.rule_parameters", self.model.rule_parameters),
+            ("data.coins", self.data.coins),
+            ("data.normals", self.data.normals),
+        ):
             for name in names:
                 if name not in read:
                     raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")

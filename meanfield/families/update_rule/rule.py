@@ -50,9 +50,17 @@ class Rule:
 
     def __post_init__(self) -> None:
         kinks = (self.kinks,) if isinstance(self.kinks, str) else tuple(self.kinks)
+        for kink in kinks:
+            if not isinstance(kink, str):
+                raise ValueError(f"the kink {kink!r:.60} is no text; write a linear form such as 's - y' or 's - 1'")
         object.__setattr__(self, "kinks", kinks)
-        measured = self.observables
-        object.__setattr__(self, "observables", tuple(measured.items() if isinstance(measured, Mapping) else measured))
+        try:
+            measured = dict(self.observables)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"observables = {self.observables!r:.60}; give functions by their names, such as {{'error': error}}"
+            ) from error
+        object.__setattr__(self, "observables", tuple(measured.items()))
 
     @property
     def functions(self) -> dict[str, Function]:

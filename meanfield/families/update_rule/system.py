@@ -1,4 +1,4 @@
-"""Systems: the draws of a problem with compiled functions, and the layout of the constants that these read."""
+"""Systems: the draws of a problem with its functions, and the layout of the constants that these read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.draws import Draw, Hidden, Noise, Program
@@ -15,13 +14,13 @@ from meanfield.families.update_rule.kinks import kinks_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
+from meanfield.numerics.compiled.row_functions import Argument, Bound
 from meanfield.typing import FloatArray
 
 
 @dataclass(frozen=True)
 class System:
-    """Update rule with its data, compiled.
+    """Update rule with its data.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class System:
 
 
 def system_of(problem: Problem) -> System:
-    """Compile the functions of a problem.
+    """System of a problem; its functions are compiled when they are needed.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def system_of(problem: Problem) -> System:
     Raises
     ------
     InputError
-        If one of the functions does not compile.
+        If a kink is no linear form of what is in a row.
     """
     M, K = len(problem.features), len(problem.students)
     rule = problem.model.functions
@@ -86,7 +85,7 @@ def system_of(problem: Problem) -> System:
     if rule.along is not None:
         steps.append(("along", rule.along, () if K == 1 else (M + K, K)))
     steps += [(f"side.{name}.step", each.function, ()) for name, each in problem.side.items()]
-    update = _compiled(steps, names, width, constants, rule.kinks)
+    update = _program(steps, names, width, constants, rule.kinks)
     signal = np.zeros((1, M + K, variables))
     signal[0, :variables] = np.eye(variables)
     draw = Draw(
@@ -102,7 +101,7 @@ def system_of(problem: Problem) -> System:
         observed=problem.data.observed,
     )
     observables = {
-        name: _compiled([(f"observable '{name}'", each, ())], names, width, constants, rule.kinks)
+        name: _program([(f"observable '{name}'", each, ())], names, width, constants, rule.kinks)
         for name, each in rule.measured.items()
     }
     return System(M, K, (draw,), observables, parameters, side, problem.model.constraint)
@@ -141,7 +140,7 @@ def _squeezed(*shape: int) -> tuple[int, ...]:
     return tuple(size for size in shape if size > 1)
 
 
-def _compiled(
+def _program(
     functions: Sequence[tuple[str, Function, tuple[int, ...]]],
     names: Mapping[str, Argument],
     width: int,
@@ -149,25 +148,14 @@ def _compiled(
     kinks: tuple[str, ...],
 ) -> Program:
     """Functions with the shapes of their values, side by side."""
-    given = [tuple(names[name] for name in arguments_of(function, what)) for what, function, _ in functions]
-    bound = tuple(Bound(function, places, shape) for (_, function, shape), places in zip(functions, given, strict=True))
+    bound = {
+        what: Bound(function, tuple(names[name] for name in arguments_of(function, what)), shape)
+        for what, function, shape in functions
+    }
     try:
-        call = compile_rows(bound, width, constants)
-    except NumbaError:
-        for (what, *_), each in zip(functions, bound, strict=True):
-            try:
-                compile_rows((each,), width, constants)
-            except NumbaError as error:
-                raise InputError(f"model.rule: {what} does not compile: {_reason(error)}") from error
-        raise
-    reads = {column for places in given for each in places if not each.constant for column in each.columns}
-    return Program(call, tuple(sorted(reads)), kinks_of(kinks, names, width), functions[0][0])
-
-
-def _reason(error: NumbaError) -> str:
-    """Line of numba's message that says what is wrong, and the line of the function."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return "; ".join(lines[:2])[:300]
+        return Program(bound, width, constants, kinks_of(kinks, names, width))
+    except ValueError as error:
+        raise InputError(f"model.rule: {error}") from error
 
 
 def _hidden_of(laws: Sequence[HiddenPart]) -> Hidden:

@@ -137,9 +137,10 @@ class Equations:
             number = self._stretch_at(time)
             system, G, constants = self._at(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
-                laws = [given.law for given in components_of(draw.laws(G, program.reads), program.reads)]
+                call, reads = program.call, program.reads
+                laws = [given.law for given in components_of(draw.laws(G, reads), reads)]
                 try:
-                    choice = choose_rule(program.call, constants, laws, program.kinks, tolerance, names=draw.columns)
+                    choice = choose_rule(call, constants, laws, program.kinks, tolerance, names=draw.columns)
                 except InputError as error:
                     raise InputError(f"model.rule, {program.what}: {error}") from error
                 found[number, i] = max(found.get((number, i), choice), choice, key=_fineness)

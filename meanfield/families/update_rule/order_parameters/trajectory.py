@@ -11,6 +11,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations
 from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.order_parameters import check_linear
 from meanfield.numerics.gaussian_moments.choosing import Choice
 from meanfield.numerics.gaussian_moments.rules import RANDOMISATIONS, Rule
@@ -88,12 +89,13 @@ def check_order_parameters(problem: Problem) -> None:
     Raises
     ------
     InputError
-        If a prior is not linear, or a hidden law is no finite mixture of Gaussians.
+        If a prior is not linear, a hidden law is no finite mixture of Gaussians, or a function fails in a trial call.
     """
     check_problem(problem, Problem)
     for piece in pieces_of(problem):
         check_linear(piece.problem.prior, "particles")
         check_laws(piece.problem)
+    check_functions(problem)
 
 
 def check_laws(problem: Problem) -> None:

@@ -11,6 +11,7 @@ from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import check_at_extremes
 from meanfield.problems.phases import pieces_of
@@ -65,6 +66,7 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
+    check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
