@@ -32,6 +32,7 @@ FAMILY = Family(
             f"{HERE}.particles.simulation:simulate_sgd",
             ("particles", "ensemble"),
             check=f"{HERE}.particles.simulation:simulation_of",
+            cost=f"{HERE}.costs:particles",
             resumes=True,
             threads=True,
             follows=FOLLOWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, TIMES
+from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, SGD, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -59,7 +59,7 @@ WEIGHTS = {
         gaps="unfinished",
         needs=("snapshot_time",),
     ),
-    "U": Variable(("replica", "coordinate", "feature"), "features u", gaps="never"),
+    "U": SGD["U"],
 }
 
 VARIABLES = {"N": LABELS["N"], "time": TIMES["time"]} | NAMES | ORDER_PARAMETERS | ERRORS | WEIGHTS | STATISTICS

@@ -64,7 +64,7 @@ def chain_steps(steps, key, first_replica, first, count, X, side, reached):  # t
             if reached[i] < chunk:
                 break
             last = min(chunk + some, end)
-            draw_numbers(key, first_replica + i, chunk, sizes, normals, uniforms)
+            draw_numbers(key, first_replica + i, chunk, last - chunk, sizes, normals, uniforms)
             reached[i] = call(_steps, steps, key, first_replica + i, chunk, last, X[i], side[i], room, work)
 
 

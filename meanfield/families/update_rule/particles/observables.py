@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.families.update_rule.averages import components_of, mean_of
+from meanfield.families.update_rule.order_parameters.trajectory import check_laws
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.gaussian_moments.choosing import choose_rule
+from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
 
@@ -24,6 +27,11 @@ class Observables:
         Without phases.
     system : System
         Of that problem.
+
+    Raises
+    ------
+    InputError
+        If averages do not exist, or cannot be resolved.
     """
 
     def __init__(self, problem: Problem, system: System) -> None:
@@ -31,17 +39,16 @@ class Observables:
         draw, v = system.draws[0], np.array([side.start for side in problem.side.values()])
         R, Q = problem.initial_R, problem.initial_Q
         G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
-        self._rules = [
-            choose_rule(
-                program.call,
-                constants,
-                [given.law for given in components_of(draw.laws(G, program.reads), program.reads)],
-                program.kinks,
-                TOLERANCE,
-                names=draw.columns,
-            ).rule
-            for program in system.observables.values()
-        ]
+        self._rules: list[Rule] = []
+        if system.observables:
+            check_laws(problem)
+        for program in system.observables.values():
+            laws = [given.law for given in components_of(draw.laws(G, program.reads), program.reads)]
+            try:
+                choice = choose_rule(program.call, constants, laws, program.kinks, TOLERANCE, names=draw.columns)
+            except InputError as error:
+                raise InputError(f"model.rule, {program.what}: {error}") from error
+            self._rules.append(choice.rule)
 
     def at(self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray) -> FloatArray:
         """Averages at the order parameters of some replicas, shape (replicas, observables)."""

@@ -92,7 +92,7 @@ def _steps(  # type: ignore[no-untyped-def]
     drawn = first
     for step in range(first, end):
         if step >= drawn:
-            draw_numbers(key, replica, step, sizes, normals, uniforms)
+            draw_numbers(key, replica, step, min(some, end - step), sizes, normals, uniforms)
             drawn = step + some
         place = step + some - drawn
         write_constants(steps, step, side, overlaps, constants)

@@ -159,10 +159,10 @@ def room_for(steps, own_normals, own_uniforms):  # type: ignore[no-untyped-def]
 
 
 @without_reference_counts()
-def draw_numbers(key, replica, step, sizes, normals, uniforms):  # type: ignore[no-untyped-def]
-    """Draw the numbers of steps `step`, `step` + 1, ..., as many as there is room for."""
-    call(fill_normals, key, replica, NORMALS, step * sizes[1], normals)
-    call(fill_uniforms, key, replica, UNIFORMS, step * sizes[2], uniforms)
+def draw_numbers(key, replica, step, count, sizes, normals, uniforms):  # type: ignore[no-untyped-def]
+    """Draw the numbers of `count` steps from one on."""
+    call(fill_normals, key, replica, NORMALS, step * sizes[1], normals[: count * sizes[1]])
+    call(fill_uniforms, key, replica, UNIFORMS, step * sizes[2], uniforms[: count * sizes[2]])
 
 
 @without_reference_counts(inline="always")

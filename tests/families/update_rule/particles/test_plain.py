@@ -87,7 +87,7 @@ def hebb(R, Q, rate, steps, N):
 
 @pytest.mark.parametrize("method", ["plain", "chain"])
 def test_hebb_has_the_exact_means_and_variance(method):
-    problem, runs = made(SINGLE, particles={"method": method}), 4000
+    problem, runs = made(SINGLE, particles={"method": method}), 2000
     R, Q = rows_after(problem, runs).T
     mean, square, variance = hebb(0.2, 1.0, 0.7, 64, 64)
     z = (R.mean() - mean) / np.sqrt(variance / runs), (Q.mean() - square) / (Q.std() / np.sqrt(runs))
