@@ -97,6 +97,15 @@ def test_smooth_functions_are_not_taken_for_rough(function):
     assert find_rough(rows_of(function), NOTHING, [LAW], NO_KINKS) is None
 
 
+def test_declared_kinks_are_not_found_again():
+    function = rows_of(lambda y, s: np.sign(y) + np.maximum(s, 0) + np.maximum(s - y - 1, 0) ** 2)
+    normals, levels = np.array([[1.0, 0], [0, 1], [-1, 1]]), np.array([0.0, 0, 1])
+    assert find_rough(function, NOTHING, [LAW], Kinks(normals, levels)) is None
+    for missing, derivative in enumerate((0, 1, 2)):
+        others = Kinks(np.delete(normals, missing, axis=0), np.delete(levels, missing))
+        assert find_rough(function, NOTHING, [LAW], others).derivative == derivative
+
+
 def test_functions_that_grow_have_rules_that_reach_further():
     function = rows_of(lambda y, s: np.exp(2 * y))
     choice = choose_rule(function, NOTHING, [LAW])
