@@ -92,7 +92,7 @@ def check_compiles(function: Any, what: str) -> None:
 def why_not_compiled(error: Exception, function: Any) -> str:
     """Why numba did not compile a function, and in which line of its module, if numba knows that."""
     code = getattr(function, "py_func", function).__code__
-    found = re.findall(rf'{re.escape(Path(code.co_filename).name)}"?, line (\d+)', str(error))
+    found = re.findall(rf'{re.escape(Path(code.co_filename).name)}(?:"?, line | \()(\d+)', str(error))
     place = f", in line {found[-1]}" if found else ""
     for said, words in _IN_WORDS.items():
         if said in str(error):

@@ -37,6 +37,7 @@ LONG = (
     "docs/how-to/starts.md",
     "docs/how-to/stationary_states.md",
     "docs/how-to/sweep.md",
+    "docs/how-to/update_rules.md",
     "docs/tutorial.md",
 )
 """Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances, whole families.

@@ -88,7 +88,7 @@ def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rul
 
     Notes
     -----
-    Source: update_rules.md, eq-averages.
+    Source: update_rules.md, eq-rule-averages.
     """
     program = draw.update
     L, K, n = draw.inputs, draw.students, draw.vectors

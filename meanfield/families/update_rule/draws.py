@@ -205,7 +205,7 @@ class Draw:
         return self.observed * np.asarray(sum(each.covariance for each in self.noise))
 
     def laws(self, G: FloatArray, reads: Collection[int] | None = None) -> Laws:
-        """Law of a row at a Gram matrix (update_rules.md, eq-fields).
+        """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rates of change of the order parameters of an update rule, and its normalisation (update_rules.md, eq-ode)."""
+"""Rates of change of the order parameters of an update rule, and its normalisation (update_rules.md, eq-rule-ode)."""
 
 from __future__ import annotations
 

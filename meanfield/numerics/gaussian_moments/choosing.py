@@ -129,8 +129,8 @@ def choose_rule(
             break
     if beyond > LARGEST_ERROR:
         raise InputError(
-            f"{beyond:.1g} of the averages of the function and of its square come from more than {reach:g} standard "
-            "deviations of its arguments, so that they may not exist; let it grow more slowly, or clip it"
+            f"a share of {beyond:.1g} of the averages of the function and of its square come from more than {reach:g} "
+            "standard deviations of its arguments, so that they may not exist; let it grow more slowly, or clip it"
         )
     if choice.error > LARGEST_ERROR:
         raise InputError(

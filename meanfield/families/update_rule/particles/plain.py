@@ -1,4 +1,4 @@
-"""SGD with its vectors, step by step as in update_rules.md, eq-step.
+"""SGD with its vectors, step by step as in update_rules.md, eq-rule-step.
 
 A step passes over the vectors twice. The first pass draws an input, in blocks that stay in the caches, and computes its
 fields; the second one moves the students, and computes their products with each other and the features, from which the

@@ -1,7 +1,7 @@
 """Rule, data and prior for compiled steps of SGD, and what steps with vectors and those of the chain share.
 
 The numbers of a sample but for its fields, the values of the rule, and what these add to side variables and, along the
-vectors Z, to students: W <- A Z + what samples add, before the constraint (update_rules.md, eq-step).
+vectors Z, to students: W <- A Z + what samples add, before the constraint (update_rules.md, eq-rule-step).
 """
 
 from __future__ import annotations
