@@ -146,3 +146,15 @@ def test_results_without_the_key_are_what_they_were():
     both = [meanfield.solve_order_parameters(without), meanfield.simulate_sgd(without)]
     report = meanfield.compare(*both)
     assert not [name for each in (*both, report) for name in each.variables if "average" in name]
+
+
+def test_errors_of_a_start_are_those_of_averages_too(tmp_path):
+    whole = averaged()
+    known = meanfield.solve_order_parameters(whole)
+    meanfield.save(known, tmp_path / "whole.nc")
+    start = {"initial": {"from": str(tmp_path / "whole.nc"), "time": 1.0}, "time": {"stop": 1.0, "outputs": 3}}
+    without = dict.fromkeys(("student.on_teacher", "student.elsewhere"))
+    found = meanfield.solve_order_parameters(meanfield.with_values(whole, start | without))
+    for name in ("Q", "R", "v", "generalisation_error"):
+        assert np.array_equal(found[f"{name}_average"][0], found[name][0])
+        assert (found[f"{name}_average_error"].values >= known[f"{name}_error"].values[2]).all()

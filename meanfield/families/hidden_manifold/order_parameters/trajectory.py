@@ -186,7 +186,8 @@ def refined(
 
     system, path, found, warning = to_tolerance(problem, times, prepared, average_rate)
     state = problem.initial and problem.initial.atoms.at_nodes
-    of_start = state.errors if state else {}
+    of_start = dict(state.errors) if state else {}
+    of_start |= {f"{name.removesuffix('_error')}_average_error": error for name, error in of_start.items()}
     return system, path, found | {name: found[name] + of_start[name] for name in of_start if name in found}, warning
 
 
