@@ -17,7 +17,7 @@ import scipy.special
 from llvmlite import ir
 from numba import carray  # type: ignore[attr-defined]
 from numba.core import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from meanfield.numerics.compiled.scalar_functions import with_compiled_calls
 from meanfield.process import own_numba as numba
@@ -121,7 +121,7 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
 def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFunction:
     """Compiled functions; the phases of a run, and the methods that solve one problem, share them."""
     outputs = sum(math.prod(each.shape) for each in bound)
-    names: dict[str, Any] = {"carray": carray}
+    names: dict[str, Any] = {"carray": carray, "write": _write}
     lines = [
         "def loop(rows, constants, out, count):",
         f"    x, k, values = carray(rows, (count, {width})), carray(constants, ({constants},)), "
@@ -133,14 +133,46 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFuncti
         names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()), error_model="numpy")
         given = ", ".join(map(_read, each.arguments))
         last = first + math.prod(each.shape)
-        place = f"values[i, {first}:{last}].reshape({each.shape})[:]" if each.shape else f"values[i, {first}]"
-        lines.append(f"        {place} = f{number}({given})")
+        value = f"f{number}({given})"
+        lines.append(
+            f"        write({value}, values[i], {first}, {last})"
+            if each.shape
+            else f"        values[i, {first}] = {value}"
+        )
         first = last
     exec("\n".join(lines), names)  # the text holds numbers alone, of places
     pointer = types.CPointer(types.float64)
     compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])
     _KEPT_ALIVE.append(compiled)
     return RowFunction(int(compiled.address), width, constants, outputs)
+
+
+def _write(value, row, first, last):  # type: ignore[no-untyped-def]
+    """Write the elements of an array, or a number for all of them, to a row from one column to another.
+
+    NaN where there are more or less.
+    """
+
+
+@overload(_write)
+def _write_of(value, row, first, last):  # type: ignore[no-untyped-def]
+    """For `row[first:last] = value` numba compiles what broadcasts shapes, which takes seconds."""
+
+    def of_number(value, row, first, last):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            row[i] = value
+
+    def of_sequence(value, row, first, last):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            row[i] = value[i - first] if len(value) == last - first else math.nan
+
+    def of_array(value, row, first, last):  # type: ignore[no-untyped-def]
+        for i in range(first, last):
+            row[i] = value.flat[i - first] if value.size == last - first else math.nan
+
+    if isinstance(value, types.Array):
+        return of_array
+    return of_sequence if isinstance(value, types.Sequence) else of_number
 
 
 _KEPT_ALIVE: list[Any] = []

@@ -37,6 +37,14 @@ def table(s: FloatArray, rate: float) -> FloatArray:
     return rate * s.reshape(2, 1) * s
 
 
+def pair(s: FloatArray) -> tuple[float, float]:
+    return s[1], 2.0 * s[0]
+
+
+def listed(s: FloatArray) -> list[float]:
+    return [s[1], 2.0 * s[0]]
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "shape"),
     [
@@ -45,6 +53,8 @@ def table(s: FloatArray, rate: float) -> FloatArray:
         (matrix, (Argument(1, (2,)), Argument(2, (2, 2), constant=True)), (2,)),
         (table, (Argument(1, (2,)), Argument(0, constant=True)), (2, 2)),
         (constant, (Argument(5, constant=True),), (3,)),
+        (pair, (Argument(1, (2,)),), (2,)),
+        (listed, (Argument(1, (2,)),), (2,)),
     ],
 )
 def test_a_function_of_rows_is_the_function(function, arguments, shape):  # type: ignore[no-untyped-def]
@@ -70,3 +80,8 @@ def test_functions_stand_side_by_side_in_one_loop():
     assert both.shape == (COUNT, 3)
     for columns, alone in ((slice(0, 1), one), (slice(1, 3), two)):
         np.testing.assert_array_equal(both[:, columns], compile_rows([alone], 4, 1)(rows, constants))
+
+
+def test_values_of_another_number_are_nan():
+    found = compile_rows([Bound(pair, (Argument(1, (2,)),), (3,))], 4, 6)
+    assert np.isnan(found(np.zeros((1, 4)), np.zeros(6))).all()

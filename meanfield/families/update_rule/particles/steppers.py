@@ -19,7 +19,7 @@ from meanfield.families.update_rule.particles.plain import plain_steps
 from meanfield.families.update_rule.particles.start import draw_features, draw_students, initial_coordinates
 from meanfield.families.update_rule.particles.steps import Steps, numbers_of_steps, steps_of
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.system import System, system_of
+from meanfield.families.update_rule.system import system_of
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
@@ -28,37 +28,45 @@ STEPS_AT_ONCE = 1 << 16
 """Largest number of steps whose numbers are in memory where schedules change them."""
 
 
+class Phase:
+    """What all replicas share in a phase; functions of the rule are compiled.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the phase.
+    number : int
+        The phase from whose streams all numbers are drawn.
+    """
+
+    def __init__(self, problem: Problem, number: int) -> None:
+        system = system_of(problem)
+        self.problem, self.steps, self.observables = problem, steps_of(problem, system), Observables(problem, system)
+        self.changes, self.key = bool(schedules_of(problem)), stream_key(problem.particles.seed, number)
+
+
 class RuleStepper(Stepper):
     """Replicas of which R, Q and side variables are kept.
 
     Parameters
     ----------
-    problem : Problem
-        Without phases.
-    system : System
-        Of that problem.
-    observables : Observables
-        Of that problem.
-    phase : int
-        Number of the phase, from whose streams all numbers are drawn.
+    phase : Phase
     replicas : range
     """
 
-    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
+    def __init__(self, phase: Phase, replicas: range) -> None:
         super().__init__(replicas)
-        self._problem, self._system, self._observables = problem, system, observables
-        self._key = stream_key(problem.particles.seed, phase)
-        self._steps, self._changes = steps_of(problem, system), bool(schedules_of(problem))
-        self._side = np.tile([float(side.start) for side in problem.side.values()], (len(replicas), 1))
+        self._phase, self._problem, self._key = phase, phase.problem, phase.key
+        self._side = np.tile([float(side.start) for side in phase.problem.side.values()], (len(replicas), 1))
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
         end = first + steps
-        for step in range(first, end, STEPS_AT_ONCE if self._changes else steps):
+        for step in range(first, end, STEPS_AT_ONCE if self._phase.changes else steps):
             if self.reached.max() < step:
                 return
-            last, taken = end, self._steps
-            if self._changes:
+            last, taken = end, self._phase.steps
+            if self._phase.changes:
                 last = min(step + STEPS_AT_ONCE, end)
                 taken = taken._replace(numbers=numbers_of_steps(self._problem, np.arange(step, last)), first=step)
             self.take(taken, step, last - step)
@@ -75,9 +83,9 @@ class RuleStepper(Stepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        M, overlaps = self._system.features, self.overlaps
+        M, overlaps = self._phase.steps.features, self.overlaps
         R, Q, time = overlaps[:, :, :M], overlaps[:, :, M:], self.reached.max() / self._problem.particles.dimension
-        measured = self._observables.at(float(time), R, Q, self._side)
+        measured = self._phase.observables.at(float(time), R, Q, self._side)
         found = {"R": R, "Q": Q, "v": self._side, "observables": measured}
         return {name: row for name, row in found.items() if row.size}
 
@@ -87,14 +95,14 @@ class Plain(RuleStepper):
 
     kept = ("_W", "_back", "_overlaps", "_side")
 
-    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
-        super().__init__(problem, system, observables, phase, replicas)
+    def __init__(self, phase: Phase, replicas: range) -> None:
+        super().__init__(phase, replicas)
         (self._replica,) = replicas
-        rng = replica_generator(problem.particles.seed, self._replica)
-        U = draw_features(problem, rng)
-        W = draw_students(problem, U, rng)
+        rng = replica_generator(self._problem.particles.seed, self._replica)
+        U = draw_features(self._problem, rng)
+        W = draw_students(self._problem, U, rng)
         self._U, self._W = np.ascontiguousarray(U.T), np.ascontiguousarray(W.T)
-        self._back = np.eye(system.students)
+        self._back = np.eye(len(self._W))
         self._overlaps = np.hstack([W.T @ U, W.T @ W]) / len(U)
 
     def take(self, steps: Steps, first: int, count: int) -> None:
@@ -120,9 +128,9 @@ class Chain(RuleStepper):
 
     kept = ("_X", "_side")
 
-    def __init__(self, problem: Problem, system: System, observables: Observables, phase: int, replicas: range) -> None:
-        super().__init__(problem, system, observables, phase, replicas)
-        self._X = np.tile(initial_coordinates(problem), (len(replicas), 1, 1))
+    def __init__(self, phase: Phase, replicas: range) -> None:
+        super().__init__(phase, replicas)
+        self._X = np.tile(initial_coordinates(self._problem), (len(replicas), 1, 1))
 
     def take(self, steps: Steps, first: int, count: int) -> None:
         """See `RuleStepper.take`."""
@@ -132,7 +140,7 @@ class Chain(RuleStepper):
     def overlaps(self) -> FloatArray:
         """See `RuleStepper.overlaps`."""
         X = self._X
-        return np.concatenate([X[:, :, : self._system.features], X @ X.swapaxes(1, 2)], axis=2)
+        return np.concatenate([X[:, :, : self._phase.steps.features], X @ X.swapaxes(1, 2)], axis=2)
 
 
 STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain}
@@ -142,11 +150,7 @@ STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes steppers by one of `STEPPERS`, of all phases, with compiled functions."""
     pieces = pieces_of(problem)
-    systems = [system_of(piece.problem) for piece in pieces]
-    makers = [
-        partial(STEPPERS[method], piece.problem, system, Observables(piece.problem, system), number)
-        for number, (piece, system) in enumerate(zip(pieces, systems, strict=True))
-    ]
+    makers = [partial(STEPPERS[method], Phase(piece.problem, number)) for number, piece in enumerate(pieces)]
     if len(makers) == 1:
         return makers[0]
     return partial(Phased, makers, [round(piece.stop * problem.particles.dimension) for piece in pieces])

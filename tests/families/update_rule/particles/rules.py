@@ -1,5 +1,7 @@
 """Update rules of the tests of SGD, with two features, two students and a side variable, or with one of each."""
 
+import math
+
 import numpy as np
 
 from meanfield.families.update_rule.rule import Rule
@@ -14,8 +16,8 @@ def oja(s, rate):
 
 
 def _step(y, s, c, eps, flip, rate, gain, t, R, Q):
-    error = np.tanh(y).sum() + 0.5 * c[0] * eps - gain * np.tanh(s).sum() - flip
-    return rate * error * (1.0 + 0.1 * s) * (1.0 + t) + 0.1 * R[:, 0] - 0.1 * Q[:, 1]
+    error = math.tanh(y[0]) + math.tanh(y[1]) + 0.5 * c[0] * eps - gain * math.tanh(s[0] + s[1]) - flip
+    return rate * error * (1.0 + t) * (1.0 + 0.1 * s) + 0.1 * R[:, 0] - 0.1 * Q[:, 1]
 
 
 def _along(y, s, rate):
