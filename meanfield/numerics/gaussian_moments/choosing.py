@@ -34,6 +34,9 @@ REACHES = (REACH, 10.4, 12.4)
 MOST_DIRECTIONS = 4
 """Largest number of Gaussian directions for products of rules."""
 
+FEW_DIRECTIONS = 2
+"""Largest number of directions in which memory allows the finest rules."""
+
 LARGEST_DEGREE = 12
 """Largest degree of polynomials that are integrated as such."""
 
@@ -132,13 +135,14 @@ def choose_rule(
             f"a share of {beyond:.1g} of the averages of the function and of its square come from more than {reach:g} "
             "standard deviations of its arguments, so that they may not exist; let it grow more slowly, or clip it"
         )
-    if choice.error > LARGEST_ERROR:
+    if choice.error > LARGEST_ERROR and rank <= FEW_DIRECTIONS:
         raise InputError(
             f"averages of the function change by {choice.error:.1g} of their size up to {choice.rule.order} nodes of "
-            f"each {'panel' if kind == 'kinked' else 'direction'}, the most that fit into memory, and at most "
-            f"{LARGEST_ERROR:g} is allowed; make what is narrow in it a kink and declare that, let it read fewer "
-            "fields, or take random points"
+            f"each {'panel' if kind == 'kinked' else 'direction'}, the most that are tried, and at most "
+            f"{LARGEST_ERROR:g} is allowed; make what is narrow in it a kink and declare that"
         )
+    if choice.error > LARGEST_ERROR:  # as memory allows no more nodes
+        return min(choice, _random(task, tolerance), key=lambda each: each.error)
     return choice._replace(error=max(choice.error, beyond))
 
 

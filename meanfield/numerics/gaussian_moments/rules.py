@@ -131,8 +131,8 @@ class Rule:
 
 def _too_many(what: str, rank: int) -> TooManyNodesError:
     return TooManyNodesError(
-        f"{what} in {rank} Gaussian directions take more than {MOST_NODES:,} nodes; declare fewer kinks, let the "
-        "function read fewer fields, or take random points"
+        f"{what} in {rank} Gaussian directions take more than {MOST_NODES:,} nodes; declare fewer kinks, or let the "
+        "function read fewer fields"
     )
 
 

@@ -69,7 +69,7 @@ def step(y, s):
         (step, "jumps from .* where no kink is declared; declare it"),
         (lambda y, s: np.exp(0.8 * s * s), "standard deviations of its arguments, so that they may not exist"),
         (lambda y, s: np.log(s), r"not finite at y = .*, s = -"),
-        (lambda y, s: np.tanh(1e4 * s) + y, "the most that fit into memory"),
+        (lambda y, s: np.tanh(1e4 * s) + y, "the most that are tried"),
     ],
 )
 def test_functions_that_no_rule_resolves_are_refused_in_words(function, words):
