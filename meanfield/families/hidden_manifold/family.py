@@ -76,6 +76,7 @@ FAMILY = Family(
             f"{HERE}.escape:predict_escape",
             ("escape",),
             check=f"{HERE}.escape:check_escape",
+            follows=TRAINING,
             purpose="when students that start alike leave the symmetric plateau",
         ),
     },
