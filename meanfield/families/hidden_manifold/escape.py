@@ -8,20 +8,17 @@ student with a teacher of its own. What changes is their profile over eigenvalue
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 from scipy.stats import chi
 
 from meanfield.errors import InputError
+from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of, train_at
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
 from meanfield.families.hidden_manifold.initial_state import check_no_file
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance_of_step, sampled_steps
-from meanfield.families.hidden_manifold.order_parameters.integration import follow
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, set_training
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     System,
@@ -40,7 +37,6 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     check_trajectory,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
 from meanfield.numerics.refinement import largest_of_times
@@ -56,12 +52,6 @@ QUANTILES = np.array([0.1, 0.5, 0.9])
 
 DIFFERENCE_STEP = 1e-5
 """Step of central differences: their errors are about 1e-10 and rounding about 1e-11."""
-
-NOISE_TIMES = 16
-"""Number of times between two corners of schedules at which steps are sampled."""
-
-GROUPS, SAMPLES = 4, 512
-"""Number of groups of sampled steps, which give the error by sampling, and of steps in each at a time."""
 
 
 @solver
@@ -225,10 +215,10 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     """
     start = _alike(system, start_of(problem, system))
     n = len(system.rho)
-    pattern, size = _pattern(system), len(start)
+    pattern, size = pattern_of(system), len(start)
     legs = legs_of(driven(problem), lambda _: system)
     is_random = problem.student.initial == "random"
-    noises = _noise(problem, legs, start, times) if is_random else [_no_noise(n)] * len(legs)
+    noises = noise_of_steps(problem, legs, start, times) if is_random else [no_noise(n)] * len(legs)
     shape = (GROUPS, n, n)
     B = np.empty((n, n))
     profiles = _profiles(problem, system)
@@ -237,7 +227,7 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     def rate_in(leg: Leg, noise: Callable[[float], FloatArray]) -> Rate:
         def rate(t: float, y: FloatArray) -> FloatArray:
             change = np.empty(len(y))
-            _train_at(leg, t)
+            train_at(leg, t)
             linearised(y[:size], system, pattern, change[:size], B)
             moved = B @ y[size:].reshape(shape)
             change[size:] = (moved + moved.swapaxes(1, 2) + noise(t) / unit).ravel()
@@ -271,59 +261,6 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     return Amplification(found.values[:, :size], part, sampling, growth, found.status)
 
 
-def _train_at(leg: Leg, time: float) -> None:
-    """Give the equations of a leg the training of a time."""
-    if leg.drive.moves:
-        set_training(leg.drive, leg.start, time, np.empty(2 * leg.system.training.size), leg.system)
-
-
-def _noise(
-    problem: Problem, legs: Sequence[Leg], start: FloatArray, times: FloatArray
-) -> list[Callable[[float], FloatArray]]:
-    """Covariance over profiles of a step of the pattern by each group of samples, in each leg a function of time.
-
-    It has the factor eta^2/tau, which may begin with 0: steps are sampled with the numbers of the largest rate.
-    """
-    system, training = legs[0].system, problem.training
-    pattern = _pattern(system)
-    numbers = np.random.default_rng([problem.particles.seed, 2])  # these samples' stream of the seed
-    ends = [*(leg.start for leg in legs), times[-1]]
-    nodes = [np.expm1(np.linspace(np.log1p(low), np.log1p(high), NOISE_TIMES)) for low, high in pairwise(ends)]
-    for corner, before, after in zip(ends[1:-1], nodes[:-1], nodes[1:], strict=True):
-        before[-1] = after[0] = corner  # without rounding
-    known, place = np.unique(np.concatenate(nodes), return_inverse=True)
-    states = packed(follow(legs, start, known, 1e-6).state)  # the noise is known less accurately
-    eta, _, batch, *_ = training.limits_at(np.linspace(0.0, times[-1], CHECKED_TIMES))
-    largest = float(eta.max()) or 1.0, float(batch[eta.argmax()])
-
-    def sampled(leg: Leg, time: float, y: FloatArray) -> FloatArray:
-        _train_at(leg, time)
-        system.training[0], system.training[2] = largest
-        r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
-        return covariance_of_step(system, np.einsum("snkm,km->sn", r[..., : system.teachers], pattern), GROUPS)
-
-    def noise_in(leg: Leg, at: FloatArray, path: FloatArray) -> Callable[[float], FloatArray]:
-        none = np.zeros((GROUPS, len(system.rho), len(system.rho)))
-        each = [sampled(leg, t, y) if np.isfinite(y).all() else none for t, y in zip(at.tolist(), path, strict=True)]
-        between = make_interp_spline(at, np.array(each), k=1)
-
-        def noise(t: float) -> FloatArray:
-            if not leg.drive.moves:
-                return np.asarray(between(t))
-            _train_at(leg, t)
-            now = system.training
-            return np.asarray((now[0] / largest[0]) ** 2 * largest[1] / now[2] * between(t))
-
-        return noise
-
-    paths = states[place].reshape(len(legs), NOISE_TIMES, -1)
-    return [noise_in(*each) for each in zip(legs, nodes, paths, strict=True)]
-
-
-def _no_noise(nodes: int) -> Callable[[float], FloatArray]:
-    return lambda _: np.zeros((GROUPS, nodes, nodes))
-
-
 def _alike(system: System, y: FloatArray) -> FloatArray:
     """State with students and teachers made alike."""
     y = symmetrised(system, y)
@@ -331,13 +268,6 @@ def _alike(system: System, y: FloatArray) -> FloatArray:
     r = state.r.copy()
     r[..., :M] = r[..., :M].mean(axis=-1, keepdims=True)
     return packed(state._replace(r=r))
-
-
-def _pattern(system: System) -> FloatArray:
-    """Perturbation of r with rows and columns that add up to 0, of length 1, shape (students, teachers)."""
-    pattern = np.zeros((system.students, system.teachers))
-    pattern[:2, :2] = [[0.5, -0.5], [-0.5, 0.5]]
-    return pattern
 
 
 def _profiles(problem: Problem, system: System) -> FloatArray:

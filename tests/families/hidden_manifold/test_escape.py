@@ -7,6 +7,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold import escape
 from meanfield.families.hidden_manifold.escape import amplification, escape_times, linearised
+from meanfield.families.hidden_manifold.escape_noise import no_noise
 from meanfield.families.hidden_manifold.figures import describe
 from meanfield.families.hidden_manifold.fixed_points import fixed_points_along, symmetrised
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
@@ -28,7 +29,7 @@ PATTERN = np.array([[0.5, -0.5], [-0.5, 0.5]])
 
 def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
     """Random profiles over two eigenvalues, of which the teacher prefers one, with both layers trained; no noise."""
-    monkeypatch.setattr(escape, "_noise", lambda case, legs, *rest: [escape._no_noise(2)] * len(legs))
+    monkeypatch.setattr(escape, "noise_of_steps", lambda case, legs, *rest: [no_noise(2)] * len(legs))
     two = problem(
         inputs={"spectrum": {"law": "atoms", "eigenvalues": [0.4, 1.6], "teacher": [0.2, 1.8]}},
         training={"output_learning_rate": 0.2},
@@ -169,7 +170,7 @@ def test_noise_on_the_way_against_the_covariance_of_all_order_parameters(monkeyp
     allowed = 1000 * 2 * part * error + 0.5 * stated + 1e-3 * covariance  # N, and steps of the covariance
     assert np.all(np.abs(1000 * part**2 - covariance) <= allowed)
     assert np.all(allowed[1:] < 0.1 * covariance[1:])
-    monkeypatch.setattr(escape, "_noise", lambda case, legs, *rest: [escape._no_noise(2)] * len(legs))
+    monkeypatch.setattr(escape, "noise_of_steps", lambda case, legs, *rest: [no_noise(2)] * len(legs))
     assert part[-1] > 1.2 * solved("escape", **case)["antisymmetric_part"].values[-1]
 
 
@@ -215,7 +216,7 @@ def test_the_noise_of_sgd_is_that_of_each_time(monkeypatch):
     part = meanfield.solve(case, "escape")["antisymmetric_part"].values[1]
     last = np.einsum("rkm,km->r", meanfield.solve(case, "particles", workers=1)["R"].values[:, 1], PATTERN)
     assert (last**2).mean() == pytest.approx(part**2, rel=3.5 * np.sqrt(2 / 400))
-    monkeypatch.setattr(escape, "_noise", lambda case, legs, *rest: [escape._no_noise(1)] * len(legs))
+    monkeypatch.setattr(escape, "noise_of_steps", lambda case, legs, *rest: [no_noise(1)] * len(legs))
     assert part**2 > 1.3 * meanfield.solve(case, "escape")["antisymmetric_part"].values[1] ** 2
 
 

@@ -185,7 +185,7 @@ def test_decay_that_turns_weights_over_is_refused_with_its_time():
         meanfield.simulate_sgd(driven({"learning_rate": 0.5, "weight_decay": rising}))
 
 
-@pytest.mark.parametrize("method", ["fixed_points", "assumptions", "escape"])
+@pytest.mark.parametrize("method", ["fixed_points", "assumptions"])
 def test_what_has_no_time_refuses_schedules(method):
     given = driven({"learning_rate": FALLING | {"end": 0.1}})
     with pytest.raises(meanfield.InputError, match=r"training\.learning_rate: .* meanfield\.at_time\(problem, t\)"):
