@@ -47,7 +47,7 @@ POINTS = 64
 """Number of points on a line."""
 
 LARGEST_ERROR = 1e-6
-"""Largest estimated error of averages, relative to their size, with which a rule is taken."""
+"""Largest estimated error of averages, relative to their size, with which a rule is taken, unless more is allowed."""
 
 LEAST_ERROR = 1e-13
 """Smallest error that is stated: the rounding of sums over nodes."""
@@ -130,18 +130,19 @@ def choose_rule(
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
             break
-    if beyond > LARGEST_ERROR:
+    allowed = max(2.0 * tolerance, LARGEST_ERROR)  # what is stated of a rule is twice the change that it makes
+    if beyond > allowed:
         raise InputError(
             f"a share of {beyond:.1g} of the averages of the function and of its square come from more than {reach:g} "
             "standard deviations of its arguments, so that they may not exist; let it grow more slowly, or clip it"
         )
-    if choice.error > LARGEST_ERROR and rank <= FEW_DIRECTIONS:
+    if choice.error > allowed and rank <= FEW_DIRECTIONS:
         raise InputError(
             f"averages of the function change by {choice.error:.1g} of their size up to {choice.rule.order} nodes of "
             f"each {'panel' if kind == 'kinked' else 'direction'}, the most that are tried, and at most "
-            f"{LARGEST_ERROR:g} is allowed; make what is narrow in it a kink and declare that"
+            f"{allowed:g} is allowed; make what is narrow in it a kink and declare that"
         )
-    if choice.error > LARGEST_ERROR:  # as memory allows no more nodes
+    if choice.error > allowed:  # as memory allows no more nodes
         return min(choice, _random(task, tolerance), key=lambda each: each.error)
     return choice._replace(error=max(choice.error, beyond))
 
