@@ -39,6 +39,11 @@ TREE_RUNS := $(RUNS)/latent_tree/trees.nc $(RUNS)/latent_tree/norms.nc
 TREE_SHARED := validation/study.py validation/flows.py $(filter-out $(TREE_STUDIES) %/page.py,$(wildcard $(TREE)/*.py))
 TREE_NUMBERS := $(patsubst $(TREE)/%.py,$(RUNS)/latent_tree/figures/%.nc,$(TREE_STUDIES))
 
+RULES := validation/update_rule/papers
+RULES_STUDIES := $(shell grep -l '^STUDY = ' $(RULES)/*.py)
+RULES_SHARED := validation/study.py $(addprefix $(RULES)/,cases.py erf_networks.py)
+RULES_NUMBERS := $(patsubst $(RULES)/%.py,$(RUNS)/update_rule/papers/%.nc,$(RULES_STUDIES))
+
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -98,13 +103,14 @@ faults: $(VENV)/installed
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS) $(CONVOLUTIONS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS) $(CONVOLUTIONS) $(RULES_NUMBERS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
 	$(BIN)/python -m validation.alpha_contrastive.figures.page
 	$(BIN)/python -m validation.latent_tree.digits_page
 	$(BIN)/python -m validation.latent_tree.figures.page
+	$(BIN)/python -m validation.update_rule.papers.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
@@ -140,6 +146,9 @@ $(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py seeds.py sgd
 
 $(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py seeds.py sgd.py)
 	$(BIN)/python -m validation.latent_tree.figures.norms
+
+$(RUNS)/update_rule/papers/%.nc: $(RULES)/%.py $(LIBRARY) $(RULES_SHARED)
+	$(BIN)/python -m validation.update_rule.papers.$*
 
 predictions: export OMP_NUM_THREADS := 1
 predictions: $(VENV)/installed-test

@@ -66,6 +66,7 @@ def page() -> str:
     manifolds = cards("hidden_manifold_figures.md", "errata/bae_jeong_2024.md")
     importances = cards("alpha_contrastive_figures.md", "errata/tian_2022.md")
     trees = cards("latent_tree_figures.md", "errata/tian_2020.md")
+    rules = cards("update_rule_papers.md", "errata.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
@@ -74,6 +75,7 @@ def page() -> str:
             f"## The figures of a paper on hidden manifolds\n\n{grid(manifolds)}",
             f"## The figures of a paper on pairs with an importance\n\n{grid(importances)}",
             f"## The figures of a paper on latent trees\n\n{grid(trees)}",
+            f"## Published results from a rule\n\n{grid(rules)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,
         ]

@@ -16,6 +16,7 @@ STUDIES = (
     "latent_tree_digits",
     "latent_tree_figures",
     "in_time",
+    "update_rule_papers",
     "verdicts",
     "cost",
     "predictions",

@@ -48,6 +48,12 @@ def solved(problems: Mapping[Any, Any], method: str = "order_parameters") -> xr.
     return found.rename({name: f"sgd_{name}" for name in found.data_vars}) if method == "particles" else found
 
 
+def simulated(problems: Mapping[Any, Any], dimension: int = 1000) -> xr.Dataset:
+    """Runs of SGD at finite N for the same problems."""
+    settings = {"dimension": dimension, "replicas": REPLICAS}
+    return solved({name: meanfield.with_value(each, "particles", settings) for name, each in problems.items()}, "particles")
+
+
 def error(numbers: xr.Dataset, prefix: str = "") -> xr.DataArray:
     """The first observable of a rule, its error."""
     return numbers[f"{prefix}observables"].isel(observable=0, drop=True)

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from meanfield.plotting import place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, overlap, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, overlap, problem, simulated, solved
 
 RATE = 0.05
 STARTS = (0.15, 0.3, 0.4, 0.55, 0.95)
@@ -62,6 +62,11 @@ def threshold() -> float:
     return float(brentq(velocity, 0.05, top, args=(RATE,)))
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({f"from {start:g}": problem_of(start) for start in STARTS})
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Threshold, and the rate at which states meet."""
     last, limit = overlap(numbers).isel(time=-1), largest_rate()
@@ -83,6 +88,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "q = " + ", ".join(f"{q:.3f} at {rate:g}" for rate, q in states.items()),
         ),
         Statement("those that learn rest at t = 400", "by hand", off < 1e-5, f"|dq/dt| <= {off:.0e}"),
+        *agreement(numbers, overlap),
     ]
 
 
@@ -91,8 +97,8 @@ def draw(numbers: xr.Dataset) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
     draw_cases(left, numbers, overlap, {f"from {start:g}": f"from q = {start:g}" for start in STARTS})
     left.axhline(threshold(), color="0.5", lw=0.9, ls=":")
-    left.set(xlabel="time t = k/N", ylabel="overlap q", ylim=(0, 1), xlim=(0, STOP))
-    place_legend(left)
+    left.set(xlabel="time t = k/N", ylabel="overlap q", ylim=(-0.02, 1.02), xlim=(0, STOP))
+    left.legend(frameon=False, fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.68))
     q = np.linspace(0.0, 1.0, 1001)[1:]
     rate = rate_at_rest(q)
     stable = q >= q[rate.argmax()]
@@ -101,12 +107,12 @@ def draw(numbers: xr.Dataset) -> Figure:
     last = overlap(numbers).isel(time=-1)
     ends = [float(last.sel(case=f"rate {each:g}")) for each in RATES]
     right.plot(RATES, ends, "o", mfc="white", color="C0", label="limit from q = 0.95")
-    right.set(xlabel=r"rate $\tau$", ylabel="overlap at rest", ylim=(-0.02, 1), xlim=(0, None))
+    right.set(xlabel=r"rate $\tau$", ylabel="overlap at rest", ylim=(-0.02, 1.02), xlim=(0, None))
     place_legend(right)
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

@@ -20,7 +20,7 @@ import meanfield
 from meanfield.plotting import COLOURS, place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, error, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 SIGMA, STOP = 1.0, 20.0
 CONSTANT = (0.05, 0.15, 0.5)
@@ -90,6 +90,11 @@ def theory() -> xr.Dataset:
     return numbers.assign(table_rate=("node", table["values"]), table_time=("node", table["times"]))
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({name: problem_of(rate) for name, rate in schedules().items()})
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Whether the schedule is the best."""
     last = {name: float(error(numbers).sel(case=name).isel(time=-1)) for name in NAMES}
@@ -109,6 +114,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "its error obeys log(e/2) - sigma^2/e + sigma^2/2 = -t", "by hand", implicit < 2e-3, f"off by {implicit:.0e}"
         ),
         Statement("at long times it is sigma^2/t", "by hand", abs(slope - 1.0) < 0.3, f"{slope:.2f} sigma^2/t at t = 20"),
+        *agreement(numbers, error),
     ]
 
 
@@ -126,7 +132,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

@@ -18,12 +18,13 @@ import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, error, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 SIGMA, STOP = 0.5, 40.0
 RATES = (0.2, 0.5, 1.0, 1.5, 1.8)
 DECAYS = (0.0, 0.1, 0.3)
 TOO_LARGE = 2.1
+SHOWN = (0.2, 1.0, 1.8)
 
 
 def step(y: Any, s: Any, eps: Any, rate: float) -> Any:
@@ -70,6 +71,11 @@ def at_rest(numbers: xr.Dataset, decay: float) -> np.ndarray:
     return np.array([float(last.sel(case=name_of(rate, decay))) for rate in RATES])
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({name_of(rate, 0.0): problem_of(rate, 0.0) for rate in SHOWN})
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Errors that stay, and divergence."""
     rates = np.array(RATES)
@@ -91,14 +97,14 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             all(each[-1] and not each[0] for each in better.values()),
             "; ".join(f"decay {decay:g} is better at {rates[each]}" for decay, each in better.items()),
         ),
+        *agreement(numbers, error),
     ]
 
 
 def draw(numbers: xr.Dataset) -> Figure:
     """Errors in time, and at rest."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
-    shown = (0.2, 1.0, 1.8, TOO_LARGE)
-    draw_cases(left, numbers, error, {name_of(rate, 0.0): rf"$\tau = {rate:g}$" for rate in shown})
+    draw_cases(left, numbers, error, {name_of(rate, 0.0): rf"$\tau = {rate:g}$" for rate in (*SHOWN, TOO_LARGE)})
     left.set(yscale="log", xlabel="time t = k/N", ylabel=r"error $|w - u|^2/2N$")
     place_legend(left)
     for place, decay in enumerate(DECAYS):
@@ -110,7 +116,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

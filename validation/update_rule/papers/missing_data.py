@@ -20,7 +20,7 @@ import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import address, draw_cases, problem, solved
+from validation.update_rule.papers.cases import address, agreement, draw_cases, problem, simulated, solved
 
 OMEGA, RATE, FORGETTING, START = 4.0, 0.5, 1.0, 0.3
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)
@@ -103,6 +103,11 @@ def final(algorithm: str, p: float) -> float:
     return float(np.sqrt(squared(brentq(growth, 0.0, 10.0) if algorithm == "petrels" else RATE)))
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({f"{name}, 0.5": problem_of(name, 0.5) for name in NAMES}, 500)
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Whether missing data weaken the signal, and final overlaps."""
     q = direction(numbers)
@@ -117,6 +122,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             ", ".join(f"{NAMES[name]} differs by {value:.0e}" for name, value in same.items()),
         ),
         Statement("overlaps at t = 25 are the fixed points", "by hand", off < 1e-3, f"off by {off:.0e} at most"),
+        *agreement(numbers, direction),
     ]
 
 
@@ -139,7 +145,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

@@ -14,13 +14,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from scipy.optimize import fsolve
+from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, error, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 RHO, STOP = 0.1, 100.0
 NAMES = {"hebb": "Hebb", "perceptron": "perceptron", "adatron": "Adatron"}
@@ -77,14 +77,10 @@ def velocity(rule: str, R: float, Q: float, decay: float) -> tuple[float, float]
 
 
 def final(rule: str, decay: float) -> float:
-    """Error at rest, from the root of the closed form; the shape of R and Q keeps it in the cone."""
-
-    def rates(x: np.ndarray) -> tuple[float, float]:
-        Q = np.exp(x[0])
-        return velocity(rule, np.tanh(x[1]) * np.sqrt(Q), Q, decay)
-
-    _, turned = fsolve(rates, [0.0, 1.0], xtol=1e-12)
-    return float(np.arccos(np.tanh(turned)) / np.pi)
+    """Error at rest, by integration of the closed form until nothing changes."""
+    path = solve_ivp(lambda t, x: velocity(rule, *x, decay), (0.0, 20.0 / decay), [0.0, 1.0], rtol=1e-8, atol=1e-10)
+    R, Q = path.y[:, -1]
+    return float(np.arccos(R / np.sqrt(Q)) / np.pi)
 
 
 def theory() -> xr.Dataset:
@@ -95,6 +91,11 @@ def theory() -> xr.Dataset:
 
 FINAL = ("hebb", "perceptron")
 """Rules that come to rest with weight decay; the weights of the Adatron vanish."""
+
+
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({rule: problem_of(rule) for rule in NAMES})
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
@@ -124,6 +125,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             all(np.all(np.diff([float(last.sel(case=rule)), *each]) > 0) for rule, each in ends.items()),
             "; ".join(f"{NAMES[rule]} {', '.join(f'{end:.3f}' for end in each)}" for rule, each in ends.items()),
         ),
+        *agreement(numbers, error),
     ]
 
 
@@ -145,7 +147,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

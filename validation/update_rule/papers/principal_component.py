@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from meanfield.plotting import place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, overlap, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, overlap, problem, simulated, solved
 
 OMEGA, START = 2.0, 0.3
 RATES = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 3.5, 4.5, 5.0, 6.0)
@@ -45,6 +45,11 @@ def theory() -> xr.Dataset:
     return solved({rate: problem_of(rate) for rate in RATES})
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({rate: problem_of(rate) for rate in SHOWN})
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Closed form, and the transition."""
     q = overlap(numbers)
@@ -66,6 +71,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             float(abs(settled - final(settled["case"])).max()) < 1e-3,
             f"off by {float(abs(settled - final(settled['case'])).max()):.0e} at t = 20, rates 0.25 to 3.5",
         ),
+        *agreement(numbers, overlap),
     ]
 
 
@@ -86,7 +92,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

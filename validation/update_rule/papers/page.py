@@ -1,0 +1,47 @@
+"""Writes docs/update_rule_papers.md: published results as update rules, from the files of their numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from meanfield.cli import DONE, run
+from validation import ROOT
+from validation.pages import in_order, study_section
+from validation.update_rule.papers import FOLDER
+
+FIGURES = Path(__file__).resolve().parent
+PAGE = ROOT / "docs" / "update_rule_papers.md"
+
+HEAD = """# Published results from a rule
+
+Results of twelve papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the family
+`update_rule`: the rule is a few lines of Python at the top of a file in validation/update_rule/papers, and everything
+else, the equations of order parameters, their averages and SGD, is the library's.
+
+No figure of the papers is copied, and none was at hand: parameters are ours, in units in which |w|^2 = N and time is
+t = k/N. What curves are held against is derived *by hand* for the case that is drawn: closed forms, or equations
+in closed form whose solution shares no code with the library. A statement *of the paper* is one that its title,
+abstract or main text is known for, and is confirmed or contradicted for that case alone; statements by hand and *ours*
+hold or fail. Lines are limits, and marks with two standard errors are means of 16 runs of SGD at the N that is said
+below; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
+
+**What is not here**, as a rule of one draw with white noise cannot say it: sparse priors of [regression and principal
+or independent components](theory/density.md), whose weights have a density; generative adversarial networks (several
+draws, a trained generator); contrastive learning with noisy views (two inputs; see the [first family](figures.md)) and
+targets that are averages of students; inputs with a power-law spectrum; the directions sign(x) of sign descent in each
+coordinate; batches in proportion to N and samples that are seen twice.
+
+`make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
+data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_committee` makes one of the figures.
+"""
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text("\n".join([HEAD, *(study_section(numbers, FIGURES) for numbers in in_order(FOLDER))]))
+    print(f"wrote {PAGE.relative_to(ROOT)}")
+    return DONE
+
+
+if __name__ == "__main__":
+    run(main)
