@@ -93,7 +93,11 @@ class Study:
     def numbers(self) -> xr.Dataset:
         """Theory and SGD in one Dataset."""
         theory = self.theory()
-        return theory if self.simulate is None else xr.merge([theory, self.simulate()], join="outer", compat="no_conflicts")
+        return (
+            theory
+            if self.simulate is None
+            else xr.merge([theory, self.simulate()], join="outer", compat="no_conflicts")
+        )
 
 
 def run_study(study: Study, script: str) -> None:

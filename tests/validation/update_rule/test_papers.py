@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
 from scipy.stats import norm
 
 import meanfield
@@ -73,13 +73,12 @@ def phase(R, Q, rate=2.0 / 12.0):
 
 def clipped(R, Q, rate=0.7, c=clipping.CLIP):
     """By Stein's lemma, and the second moment of a clipped normal variable."""
-    inside, square = 0.0, 0.0
+    inside, square, spread = 0.0, 0.0, np.sqrt(1.0 - 2.0 * R + Q)
     for chance, size in ((1.0 - clipping.BURSTS, clipping.SMALL), (clipping.BURSTS, clipping.LARGE)):
-        spread = np.sqrt(1.0 - 2.0 * R + Q + size**2)
-        z = c / spread
-        within = 2.0 * norm.cdf(z) - 1.0
+        law = norm(size, spread)  # noise of the other sign gives the same
+        within = law.cdf(c) - law.cdf(-c)
         inside += chance * within
-        square += chance * (spread**2 * (within - 2.0 * z * norm.pdf(z)) + c**2 * (1.0 - within))
+        square += chance * (quad(lambda r, law=law: r * r * law.pdf(r), -c, c)[0] + c**2 * (1.0 - within))
     return rate * (1.0 - R) * inside, 2.0 * rate * (R - Q) * inside + rate**2 * square
 
 

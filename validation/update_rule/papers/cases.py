@@ -18,8 +18,8 @@ KEPT = ("R", "Q", "v", "observables")
 REPLICAS = 16
 
 LARGEST_AWAY = 5.5
-"""Standard errors of 16 runs that are allowed between their mean and the limit: by chance (Student's law with 15 degrees
-of freedom) one of 100 independent numbers is further away in 0.6 % of all looks."""
+"""Standard errors of 16 runs that are allowed between their mean and the limit: by chance (Student's law with 15
+degrees of freedom) one of 100 independent numbers is further away in 0.6 % of all looks."""
 
 SHOWN = 12
 """Number of output times at which a figure shows SGD."""
@@ -27,7 +27,9 @@ SHOWN = 12
 
 def problem(rule: str, parameters: Mapping[str, Any], stop: float, **tables: Any) -> Any:
     """Problem of an update rule, of a study as `module:name` or of the library, with a run until a time."""
-    model = {"rule": address(rule) if ":" in rule else rule, "rule_parameters": dict(parameters)} | tables.pop("model", {})
+    model = {"rule": address(rule) if ":" in rule else rule, "rule_parameters": dict(parameters)} | tables.pop(
+        "model", {}
+    )
     time = {"stop": stop} | tables.pop("time", {})
     return meanfield.Problem(family="update_rule", model=model, time=time, **tables)
 
@@ -48,10 +50,12 @@ def solved(problems: Mapping[Any, Any], method: str = "order_parameters") -> xr.
     return found.rename({name: f"sgd_{name}" for name in found.data_vars}) if method == "particles" else found
 
 
-def simulated(problems: Mapping[Any, Any], dimension: int = 1000) -> xr.Dataset:
+def simulated(problems: Mapping[Any, Any], dimension: int = 500) -> xr.Dataset:
     """Runs of SGD at finite N for the same problems."""
     settings = {"dimension": dimension, "replicas": REPLICAS}
-    return solved({name: meanfield.with_value(each, "particles", settings) for name, each in problems.items()}, "particles")
+    return solved(
+        {name: meanfield.with_value(each, "particles", settings) for name, each in problems.items()}, "particles"
+    )
 
 
 def error(numbers: xr.Dataset, prefix: str = "") -> xr.DataArray:

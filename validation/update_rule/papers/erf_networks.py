@@ -1,8 +1,8 @@
 """Two-layer networks of erf units in closed form, after Saad and Solla (1995): equations that share no code with rules.
 
-A student sum_k v_k g(s_k) learns from sum_m g(y_m) + sigma eps with g(x) = erf(x/sqrt 2), T = I, by steps
-tau v_k g'(s_k) Delta x/sqrt N of its vectors and tau_v g(s_k) Delta/N of its heads. Averages of two to four of these
-functions are arcsines (update_rules.md, section 10.8).
+A student sum_k v_k g(s_k) learns from sum_m g(y_m) + sigma eps with g(x) = erf(x/sqrt 2), T = I, by steps tau v_k
+g'(s_k) Delta x/sqrt N of its vectors and tau_v g(s_k) Delta/N of its heads. Averages of two to four of these functions
+are arcsines (update_rules.md, section 10.8).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The best schedule of a learning rate, in the spirit of Mignacco and Mori (2025).
 
 F. Mignacco and F. Mori, *A statistical physics framework for optimal learning*, arXiv:2507.07907, find protocols by
-optimal control of the equations of order parameters. For a linear perceptron on labels y + sigma eps the error
-e = |w - u|^2/N alone decides, with de/dt = -tau (2 - tau) e + tau^2 sigma^2, so that the best rate at each time is
-tau = e/(e + sigma^2): near 1 while the error is that of ignorance, and then 1/t. Left, the schedule, and the best table
-of eight rates that a search finds, which knows nothing of this; right, errors of both and of three constant rates.
+optimal control of the equations of order parameters. For a linear perceptron on labels y + sigma eps the error e = |w
+- u|^2/N alone decides, with de/dt = -tau (2 - tau) e + tau^2 sigma^2, so that the best rate at each time is tau = e/(e
++ sigma^2): near 1 while the error is that of ignorance, and then 1/t. Left, the schedule, and the best table of eight
+rates that a search finds, which knows nothing of this; right, errors of both and of three constant rates.
 """
 
 from typing import Any
@@ -25,7 +25,10 @@ from validation.update_rule.papers.cases import agreement, draw_cases, error, pr
 SIGMA, STOP = 1.0, 20.0
 CONSTANT = (0.05, 0.15, 0.5)
 TABLE = np.append(0.0, np.geomspace(0.5, STOP, 7))
-NAMES = {f"constant {rate:g}": rf"$\tau = {rate:g}$" for rate in CONSTANT} | {"table": "best table", "best": "best rate"}
+NAMES = {f"constant {rate:g}": rf"$\tau = {rate:g}$" for rate in CONSTANT} | {
+    "table": "best table",
+    "best": "best rate",
+}
 
 
 def step(y: Any, s: Any, eps: Any, rate: float) -> Any:
@@ -111,9 +114,14 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             + ", ".join(f"{value:.4f}" for name, value in last.items() if name.startswith("constant")),
         ),
         Statement(
-            "its error obeys log(e/2) - sigma^2/e + sigma^2/2 = -t", "by hand", implicit < 2e-3, f"off by {implicit:.0e}"
+            "its error obeys log(e/2) - sigma^2/e + sigma^2/2 = -t",
+            "by hand",
+            implicit < 2e-3,
+            f"off by {implicit:.0e}",
         ),
-        Statement("at long times it is sigma^2/t", "by hand", abs(slope - 1.0) < 0.3, f"{slope:.2f} sigma^2/t at t = 20"),
+        Statement(
+            "at long times it is sigma^2/t", "by hand", abs(slope - 1.0) < 0.3, f"{slope:.2f} sigma^2/t at t = 20"
+        ),
         *agreement(numbers, error),
     ]
 

@@ -1,10 +1,10 @@
 """Least squares on-line, as in Wang, Mattingly and Lu (2017): rates above 2 diverge, and weight decay helps large ones.
 
 C. Wang, J. Mattingly and Y. M. Lu, *Scaling limit: exact and tractable analysis of online learning algorithms with
-applications to regularized regression and PCA*, arXiv:1712.04332. Labels are y + sigma eps with sigma = 0.5, and a step
-adds tau (label - s) x. Left, the error |w - u|^2/(2N) in time; right, the error that stays, tau sigma^2/(4 - 2 tau)
-without weight decay. Lines are closed forms on the right and limits on the left, circles are limits at t = 40. The
-lasso of the paper needs the density, which is not in this study.
+applications to regularized regression and PCA*, arXiv:1712.04332. Labels are y + sigma eps with sigma = 0.5, and a
+step adds tau (label - s) x. Left, the error |w - u|^2/(2N) in time; right, the error that stays, tau sigma^2/(4 - 2
+tau) without weight decay. Lines are closed forms on the right and limits on the left, circles are limits at t = 40.
+The lasso of the paper needs the density, which is not in this study.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ def at_rest(numbers: xr.Dataset, decay: float) -> np.ndarray:
 
 def simulate() -> xr.Dataset:
     """SGD of what is shown in time."""
-    return simulated({name_of(rate, 0.0): problem_of(rate, 0.0) for rate in SHOWN})
+    return simulated({name_of(rate, 0.0): problem_of(rate, 0.0) for rate in SHOWN}, 4000)
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

@@ -1,11 +1,11 @@
 """Subspaces from incomplete observations, as in Wang, Eldar and Lu (2018): missing data act as a weaker signal.
 
-C. Wang, Y. C. Eldar and Y. M. Lu, *Subspace estimation from incomplete observations: a high-dimensional analysis*, IEEE
-Journal of Selected Topics in Signal Processing 12 (2018). Samples are white noise with a signal of variance omega = 4,
-of which a share p of the coordinates is seen. Oja's rule fills the others with its own guess; GROUSE moves along the
-residual of those that are seen; PETRELS multiplies its steps by a gain that it learns (one for all coordinates). Left,
-overlaps in time at p = 0.5 beside those of Oja's rule on full data with half the signal, which are the same. Right,
-where they end: lines are fixed points in closed form, marks are limits at t = 25.
+C. Wang, Y. C. Eldar and Y. M. Lu, *Subspace estimation from incomplete observations: a high-dimensional analysis*,
+IEEE Journal of Selected Topics in Signal Processing 12 (2018). Samples are white noise with a signal of variance omega
+= 4, of which a share p of the coordinates is seen. Oja's rule fills the others with its own guess; GROUSE moves along
+the residual of those that are seen; PETRELS multiplies its steps by a gain that it learns (one for all coordinates).
+Left, overlaps in time at p = 0.5 beside those of Oja's rule on full data with half the signal, which are the same.
+Right, where they end: lines are fixed points in closed form, marks are limits at t = 25.
 """
 
 from typing import Any
@@ -27,8 +27,6 @@ SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)
 STOP = 25.0
 NAMES = {"oja": "Oja with imputation", "grouse": "GROUSE", "petrels": "PETRELS"}
 FULL = "oja, full data, half the signal"
-
-
 
 
 def step(s: Any, Q: Any, rate: float, p: float) -> Any:

@@ -1,11 +1,11 @@
 """Noisy labels, as in Biehl, Riegler and Stechert (1995): which rule survives flipped answers.
 
-M. Biehl, P. Riegler and M. Stechert, *Learning from noisy data: an exactly solvable model*, Physical Review E 52 (1995).
-A tenth of the teacher's answers sign(y) are flipped; drawn is the share of questions on which student and teacher
-differ. Left, Hebb's rule averages the noise away and is slower by the factor 1/(1 - 2 rho) alone, the thin line; the
-perceptron's rule at a constant rate goes on following wrong answers, and so does the Adatron's. Right, what weight
-decay does where the teacher does not move: old samples are forgotten, and errors at rest rise with it. Lines are closed
-forms, marks are limits at t = 100.
+M. Biehl, P. Riegler and M. Stechert, *Learning from noisy data: an exactly solvable model*, Physical Review E 52
+(1995). A tenth of the teacher's answers sign(y) are flipped; drawn is the share of questions on which student and
+teacher differ. Left, Hebb's rule averages the noise away and is slower by the factor 1/(1 - 2 rho) alone, the thin
+line; the perceptron's rule at a constant rate goes on following wrong answers, and so does the Adatron's. Right, what
+weight decay does where the teacher does not move: old samples are forgotten, and errors at rest rise with it. Lines
+are closed forms, marks are limits at t = 100.
 """
 
 from typing import Any

@@ -4,8 +4,8 @@ C. W. H. Mace and A. C. C. Coolen, *Statistical mechanical analysis of the dynam
 Statistics and Computing 8 (1998) 55-88. A student sees questions x and the answers sign(y) of a teacher. After long
 times the share of wrong answers falls like t^(-1/2) under Hebb's rule, like t^(-1/3) under the perceptron's, which
 only learns from errors at a constant rate, and like 1/t under the on-line Adatron's, whose steps are as large as the
-error is. Lines are
-limits, thin ones the laws for long times, and marks means of 16 runs of SGD at N = 1000 with two standard errors.
+error is. Lines are limits, thin ones the laws for long times, and marks means of 16 runs of SGD at N = 500 with two
+standard errors.
 """
 
 import matplotlib.pyplot as plt
@@ -69,8 +69,8 @@ def draw(numbers: xr.Dataset) -> Figure:
     t = np.geomspace(3.0, STOP, 50)
     for factor, power, _, law in LAWS.values():
         axis.plot(t, factor * t**-power, color="0.45", lw=0.8, zorder=0)
-        place, corner = (t[30], factor * t[30] ** -power), {"ha": "right", "va": "top"} if power == 0.5 else {}
-        axis.annotate(f"${law}$", place, (3, 4), textcoords="offset points", color="0.35", **corner)
+        place = (t[-1], factor * t[-1] ** -power)
+        axis.annotate(f"${law}$", place, (5, 0), textcoords="offset points", color="0.35", va="center")
     axis.set(xscale="log", yscale="log", xlim=(0.1, STOP), xlabel="time t = k/N", ylabel="share of wrong answers")
     place_legend(axis)
     return figure
