@@ -262,7 +262,7 @@ def test_flows_of_which_nodes_slide_are_tried_for_a_fraction_of_a_second(monkeyp
 def test_averages_of_channels_are_prepared_once(monkeypatch):
     """Those of |C| take seconds: a Fourier series is tried, and random batches are drawn."""
     made, prepare = [], ChannelClosure.__init__
-    monkeypatch.setattr(ChannelClosure, "__init__", lambda self, problem: (made.append(1), prepare(self, problem))[1])
+    monkeypatch.setattr(ChannelClosure, "__init__", lambda self, *given: (made.append(1), prepare(self, *given))[1])
     explained = meanfield.explain(meanfield.load_problem(PROBLEMS / "two_channels.toml"))
     assert {p.method for p in explained.predictions if p.applies} >= {"density", "order parameters", "dynamics"}
     assert len(made) == 1

@@ -131,9 +131,9 @@ def test_arrays_are_filters_that_the_problem_lists(files):
     mine = {"filters.count": 3, "initial": {"from": str(files / "mine.npz")}, "filters.start": UNIFORM}
     listed = {"filters.count": 3, "filters.start": {"law": "points", "values": values}}
     first, second = (meanfield.with_values(EXAMPLE, given) for given in (mine, listed))
-    for method in ("population", "particles"):
-        found, known = (meanfield.solve(problem, method) for problem in (first, second))
-        assert found["weights"].equals(known["weights"])
+    for method, times in (("population", slice(None)), ("particles", 0)):  # SGD draws numbers of its own from a file
+        found, known = (meanfield.solve(problem, method)["weights"].isel(time=times) for problem in (first, second))
+        assert found.equals(known)
     assert "they start from mine.npz" in " ".join(str(meanfield.explain(first)).split())
     runs, flow = meanfield.solve(first, "particles"), meanfield.solve(first, "population")
     assert "start" not in str(meanfield.compare(flow, runs)["reason"].values[0])

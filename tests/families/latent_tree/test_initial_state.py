@@ -50,8 +50,9 @@ def test_runs_go_on_with_their_own_weights(files):
 
 def test_arrays_are_the_start_that_is_drawn(files):
     for method in ("population", "particles", "operator"):
-        found = meanfield.solve(started(files, "mine.npz"), method)
-        known = meanfield.solve(REST, method)
+        found, known = (meanfield.solve(problem, method) for problem in (started(files, "mine.npz"), REST))
+        if method == "particles":  # which draws numbers of its own from a file
+            found, known = (each.isel(time=0).drop_vars("score") for each in (found, known))
         for name in set(found.data_vars) & set(known.data_vars):
             assert found[name].equals(known[name]), name
 
