@@ -34,7 +34,7 @@ from meanfield.testing.verdicts import Trial
 from validation import ROOT
 from validation.pages import markdown_table
 
-FAMILIES = ("contrastive", "alpha_contrastive", "latent_tree", "hidden_manifold")
+FAMILIES = ("contrastive", "alpha_contrastive", "latent_tree", "hidden_manifold", "update_rule")
 
 PROBLEMS = 8
 """Number of random problems of each pair, on which these are spread evenly."""

@@ -14,7 +14,7 @@ def ascend(s, rate):
     return 2.0 * (rate * s**2 * 2.0 * s)
 
 
-@pytest.mark.parametrize("starts", [(0.4,), (0.4, 0.3)])
+@pytest.mark.parametrize("starts", [(0.4,), pytest.param((0.4, 0.3), marks=pytest.mark.slow)])
 def test_order_parameters_of_squares_are_those_of_the_first_family(starts):
     features = [{"hidden": law, "initial_overlap": q} for law, q in zip(LAWS, starts, strict=False)]
     shared = {"features": features, "time": {"stop": 4.0, "outputs": 5}}

@@ -24,7 +24,7 @@ from validation.update_rule.papers.cases import agreement, draw_cases, error, pr
 
 RHO, STOP = 0.1, 100.0
 NAMES = {"hebb": "Hebb", "perceptron": "perceptron", "adatron": "Adatron"}
-DECAYS = (0.05, 0.1, 0.2, 0.4)
+DECAYS = (0.1, 0.2, 0.3, 0.4)
 
 
 def hebb_step(y: Any, flip: Any, rate: float) -> Any:

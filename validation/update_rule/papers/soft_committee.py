@@ -21,7 +21,7 @@ from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER, erf_networks
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
-RATE, STOP = 1.5, 60.0
+RATE, STOP = 1.5, 80.0
 R = np.array([[0.05, 0.0], [0.0, 0.1]])
 NORMS = (0.5, 0.4)
 
@@ -53,7 +53,7 @@ def problem_of() -> object:
     """Two students and two teachers."""
     features = [{"initial_overlap": column.tolist()} for column in R.T]
     students = [{"initial_norm": norm} for norm in NORMS]
-    tables = {"order_parameters": {"tolerance": 1e-3}, "time": {"outputs": 31}}
+    tables = {"order_parameters": {"tolerance": 1e-3}, "time": {"outputs": 41}}
     return problem(
         "soft_committee:committee",
         {"rate": RATE},
