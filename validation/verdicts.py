@@ -222,7 +222,8 @@ def run_study(family: str, chosen: Sequence[str] = ()) -> bool:
     measured = {name: known for name, known in known_lines(earlier).items() if name in study.pairs}
     measured |= {row.name: cells(row) for row in rows}
     lines = [measured[name] for name in study.pairs if name in measured]
-    right, more = study.more() if study.more and not chosen else (True, earlier.rpartition(" |\n\n")[2:])
+    _, table, after = earlier.rpartition(" |\n\n")  # the last section of the page may end with its table
+    right, more = study.more() if study.more and not chosen else (True, [after] if table else [])
     whole = total(map(of_line, lines))
     summary = f"Of true pairs **{whole} %** differ, of {whole.count:,}. {study.about}"
     write_section(family, [summary, markdown_table(HEADER, lines), *more])
