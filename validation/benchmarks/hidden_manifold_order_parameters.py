@@ -183,7 +183,7 @@ def one_evaluation(activation: str, units: int) -> float:
     network = {"activation": activation, "output_weights": [1.0] * units}
     start = {"on_teacher": (0.3 * rng.standard_normal((units, units))).tolist(), "elsewhere": (0.5 * eye).tolist()}
     problem = make_problem({"teacher": {"overlap": eye.tolist()} | network, "student": network | start})
-    system = make_system(problem, problem.inputs.spectrum.nodes(0.5, 8), 20)
+    system = make_system(problem, problem.inputs.eigenvalues.nodes(8), 20)
     y = start_of(problem, system)
     change, times = np.empty_like(y), 20
     return seconds(lambda: _evaluate(y, system, change, times), rounds=5)[0] / times

@@ -26,7 +26,7 @@ from meanfield.families.hidden_manifold.problem import Problem
 
 def system_of(problem: Problem, nodes: int) -> System:
     """System on so many nodes of the spectrum, or on all eigenvalues if there are fewer."""
-    return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), 0)
+    return make_system(problem, problem.inputs.eigenvalues.nodes(nodes), 0)
 
 
 class Euler:

@@ -81,7 +81,7 @@ def two_channels(case: Case) -> FloatArray:
 
 def hidden_manifold(case: Case) -> FloatArray:
     """All order parameters along eigenvectors, from which Q, R and v are taken."""
-    nodes = case.base.inputs.spectrum.nodes(case.base.inputs.aspect_ratio, 2)
+    nodes = case.base.inputs.eigenvalues.nodes(2)
     system = at_phase(case, lambda problem: make_system(problem, nodes, 1))
     names = ("learning_rate", "output_learning_rate", "batch_size", "label_noise", "weight_decay")
 

@@ -65,7 +65,7 @@ def order_parameters(problem: Problem) -> Prediction:
 
 def _averaged(problem: Problem) -> Prediction:
     """Cost of order parameters that move by averages over fast means: of chains at the start, timed once."""
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, 10)
+    nodes = problem.inputs.eigenvalues.nodes(10)
     system = make_system(problem, nodes, UNUSED_RULE_SIZE)
     start, outputs = start_of(problem, system), problem.time.outputs
     chains, seconds = FastChains(problem, system, start, 0), 0.0

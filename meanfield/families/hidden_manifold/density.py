@@ -26,8 +26,8 @@ from meanfield.families.hidden_manifold.order_parameters.system import State, Sy
 from meanfield.families.hidden_manifold.order_parameters.trajectory import check_trajectory, refined
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.results import KINDS
-from meanfield.families.hidden_manifold.spectra import interpolated
 from meanfield.families.hidden_manifold.variables import CELLS, DISCREPANCIES, DISTANCES
+from meanfield.ingredients.spectra import interpolated
 from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,

@@ -138,7 +138,7 @@ def check_escape(problem: Problem) -> None:
 
 def _followed(problem: Problem, factor: float, digits: int, step: float) -> tuple[System, Amplification]:
     """Path with so many times the fewest nodes."""
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, math.ceil(factor * (FEWEST_NODES + digits)))
+    nodes = problem.inputs.eigenvalues.nodes(math.ceil(factor * (FEWEST_NODES + digits)))
     system = make_system(problem, nodes, math.ceil(factor * (LOWEST_ORDER + digits)))
     return system, amplification(problem, system, problem.time.outputs_at, step)
 

@@ -32,7 +32,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
     system_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import interpolated
+from meanfield.ingredients.spectra import interpolated
 from meanfield.numerics.continuation.roots import newton
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.results.solved import Solved, solver

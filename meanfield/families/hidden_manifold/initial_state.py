@@ -201,7 +201,7 @@ class InitialState(initial_state.InitialState):
             shown = [[float(f"{number:.9g}") for number in row] for row in 0.5 * (T + T.T)]
             raise ValueError(f"teacher.overlap: is {shown} of the teacher in initial.from; set it to that")
         if nodes:
-            known = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, len(nodes.rho)).rho
+            known = problem.inputs.eigenvalues.nodes(len(nodes.rho)).rho
             if known.shape != nodes.rho.shape or np.abs(known - nodes.rho).max() > ROUNDING * (1.0 + known.max()):
                 raise ValueError(
                     "initial.from: has order parameters at other eigenvalues than those of inputs.spectrum at "

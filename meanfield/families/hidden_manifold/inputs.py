@@ -9,11 +9,13 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.spectra import MarchenkoPastur, Spectrum
+from meanfield.families.hidden_manifold.spectra import IndependentFeatures, Spectrum
 from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
 from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.spectra import MarchenkoPastur
+from meanfield.ingredients.spectra import Spectrum as Eigenvalues
 from meanfield.typing import FloatArray
 
 SUM_TOLERANCE = 1e-9
@@ -84,7 +86,7 @@ class Inputs(NamesFunctions):
     centered: bool = Field(default=True, description="whether the mean of f over all inputs is subtracted")
     aspect_ratio: float = Field(ge=1e-3, le=1e3, description="delta = D/N, latents per input, for instance 0.5")
     spectrum: Spectrum = Field(
-        default=MarchenkoPastur(), description="law of the eigenvalues of F F^T/N, a table with law = ..."
+        default=IndependentFeatures(), description="law of the eigenvalues of F F^T/N, a table with law = ..."
     )
     components_drawn: Literal["sample", "coordinate"] = Field(
         default="sample", description="whether all latents of a sample have one component, or each draws its own"
@@ -196,6 +198,12 @@ class Inputs(NamesFunctions):
                 "add the eigenvalue 0, or lower aspect_ratio",
             )
         return self
+
+    @property
+    def eigenvalues(self) -> Eigenvalues:
+        """Law of the eigenvalues of F F^T/N."""
+        given = self.spectrum
+        return MarchenkoPastur(aspect_ratio=self.aspect_ratio) if isinstance(given, IndependentFeatures) else given
 
     @property
     def function(self) -> Nonlinearity:

@@ -12,9 +12,9 @@ from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.inputs import CENTRED, Component, Inputs
 from meanfield.families.hidden_manifold.problem import Network, Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
-from meanfield.families.hidden_manifold.spectra import Atoms, SpectrumFile
 from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
+from meanfield.ingredients.spectra import Atoms, SpectrumFile
 from meanfield.ingredients.user_functions import is_address
 
 

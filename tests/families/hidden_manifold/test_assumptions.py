@@ -26,7 +26,7 @@ def test_rates_of_one_gaussian_with_a_mean():
     """The compiled rates of one component, in a state that no path has: equal to rounding."""
     component = {"weight": 1.0, "mean": [0.5, 0.2], "scale": 0.8, "mean_elsewhere": 0.4}
     one = problem(inputs={"centered": False, "components": [component]}, training={"output_learning_rate": 0.1})
-    nodes = one.inputs.spectrum.nodes(0.5, 4)
+    nodes = one.inputs.eigenvalues.nodes(4)
     system, law = make_system(one, nodes, 10), matched(one, nodes, 10)
     y = start_of(one, system) + 0.05 * np.random.default_rng(0).standard_normal(len(start_of(one, system)))
     state = unpacked(system, y)
@@ -40,7 +40,7 @@ def test_rates_of_one_gaussian_with_a_mean():
 
 def test_the_matched_gaussian_is_a_mixture_over_its_random_direction():
     """Components at the points of a trapezoidal rule for the direction: exponentially close (2e-11 with 25 points)."""
-    nodes = problem().inputs.spectrum.nodes(0.5, 4)
+    nodes = problem().inputs.eigenvalues.nodes(4)
     two = problem(inputs={"components": [c | {"mean_elsewhere": 0.0} for c in TWO_MEANS]})
     times = np.array([0.0, 3.0, 10.0])
     path = follow_gaussian(two, matched(two, nodes, 10), times, 1e-10, "")

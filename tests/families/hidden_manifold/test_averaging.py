@@ -85,7 +85,7 @@ def by_closed_form(system, C, u):
 
 def integrated(of, case, accuracy):
     """Q, R and the generalisation error of a problem at its output times, from expectations in each component."""
-    system = make_system(case, case.inputs.spectrum.nodes(case.inputs.aspect_ratio, 10), 2)
+    system = make_system(case, case.inputs.eigenvalues.nodes(10), 2)
     K, n, components = system.students, system.students + system.teachers, len(system.chance)
 
     def expectations(y):
@@ -140,7 +140,7 @@ def test_linear_units_against_an_autoregression(training):
     exact = integrated(lambda system, C, m, u: by_closed_form(system, C, u), case, 1e-8)
     found = meanfield_solve(case)
     assert_bounded(found, exact, 1e-6, 1)  # of 10 nodes
-    system = make_system(case, case.inputs.spectrum.nodes(0.5, 2), 2)
+    system = make_system(case, case.inputs.eigenvalues.nodes(2), 2)
     assert system.variance == pytest.approx([s**2 * (0.5 - 0.5 / math.pi) for s in (0.6, 1.3)])  # of relu(s u)
     centred = solved(**LINEAR | {"inputs": {"nonlinearity": "relu"}})
     assert np.abs(found["Q"].values - centred["Q"].values).max() > 0.03

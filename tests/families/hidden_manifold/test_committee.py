@@ -94,7 +94,7 @@ def test_rates_are_the_published_ones():
         student={"initial": "random", "on_teacher": None, "elsewhere": None, "output_weights": v.tolist()},
         training=ALL_KEYS,
     )
-    system = make_system(given, given.inputs.spectrum.nodes(1.0, 1), 2)
+    system = make_system(given, given.inputs.eigenvalues.nodes(1), 2)
     change = np.empty(len(y := packed(State(R[None], Q[None], Q, v))))
     error = rates(y, system, change)
     found = unpacked(system, change)

@@ -7,7 +7,7 @@ import xarray as xr
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.density import deviations, distances
-from meanfield.families.hidden_manifold.spectra import interpolated
+from meanfield.ingredients.spectra import interpolated
 from meanfield.problems.file import load_problem
 from meanfield.problems.known_families import find_family
 from meanfield.problems.problem_keys import with_values

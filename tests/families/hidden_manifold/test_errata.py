@@ -7,8 +7,8 @@ import pytest
 
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of, unpacked
-from meanfield.families.hidden_manifold.spectra import MarchenkoPastur
 from meanfield.ingredients.nonlinearities import make_nonlinearity
+from meanfield.ingredients.spectra import MarchenkoPastur
 from tests.families.hidden_manifold.problems import problem, solved
 
 
@@ -25,7 +25,7 @@ def test_source_of_the_overlap():
         teacher=one | {"overlap": [[1.0]]},
         student=one | {"on_teacher": [[0.3]], "elsewhere": [[0.5]]},
     )
-    system = make_system(given, given.inputs.spectrum.nodes(0.5, 2), 10)
+    system = make_system(given, given.inputs.eigenvalues.nodes(2), 10)
     y = start_of(given, system)
     dy = np.empty_like(y)
     rates(y, system, dy)
@@ -58,7 +58,7 @@ def test_atom_of_the_spectrum():
     F = np.random.default_rng(0).standard_normal((2 * N, N))
     values = np.linalg.eigvalsh(F @ F.T / N)
     assert np.mean(values < 1e-9) == pytest.approx(0.5)
-    rho, weight, _ = MarchenkoPastur().nodes(2.0, 12)
+    rho, weight, _ = MarchenkoPastur(aspect_ratio=2.0).nodes(12)
     for k in (1, 2, 3):
         assert weight @ rho**k == pytest.approx(np.mean(values**k), rel=0.1)  # of N = 80
 

@@ -35,7 +35,7 @@ def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
         training={"output_learning_rate": 0.2},
         **RANDOM,
     )
-    system = make_system(two, two.inputs.spectrum.nodes(0.5, 2), 10)
+    system = make_system(two, two.inputs.eigenvalues.nodes(2), 10)
     times, size = np.array([0.0, 5.0, 40.0]), 1e-5
     found = amplification(two, system, times, 1e-9)
     start, total = start_of(two, system), np.zeros(3)
@@ -53,7 +53,7 @@ def test_small_differences_grow_as_in_the_nonlinear_equations(monkeypatch):
 def test_the_growth_rate_at_the_plateau():
     """Theory page: the only positive eigenvalue at the plateau of the first problem, .010314808."""
     first = problem()
-    system = make_system(first, first.inputs.spectrum.nodes(0.5, 10), 10)
+    system = make_system(first, first.inputs.eigenvalues.nodes(10), 10)
     plateau = next(fixed_points_along(system, symmetrised(system, start_of(first, system))))
     B = np.empty((10, 10))
     linearised(plateau, system, PATTERN, np.empty(len(plateau)), B)

@@ -32,7 +32,7 @@ def test_the_mean_step_is_the_rate_of_change(spectrum, changes):
     if "student" in changes:
         changes = changes | {"teacher": {"activation": "relu"}}
     case = problem(**changes | {"inputs": changes["inputs"] | {"spectrum": spectrum}})
-    system = make_system(case, case.inputs.spectrum.nodes(case.inputs.aspect_ratio, 2), 2)
+    system = make_system(case, case.inputs.eigenvalues.nodes(2), 2)
     y = start_of(case, system)
     steps = sampled_steps(case, system, y, 10_000, np.random.default_rng(0))
     error = steps.std(axis=0, ddof=1) / 100.0
@@ -49,7 +49,7 @@ def test_deviations_of_the_reference(monkeypatch):
     found = {}
     for seed in (0, 1):
         again = problem(inputs={"spectrum": BLOCKS}, time={"stop": 10.0, "outputs": 2}, particles={"seed": seed})
-        system = make_system(again, again.inputs.spectrum.nodes(0.5, 2), 2)
+        system = make_system(again, again.inputs.eigenvalues.nodes(2), 2)
         found[seed] = covariance.fluctuations(again, system, case.time.outputs_at)
     Q, R = (found[0][f"{name}_covariance"][-1] for name in ("Q", "R"))
     deviations = np.sqrt([Q[0, 0, 0, 0], Q[0, 1, 0, 1], R[0, 0, 0, 0], R[0, 1, 0, 1]])
@@ -67,7 +67,7 @@ def test_the_start_fluctuates_as_that_of_the_chain(start):
     case = problem(
         inputs={"spectrum": UNEVEN}, student=start, particles={"dimension": 8192, "method": "chain", "replicas": 1}
     )
-    system, spaces = make_system(case, case.inputs.spectrum.nodes(0.5, 2), 2), spaces_of(case)
+    system, spaces = make_system(case, case.inputs.eigenvalues.nodes(2), 2), spaces_of(case)
     rng, size = np.random.default_rng(0), spaces.size[:2, None, None]
     rho, states = spaces.rho[:2, None, None], []
     for _ in range(1000):

@@ -66,7 +66,7 @@ def in_phases(phases, **changes):
 
 def reference(given):
     """Q, R, v and the generalisation error at the output times, shape (times, 4)."""
-    nodes, K, M = given.inputs.spectrum.nodes(0.5, 2), given.students, given.teachers
+    nodes, K, M = given.inputs.eigenvalues.nodes(2), given.students, given.teachers
 
     def equations(time):
         piece = piece_at(given, time).problem

@@ -5,7 +5,7 @@ from scipy.special import erf
 
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import State, make_system, packed, unpacked
-from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.ingredients.spectra import Nodes
 from tests.families.hidden_manifold.problems import problem
 
 N, D, SAMPLES = 240, 120, 50_000

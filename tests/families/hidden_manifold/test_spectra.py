@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from meanfield.families.hidden_manifold.spectra import Atoms, MarchenkoPastur, SpectrumFile
 from meanfield.ingredients.nonlinearities import Nonlinearity, make_nonlinearity
+from meanfield.ingredients.spectra import Atoms, MarchenkoPastur, SpectrumFile
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.5, 1.0, 2.0])
 def test_moments_of_marchenko_pastur(delta):
     """Narayana's numbers: 1, 1 + d, 1 + 3 d + d^2, 1 + 6 d + 6 d^2 + d^3."""
-    rho, weight, _ = MarchenkoPastur().nodes(delta, 8)
+    rho, weight, _ = MarchenkoPastur(aspect_ratio=delta).nodes(8)
     exact = [1, 1, 1 + delta, 1 + 3 * delta + delta**2, 1 + 6 * delta + 6 * delta**2 + delta**3]
     assert [weight @ rho**k for k in range(5)] == pytest.approx(exact, rel=1e-13)  # rounding of eigenvectors
     assert np.all(rho <= (1 + math.sqrt(delta)) ** 2)
     if delta == 2.0:  # half of the eigenvalues are 0, where 16 nodes find the atom to 1e-3
-        rho, weight, _ = MarchenkoPastur().nodes(delta, 16)
+        rho, weight, _ = MarchenkoPastur(aspect_ratio=delta).nodes(16)
         assert weight[rho < 1e-3].sum() == pytest.approx(0.5, abs=1e-3)  # see above
 
 
@@ -28,10 +28,10 @@ def test_a_long_list_becomes_a_gauss_rule(tmp_path):
     values /= values.mean()
     np.save(tmp_path / "rho.npy", values)
     for spectrum in (Atoms(eigenvalues=tuple(values)), SpectrumFile(path=str(tmp_path / "rho.npy"))):
-        rho, weight, _ = spectrum.nodes(0.5, 7)
+        rho, weight, _ = spectrum.nodes(7)
         moments = [weight @ rho**k / np.mean(values**k) for k in range(14)]
         assert moments == pytest.approx([1.0] * 14, rel=1e-9)  # exact up to degree 13, to rounding of high powers
-    few = Atoms(eigenvalues=(0.4, 1.6)).nodes(0.5, 7)
+    few = Atoms(eigenvalues=(0.4, 1.6)).nodes(7)
     assert few.rho.tolist() == [0.4, 1.6]
 
 

@@ -37,7 +37,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import averages_close
-from meanfield.families.hidden_manifold.spectra import Nodes
+from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
@@ -87,7 +87,7 @@ def examine_assumptions(problem: Problem) -> Solved:
         arrays |= {name: found[name] for name in found if name in SHOWN}
         if not fast:
             arrays["kurtosis"] = _kurtosis(found, system.chance)
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, count)
+    nodes = problem.inputs.eigenvalues.nodes(count)
     for name, law in _laws(problem, nodes, order, "Q" in arrays):
         path = follow_gaussian(problem, law, times, STEP_SHARE * problem.order_parameters.tolerance, name)
         arrays |= {f"{key}_{name}": values for key, values in _observed(law, path).items()}

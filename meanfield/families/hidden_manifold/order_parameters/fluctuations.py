@@ -68,7 +68,7 @@ def has_fluctuations(problem: Problem, system: System) -> bool:
     """
     if schedules_of(problem) or problem.phases is not None or problem.initial is not None:
         return False
-    count = problem.inputs.spectrum.exact_nodes()
+    count = problem.inputs.eigenvalues.exact_nodes()
     elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)
     if count is None or count != len(system.rho) or elsewhere or system.kind == QUADRATURE:
         return False

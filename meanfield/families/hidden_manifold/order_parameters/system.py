@@ -16,7 +16,7 @@ from meanfield.families.hidden_manifold.expectations.quadrature import Rule, mak
 from meanfield.families.hidden_manifold.initial_state import OwnStart, second_layer
 from meanfield.families.hidden_manifold.inputs import CENTRED
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import Nodes, interpolated
+from meanfield.ingredients.spectra import Nodes, interpolated
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray, IntArray
 

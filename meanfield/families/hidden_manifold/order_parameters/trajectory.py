@@ -236,7 +236,7 @@ def system_of(problem: Problem, nodes: int, order: int, run: Problem | None = No
     """
     if problem.initial is not None and problem.initial.atoms.own:
         return own_system(problem, OwnStart.mean_of(problem.initial.atoms.own), order, run)[0]
-    return make_system(problem, problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, nodes), order, run)
+    return make_system(problem, problem.inputs.eigenvalues.nodes(nodes), order, run)
 
 
 def levels_of(tolerance: float) -> Iterator[tuple[int, int, float]]:

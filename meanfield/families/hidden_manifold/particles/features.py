@@ -19,7 +19,7 @@ from numpy.random import Generator
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.spectra import MarchenkoPastur
+from meanfield.families.hidden_manifold.spectra import IndependentFeatures
 from meanfield.typing import FloatArray, IntArray
 
 SAME_LENGTH = 1e-12
@@ -77,7 +77,7 @@ def blocks_of(problem: Problem) -> Blocks | None:
         If too few eigenvalues are 0 for D > N, as for a spectrum of D' < D values in a file.
     """
     spectrum = problem.inputs.spectrum
-    if isinstance(spectrum, MarchenkoPastur):
+    if isinstance(spectrum, IndependentFeatures):
         return None
     D, N = latent_dimension(problem), problem.particles.dimension
     atoms = spectrum.atoms

@@ -77,7 +77,7 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
     """
     tolerance = problem.order_parameters.averaging_tolerance
     digits = math.ceil(-math.log10(tolerance)) + 1  # the spectrum adds nothing to errors by chance
-    nodes = problem.inputs.spectrum.nodes(problem.inputs.aspect_ratio, 6 + digits)  # six nodes besides those for digits
+    nodes = problem.inputs.eigenvalues.nodes(6 + digits)  # six nodes besides those for digits
     system = make_system(problem, nodes, UNUSED_RULE_SIZE)
     batches = list[_Batch]()
     needed = 1
