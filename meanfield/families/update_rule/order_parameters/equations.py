@@ -88,10 +88,7 @@ class Equations:
     def follow(self, rules: Rules, step: float) -> Solution:
         """Solution with some rules of quadrature, and a tolerance of steps."""
         return solve_in_stretches(
-            [
-                (each.times, self._velocity(each, draws))
-                for each, draws in zip(self.stretches, rules.draws, strict=True)
-            ],
+            [(each.times, self.velocity(each, draws)) for each, draws in zip(self.stretches, rules.draws, strict=True)],
             self.start,
             self.times,
             Tolerance(relative=step, absolute=step),
@@ -156,8 +153,8 @@ class Equations:
             observables.append(tuple(chosen[len(each.system.draws) :]))
         return Rules(tuple(draws), tuple(observables))
 
-    def _velocity(self, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
-        """Rate of change of a packed state."""
+    def velocity(self, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
+        """Rates of change of a packed state, by rules of quadrature for the draws."""
         system = stretch.system
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
