@@ -65,6 +65,10 @@ class _Spectrum(Part):
         """Number of eigenvalues; None for infinitely many."""
         return None
 
+    def in_words(self, matrix: str, look_up: bool = True) -> str:
+        """The eigenvalues of a matrix, for `meanfield.explain`; `look_up` says whether files may be opened."""
+        raise NotImplementedError
+
 
 class MarchenkoPastur(_Spectrum):
     """Spectrum of covariances of independent entries, in the limit."""
@@ -83,6 +87,13 @@ class MarchenkoPastur(_Spectrum):
         diagonal[0] = 1.0
         rho, vectors = eigh_tridiagonal(diagonal, np.full(count - 1, np.sqrt(self.aspect_ratio)))
         return Nodes(np.maximum(rho, 0.0), vectors[0] ** 2, np.ones(count))
+
+    def in_words(self, matrix: str, look_up: bool = True) -> str:
+        """See `_Spectrum.in_words`."""
+        root = float(np.sqrt(self.aspect_ratio))
+        atom = f", and 0 with the share {1 - 1 / self.aspect_ratio:.3g}" if self.aspect_ratio > 1 else ""
+        ends = f"{(1 - root) ** 2:.4g} to {(1 + root) ** 2:.4g}"
+        return f"Marchenko-Pastur, independent entries: eigenvalues of {matrix} from {ends}{atom}"
 
     def quantiles(self, share: FloatArray) -> Nodes:
         """See `_Spectrum.quantiles`; by the density along the angle of rho = 1 + delta - 2 sqrt(delta) cos(angle)."""
@@ -115,6 +126,11 @@ class PowerLaw(_Spectrum):
         rho = np.exp(log_rho) / (weight @ np.exp(log_rho)) * weight.sum()
         nodes, share = _gauss(tuple(rho), tuple(weight / weight.sum()), count)
         return self._with_teacher(nodes, share)
+
+    def in_words(self, matrix: str, look_up: bool = True) -> str:
+        """See `_Spectrum.in_words`."""
+        uneven = "" if self.teacher == 0.0 else f", where the teacher has a share like rho^{self.teacher:g}"
+        return f"eigenvalues of {matrix} that fall like rank^-{self.exponent:g} by a factor of {self.range:g}{uneven}"
 
     def quantiles(self, share: FloatArray) -> Nodes:
         """See `_Spectrum.quantiles`; eigenvalues are divided by their mean."""
@@ -191,6 +207,12 @@ class Atoms(_Discrete):
         teacher = np.ones(len(rho)) if self.teacher is None else np.array(self.teacher, dtype=float)
         return Nodes(rho, weight, teacher)
 
+    def in_words(self, matrix: str, look_up: bool = True) -> str:
+        """See `_Spectrum.in_words`."""
+        uneven = ", of which the teacher prefers some" if self.teacher is not None else ""
+        rho = self.eigenvalues
+        return f"{len(rho)} eigenvalues of {matrix} from {min(rho):.4g} to {max(rho):.4g}{uneven}"
+
 
 class SpectrumFile(FilePart, _Discrete):
     """Spectrum in a file, one eigenvalue for each dimension."""
@@ -212,6 +234,11 @@ class SpectrumFile(FilePart, _Discrete):
             If the file cannot be read, or does not hold eigenvalues with mean 1.
         """
         return self.read_once("spectrum.path", lambda _: self._eigenvalues())
+
+    def in_words(self, matrix: str, look_up: bool = True) -> str:
+        """See `_Spectrum.in_words`."""
+        known = f"{len(self.atoms.rho)} eigenvalues" if look_up else "eigenvalues (not opened)"
+        return f"{known} of {matrix} from {self.path}"
 
     def _eigenvalues(self) -> Nodes:
         values = read_samples(Path(self.path), None)

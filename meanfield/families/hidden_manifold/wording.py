@@ -14,7 +14,6 @@ from meanfield.families.hidden_manifold.problem import Network, Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
 from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
-from meanfield.ingredients.spectra import Atoms, SpectrumFile
 from meanfield.ingredients.user_functions import is_address
 
 
@@ -34,7 +33,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     inputs = problem.inputs
     return [
         ("inputs", _nonlinearity(inputs, look_up or not is_address(inputs.nonlinearity))),
-        ("spectrum", _spectrum(inputs, look_up)),
+        ("spectrum", inputs.eigenvalues.in_words("F F'/N", look_up)),
         ("latents", _latents(inputs)),
         ("teacher", f"{_network(problem.teacher)}, on the latents"),
         ("student", f"{_network(problem.student)}, on the inputs; {_start(problem)}"),
@@ -54,21 +53,6 @@ def _nonlinearity(inputs: Inputs, known: bool) -> str:
     share = f.slope**2 / (f.square - f.mean**2)
     left = f"; its mean {f.mean:.4g} is left in" if has_mean and not inputs.centered else ""
     return f"{what}{centred}: {share:.3g} of its variance is linear in the latents, the rest acts as noise{left}"
-
-
-def _spectrum(inputs: Inputs, look_up: bool) -> str:
-    spectrum = inputs.spectrum
-    if isinstance(spectrum, SpectrumFile):
-        known = f"{len(spectrum.atoms.rho)} eigenvalues" if look_up else "eigenvalues (not opened)"
-        return f"{known} of F F'/N from {spectrum.path}"
-    if isinstance(spectrum, Atoms):
-        rho = spectrum.atoms.rho
-        uneven = ", of which the teacher prefers some" if spectrum.teacher is not None else ""
-        return f"{len(rho)} eigenvalues of F F'/N from {rho.min():.4g} to {rho.max():.4g}{uneven}"
-    root = float(np.sqrt(inputs.aspect_ratio))
-    atom = f", and 0 with the share {1 - 1 / inputs.aspect_ratio:.3g}" if inputs.aspect_ratio > 1 else ""
-    ends = f"{(1 - root) ** 2:.4g} to {(1 + root) ** 2:.4g}"
-    return f"Marchenko-Pastur, independent features: eigenvalues of F F'/N from {ends}{atom}"
 
 
 def _latents(inputs: Inputs) -> str:

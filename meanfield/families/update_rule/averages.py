@@ -7,7 +7,7 @@ those that it reads, so that the dimension of an integral is the rank of the cov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -65,11 +65,21 @@ def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
         inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
         factor = np.zeros((len(mean), inner.shape[1]))
         factor[columns] = inner
-        pivots = [int(np.flatnonzero(column)[0]) for column in inner.T]  # rows of which each adds a direction
-        onto = covariance[:, [columns[row] for row in pivots]]
-        regression = np.linalg.solve(inner[pivots], onto.T).T
-        found.append(Given(float(probability), Law(mean, factor), regression, covariance))
+        found.append(Given(float(probability), Law(mean, factor), regression_on(factor, covariance), covariance))
     return found
+
+
+def regression_on(factor: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Covariance with z of variables whose covariance with all columns is known, shape (variables, rank).
+
+    Parameters
+    ----------
+    factor : ndarray, shape (width, rank)
+        Of what is read.
+    covariance : ndarray, shape (variables, width)
+    """
+    pivots = [int(np.flatnonzero(column)[0]) for column in factor.T]  # rows of which each adds a direction
+    return np.asarray(np.linalg.solve(factor[pivots], covariance[:, pivots].T).T)
 
 
 def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: Rule) -> Averages:
@@ -107,9 +117,12 @@ def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rul
     return Averages(E, B, Lambda, H)
 
 
-def sum_of(parts: Sequence[Averages]) -> Averages:
+T = TypeVar("T", bound=tuple[FloatArray, ...])
+
+
+def sum_of(parts: Sequence[T]) -> T:
     """Averages of a step of several independent draws."""
-    return Averages(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+    return type(parts[0])(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
 
 
 def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
@@ -122,9 +135,16 @@ def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
     return B
 
 
-def mean_of(program: Program, draw: Draw, G: FloatArray, constants: FloatArray, rule: Rule) -> FloatArray:
-    """Means of the values of a program over a draw, shape (outputs,)."""
+def mean_of(
+    program: Program,
+    draw: Draw,
+    G: FloatArray,
+    constants: FloatArray,
+    rule: Rule,
+    weighted: FloatArray | None = None,
+) -> FloatArray:
+    """Means of the values of a program over a draw, shape (outputs,); see `Draw.laws` for Gram matrices."""
     mean = np.zeros(program.call.outputs)
-    for given in components_of(draw.laws(G, program.reads), program.reads):
+    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
         mean += given.probability * rule.moments(program.call, constants, given.law).first
     return mean

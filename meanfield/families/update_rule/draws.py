@@ -204,7 +204,7 @@ class Draw:
         """C, the covariance per coordinate of the noise that is left by the mask, shape (inputs, inputs)."""
         return self.observed * np.asarray(sum(each.covariance for each in self.noise))
 
-    def laws(self, G: FloatArray, reads: Collection[int] | None = None) -> Laws:
+    def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
         """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).
 
         Parameters
@@ -212,6 +212,8 @@ class Draw:
         G : ndarray, shape (vectors, vectors)
         reads : collection of int, optional
             Columns that are read: coins that nobody reads make no component. By default all.
+        weighted : ndarray, shape (vectors, vectors), optional
+            Gram matrix weighted with the variances of the noise of coordinates, where these differ.
         """
         hidden, variables = self.hidden, self.signal.shape[2]
         along = self.observed * np.concatenate([G @ D for D in self.signal])
@@ -226,22 +228,33 @@ class Draw:
         covariance[:, range(variables, first), range(variables, first)] = 1.0
         covariance[:, fields, :variables] = along @ hidden.covariance
         covariance[:, :variables, fields] = covariance[:, fields, :variables].swapaxes(1, 2)
-        covariance[:, fields, fields] = along @ hidden.covariance @ along.T + self._noise_of_fields(G)
+        covariance[:, fields, fields] = along @ hidden.covariance @ along.T + self._noise_of_fields(G, weighted)
         return Laws(
             np.multiply.outer(hidden.probability, chances).ravel(),
             mean.reshape(-1, self.width),
             np.repeat(covariance, len(chances), axis=0),
         )
 
-    def _noise_of_fields(self, G: FloatArray) -> FloatArray:
+    def _noise_of_fields(self, G: FloatArray, weighted: FloatArray | None) -> FloatArray:
         """Covariance of the fields of all inputs that noise gives, shape (inputs vectors, inputs vectors)."""
         M, p = self.features, self.observed
-        rest = np.zeros_like(G)
-        rest[M:, M:] = G[M:, M:] - G[M:, :M] @ np.linalg.solve(G[:M, :M], G[:M, M:]) if M else G[M:, M:]
+        if weighted is None:
+            weighted, rest = G, np.zeros_like(G)
+            rest[M:, M:] = G[M:, M:] - G[M:, :M] @ np.linalg.solve(G[:M, :M], G[:M, M:]) if M else G[M:, M:]
+        else:
+            rest = self.beside_features(G).T @ weighted @ self.beside_features(G)
         found = np.zeros((self.inputs * len(G),) * 2)
         for each in self.noise:  # of a projected noise the mask leaves p^2, and p (1 - p) that is white
-            inside = (p * p * rest + p * (1.0 - p) * G) if each.projected else p * G
+            inside = (p * p * rest + p * (1.0 - p) * weighted) if each.projected else p * weighted
             found += np.kron(each.covariance, inside)
+        return found
+
+    def beside_features(self, G: FloatArray) -> FloatArray:
+        """Coefficients of vectors without their part along features, 0 for these, shape (vectors, vectors)."""
+        M = self.features
+        found = np.eye(len(G))
+        found[:M, M:] = -np.linalg.solve(G[:M, :M], G[:M, M:])
+        found[:M, :M] = 0.0
         return found
 
     def _coins(self, reads: Collection[int] | None) -> tuple[FloatArray, FloatArray]:

@@ -19,8 +19,10 @@ from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.ingredients.spectra import Spectrum
 from meanfield.problems import base
 from meanfield.problems.base import Time
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 Overlap = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -40,6 +42,11 @@ class Data(Part):
         "the noise has no part along them",
     )
     noise: float = Field(default=1.0, gt=0, le=1e6, description="variance of the noise of a coordinate")
+    spectrum: Spectrum | None = Field(
+        default=None,
+        description="law of the eigenvalues rho of the covariance of the noise, by which the variance of a coordinate "
+        "is multiplied, a table with law = ...; left out: all are 1",
+    )
     observed: float = Field(
         default=1.0, gt=0, le=1, description="share of the coordinates that is kept in each sample, others are 0"
     )
@@ -134,6 +141,17 @@ class Problem(base.Problem):
                 raise ValueError(f"features[{k}].hidden: is missing, and data.signal = '{self.data.signal}' shows it")
         if self.data.signal != "none" and not self.features:
             raise ValueError(f"features is empty, and data.signal = '{self.data.signal}' needs one; add [[features]]")
+        return self
+
+    @model_validator(mode="after")
+    def _coordinates_keep_their_variances(self) -> Problem:
+        for number, phase in enumerate(self.phases or ()):
+            keys = [key for key in phase.set if key == "data" or key.startswith("data.spectrum")]
+            if keys and pieces_of(self)[number].problem.data.spectrum != self.data.spectrum:
+                raise ValueError(
+                    f"phases[{number}].set: '{keys[0]}' changes the spectrum, and students know overlaps at the "
+                    "eigenvalues of the start alone; leave it as it is, and set data.noise to scale it"
+                )
         return self
 
     @model_validator(mode="after")

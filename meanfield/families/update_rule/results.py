@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from meanfield.families.update_rule.variables import ERRORS, NAMES, STATISTICS, WEIGHTS
+from meanfield.families.update_rule.variables import ERRORS, NAMES, SPECTRUM, STATISTICS, WEIGHTS
 from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
 
-_OF_SIDE = ("v", "side_name", "observables", "observable_name")
+_OTHERS = ("R_noise", "Q_noise", "v", "side_name", "observables", "observable_name")
 
 KINDS = {
     "order_parameters": Kind(
         "order parameters, from averages of the rule",
         ("time", "Q"),
-        ("R", *_OF_SIDE, *ERRORS),
+        ("R", *_OTHERS, *SPECTRUM, *ERRORS),
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
@@ -22,7 +22,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", "Q"),
-        ("N", "R", *_OF_SIDE, *WEIGHTS),
+        ("N", "R", *_OTHERS, *WEIGHTS),
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_particles",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, SGD, TIMES
+from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, PROBABILITY, SGD, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -25,6 +25,20 @@ ORDER_PARAMETERS = {
         gaps="unfinished",
         compared=True,
     ),
+    "R_noise": Variable(
+        ("time", "student", "feature"),
+        "overlap of students and features, weighted with the eigenvalues of the noise",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
+    "Q_noise": Variable(
+        ("time", "student", "student_"),
+        "overlap of students, weighted with the eigenvalues of the noise",
+        optional_dims=_RUNS,
+        gaps="unfinished",
+        compared=True,
+    ),
     "v": Variable(("time", "side"), "side variables v", optional_dims=_RUNS, gaps="unfinished", compared=True),
     "observables": Variable(
         ("time", "observable"),
@@ -38,6 +52,21 @@ ORDER_PARAMETERS = {
 NAMES = {
     f"{dim}_name": Variable((dim,), f"name of {what}", words=True, gaps="never", coordinate=True)
     for dim, what in (("side", "a side variable"), ("observable", "an observable"))
+}
+
+SPECTRUM = {
+    "rho": Variable(("node",), "eigenvalue rho of the noise at a node", range=POSITIVE, gaps="never", coordinate=True),
+    "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+    "R_rho": Variable(
+        ("time", "node", "student", "feature"),
+        "overlap of students and features where the eigenvalue is rho, per coordinate",
+        gaps="unfinished",
+    ),
+    "Q_rho": Variable(
+        ("time", "node", "student", "student_"),
+        "overlap of students where the eigenvalue is rho, per coordinate",
+        gaps="unfinished",
+    ),
 }
 
 ERRORS = {
@@ -62,4 +91,7 @@ WEIGHTS = {
     "U": SGD["U"],
 }
 
-VARIABLES = {"N": LABELS["N"], "time": TIMES["time"]} | NAMES | ORDER_PARAMETERS | ERRORS | WEIGHTS | STATISTICS
+VARIABLES = {
+    **{"N": LABELS["N"], "time": TIMES["time"]},
+    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | WEIGHTS | STATISTICS),
+}

@@ -34,7 +34,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     list of (str, str)
         Labels and sentences.
     """
-    found = [("rule", _rule(problem, look_up)), ("data", _data(problem)), ("start", _start(problem))]
+    found = [("rule", _rule(problem, look_up)), ("data", _data(problem, look_up)), ("start", _start(problem))]
     if problem.side:
         starts = ", ".join(f"{name} = {side.start:g}" for name, side in problem.side.items())
         found.append(("side variables", f"{starts} at the start"))
@@ -58,13 +58,14 @@ def _rule(problem: Problem, look_up: bool) -> str:
     return f"{named}{reads}; {samples} per step; {AFTER_A_STEP[model.constraint]}"
 
 
-def _data(problem: Problem) -> str:
+def _data(problem: Problem, look_up: bool) -> str:
     data = problem.data
     size = f" of variance {data.noise:g}" if data.noise != 1.0 else ""
     kept = f"; {data.observed:.3g} of the coordinates are kept in a sample" if data.observed < 1.0 else ""
     coins = "".join(f"; {name} = 1 with probability {p:g}" for name, p in data.coins.items())
     normals = f"; standard normal numbers: {', '.join(data.normals)}" if data.normals else ""
-    return f"{SIGNALS[data.signal]}{size}{kept}{coins}{normals}"
+    spectrum = "" if data.spectrum is None else f"; {data.spectrum.in_words('its covariance', look_up)}"
+    return f"{SIGNALS[data.signal]}{size}{spectrum}{kept}{coins}{normals}"
 
 
 def _start(problem: Problem) -> str:

@@ -70,6 +70,15 @@ def second_layer(y, s, first, second):
 OBSERVED = 0.4
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def logistic(y, s, coin, rate):
+    """Logistic regression: labels have the mean and the variance of 1 with the probability sigmoid(y), else 0."""
+    return rate * (sigmoid(y) - sigmoid(s) + (2 * coin - 1) / (2 * np.cosh(y / 2)))
+
+
 def petrels_step(s, gain, Q):
     return gain * s / (OBSERVED * Q)
 

@@ -13,7 +13,17 @@ from meanfield.families.update_rule.averages import averages_of, components_of, 
 from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rates import State, packed, rates_of, unpacked
+from meanfield.families.update_rule.spectral import (
+    Overlaps,
+    gains_of,
+    packed_overlaps,
+    rates_at,
+    start_at,
+    unpacked_overlaps,
+    weighted_gram,
+)
 from meanfield.families.update_rule.system import System, system_of
+from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.choosing import Choice, choose_rule
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
@@ -22,6 +32,12 @@ from meanfield.typing import FloatArray
 
 LARGEST = 1e6
 """Largest overlap that is not taken for a blow-up."""
+
+FIRST_NODES = 16
+"""Nodes of a spectrum of more eigenvalues in the first solution."""
+
+MOST_NODES = 256
+"""Largest number of nodes: more than any time takes in which digits of overlaps are left."""
 
 
 class Stretch(NamedTuple):
@@ -70,20 +86,40 @@ class Equations:
     Parameters
     ----------
     problem : Problem
+    count : int
+        Number of nodes of the spectrum, if there is one.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, count: int = FIRST_NODES) -> None:
         self.problem, self.times = problem, problem.time.outputs_at
+        self.count, spectrum = count, problem.data.spectrum
+        self.nodes = None if spectrum is None else spectrum.nodes(count)
         self.stretches = [
             Stretch(each.outputs(self.times), system_of(each.at(each.start)), each.at)
             for each in InTime(problem).stretches(float(self.times[-1]))
         ]
         v = np.array([side.start for side in problem.side.values()])
-        self.start = packed(State(problem.initial_R, problem.initial_Q, v))
+        start = State(problem.initial_R, problem.initial_Q, v)
+        self.start = packed(start) if self.nodes is None else packed_overlaps(start_at(self.nodes, *start))
+
+    def with_nodes(self, factor: float) -> Equations:
+        """Equations with more or fewer nodes of the spectrum; the same with all eigenvalues, or with most nodes."""
+        spectrum, count = self.problem.data.spectrum, round(factor * self.count)
+        if self.nodes is None or spectrum is None or count > MOST_NODES:
+            return self
+        has_all = len(self.nodes.rho) != self.count or spectrum.exact_nodes() == self.count
+        return self if has_all else Equations(self.problem, count)
 
     def state(self, y: FloatArray) -> State:
         """Order parameters of vectors, shape (..., numbers)."""
+        if self.nodes is not None:
+            return self.overlaps(y).total(self.nodes.weight)
         return unpacked(y, len(self.problem.students), len(self.problem.features))
+
+    def overlaps(self, y: FloatArray) -> Overlaps:
+        """Overlaps at the nodes of the spectrum, of vectors, shape (..., numbers)."""
+        assert self.nodes is not None
+        return unpacked_overlaps(y, len(self.nodes.rho), len(self.problem.students), len(self.problem.features))
 
     def follow(self, rules: Rules, step: float) -> Solution:
         """Solution with some rules of quadrature, and a tolerance of steps."""
@@ -102,15 +138,26 @@ class Equations:
         """Order parameters at output times, and observables there."""
         state = self.state(solution.values)
         found = {"Q": state.Q, "R": state.R, "v": state.v}
+        if self.nodes is not None:
+            by_noise = self.overlaps(solution.values).total(self.nodes.weight * self.nodes.rho)
+            found |= {"Q_noise": by_noise.Q, "R_noise": by_noise.R}
         measured = list(self.stretches[0].system.observables)
         found["observables"] = np.full((len(self.times), len(measured)), np.nan)
         for row in np.flatnonzero(np.isfinite(solution.values).all(axis=1)):
             number = self._stretch_at(self.times[row])
-            system, G, constants = self._at(number, self.times[row], solution.values[row])
+            system, G, weighted, constants = self._at(number, self.times[row], solution.values[row])
             for i, (program, rule) in enumerate(
                 zip(system.observables.values(), rules.observables[number], strict=True)
             ):
-                found["observables"][row, i] = mean_of(program, system.draws[0], G, constants, rule)[0]
+                found["observables"][row, i] = mean_of(program, system.draws[0], G, constants, rule, weighted)[0]
+        return {name: values for name, values in found.items() if values.size}
+
+    def at_nodes(self, solution: Solution) -> dict[str, FloatArray]:
+        """Nodes of the spectrum, if there is one, and the overlaps there at output times."""
+        if self.nodes is None:
+            return {}
+        overlaps = self.overlaps(solution.values)
+        found = {"rho": self.nodes.rho, "rho_weight": self.nodes.weight, "R_rho": overlaps.R, "Q_rho": overlaps.Q}
         return {name: values for name, values in found.items() if values.size}
 
     def choose(self, places: Iterable[tuple[float, FloatArray]], tolerance: float, known: Choices) -> Choices:
@@ -132,10 +179,10 @@ class Equations:
         found = dict(known)
         for time, y in places:
             number = self._stretch_at(time)
-            system, G, constants = self._at(number, time, y)
+            system, G, weighted, constants = self._at(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
                 call, reads = program.call, program.reads
-                laws = [given.law for given in components_of(draw.laws(G, reads), reads)]
+                laws = [given.law for given in components_of(draw.laws(G, reads, weighted), reads)]
                 try:
                     choice = choose_rule(call, constants, laws, program.kinks, tolerance, names=draw.columns)
                 except InputError as error:
@@ -155,7 +202,9 @@ class Equations:
 
     def velocity(self, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
         """Rates of change of a packed state, by rules of quadrature for the draws."""
-        system = stretch.system
+        system, nodes = stretch.system, self.nodes
+        if nodes is not None:
+            return self._velocity_at(nodes, stretch, rules)
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
             problem, state = stretch.at(t), self.state(y)
@@ -168,11 +217,29 @@ class Equations:
 
         return velocity
 
-    def _at(self, number: int, time: float, y: FloatArray) -> tuple[System, FloatArray, FloatArray]:
-        """System, Gram matrix and constants at a time."""
-        stretch, state = self.stretches[number], self.state(y)
+    def _velocity_at(self, nodes: Nodes, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
+        """Rate of change of packed overlaps at nodes of the spectrum."""
         system = stretch.system
-        return system, system.gram(state.R, state.Q), system.constants(stretch.at(time), time, *state)
+
+        def velocity(t: float, y: FloatArray) -> FloatArray:
+            problem, overlaps = stretch.at(t), self.overlaps(y)
+            state, grams = overlaps.total(nodes.weight), overlaps.gram(nodes)
+            G, weighted = system.gram(state.R, state.Q), weighted_gram(grams, nodes)
+            constants = system.constants(problem, t, *state)
+            parts = [
+                gains_of(draw, len(system.side), G, weighted, constants, rule)
+                for draw, rule in zip(system.draws, rules, strict=True)
+            ]
+            return packed_overlaps(rates_at(sum_of(parts), overlaps, nodes, decay_of(problem), system.constraint))
+
+        return velocity
+
+    def _at(self, number: int, time: float, y: FloatArray) -> tuple[System, FloatArray, FloatArray | None, FloatArray]:
+        """System, Gram matrix, that weighted with variances if these differ, and constants at a time."""
+        stretch, state = self.stretches[number], self.state(y)
+        system, nodes = stretch.system, self.nodes
+        weighted = None if nodes is None else weighted_gram(self.overlaps(y).gram(nodes), nodes)
+        return system, system.gram(state.R, state.Q), weighted, system.constants(stretch.at(time), time, *state)
 
     def _stretch_at(self, time: float) -> int:
         ends = [each.times[-1] for each in self.stretches[:-1]]

@@ -44,7 +44,8 @@ def solve_order_parameters(problem: Problem) -> Solved:
 
     The averages that the limit needs are taken from the rule by quadrature over what it reads, as finely as they need
     at the start, at the end and in between. A second solution with coarser averages and looser steps states the error;
-    where averages take random points, eight solutions with independent ones do.
+    where averages take random points, eight solutions with independent ones do. Nodes of a spectrum are doubled until
+    this changes less than the tolerance; the change is part of the error.
 
     Parameters
     ----------
@@ -54,9 +55,10 @@ def solve_order_parameters(problem: Problem) -> Solved:
     Returns
     -------
     xarray.Dataset
-        `R`, `Q`, side variables `v` and `observables` with their errors. The attribute `status` is `complete`,
-        `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute `warning` says so
-        where the tolerance was not met.
+        `R`, `Q`, side variables `v` and `observables` with their errors; with `data.spectrum` also `R_noise` and
+        `Q_noise`, overlaps that are weighted with the eigenvalues, and `R_rho`, `Q_rho` at the nodes `rho`. The
+        attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
+        The attribute `warning` says so where the tolerance was not met.
 
     Raises
     ------
@@ -70,16 +72,20 @@ def solve_order_parameters(problem: Problem) -> Solved:
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
     equations = Equations(problem)
-    choices, solution = _resolved(equations, tolerance)
+    choices, solution = _resolved(equations, tolerance, {})
+    of_nodes = _errors_of_nodes(equations, choices, solution, tolerance)
+    while _largest(of_nodes) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
+        equations, (choices, solution) = finer, _resolved(finer, tolerance, choices)
+        of_nodes = _errors_of_nodes(equations, choices, solution, tolerance)
     found = equations.observe(equations.rules(choices, lambda each: each.rule), solution)
     errors: dict[str, FloatArray] = {}
     warning = ""
     if solution.status == "complete":
         errors = _errors(equations, choices, found, tolerance)
-        largest = max(float(error.max(initial=0.0)) for error in errors.values())
-        warning = missed("order parameters", largest, "order_parameters.tolerance", tolerance)
+        errors |= {name: errors[name] + error for name, error in of_nodes.items()}
+        warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
     kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
-    arrays = {"time": problem.time.outputs_at} | problem.names | found | errors
+    arrays = {"time": problem.time.outputs_at} | problem.names | found | errors | equations.at_nodes(solution)
     return Solved("order_parameters", arrays, solution.status, warning, {"averages": "; ".join(kinds)})
 
 
@@ -113,9 +119,9 @@ def check_laws(problem: Problem) -> None:
             )
 
 
-def _resolved(equations: Equations, tolerance: float) -> tuple[Choices, Solution]:
-    """Rules of quadrature that averages need along the path, and the path."""
-    choices = equations.choose([(0.0, equations.start)], AVERAGE_SHARE * tolerance, {})
+def _resolved(equations: Equations, tolerance: float, known: Choices) -> tuple[Choices, Solution]:
+    """Rules of quadrature that averages need along the path, at least those that are known, and the path."""
+    choices = equations.choose([(0.0, equations.start)], AVERAGE_SHARE * tolerance, known)
     while True:
         rules = equations.rules(choices, lambda each: each.rule)
         solution = equations.follow(rules, STEP_SHARE * tolerance)
@@ -129,6 +135,25 @@ def _along(equations: Equations, solution: Solution) -> Iterator[tuple[float, Fl
     reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
     for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
         yield float(equations.times[row]), solution.values[row]
+
+
+def _errors_of_nodes(
+    equations: Equations, choices: Choices, solution: Solution, tolerance: float
+) -> dict[str, FloatArray]:
+    """Change by half of the nodes of the spectrum, the largest of all times; none without such nodes."""
+    half = equations.with_nodes(0.5)
+    if half is equations or solution.status != "complete":
+        return {}
+    rules = equations.rules(choices, lambda each: each.rule)
+    other = half.observe(rules, half.follow(rules, STEP_SHARE * tolerance))
+    return {
+        f"{name}_error": largest_of_times(other[name] - values)
+        for name, values in equations.observe(rules, solution).items()
+    }
+
+
+def _largest(errors: dict[str, FloatArray]) -> float:
+    return max((float(error.max(initial=0.0)) for error in errors.values()), default=0.0)
 
 
 def _errors(

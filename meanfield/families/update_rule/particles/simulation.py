@@ -66,6 +66,8 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
+    if problem.data.spectrum is not None:
+        raise InputError("data.spectrum: SGD knows no coordinates of different variance yet; remove it")
     check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
