@@ -11,14 +11,18 @@ from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.typing import FloatArray
 
 
-def orthogonal_columns(coordinates: Sequence[CoordinateLaw], N: int, rng: Generator) -> FloatArray:
+def orthogonal_columns(
+    coordinates: Sequence[CoordinateLaw], N: int, rng: Generator, square: FloatArray | None = None
+) -> FloatArray:
     """U with rows of independent coordinates, made orthogonal: U^T U = N I, shape (N, d1).
 
-    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only.
+    The symmetric orthogonalisation Z (Z^T Z / N)^(-1/2) moves coordinates by O(1/sqrt(N)) only. Rows may have mean
+    squares `square`, shape (N,), whose mean is 1.
     """
     values = np.zeros(1)
     while values.min() < 1e-8:  # dependent columns, such as two Rademacher ones of a small N, are drawn again
         Z = np.stack([law.sample(rng, (N,)) for law in coordinates], axis=1)
+        Z = Z if square is None else np.sqrt(square)[:, None] * Z
         values, vectors = np.linalg.eigh(Z.T @ Z / N)
     return np.ascontiguousarray(Z @ (vectors / np.sqrt(values)) @ vectors.T)
 

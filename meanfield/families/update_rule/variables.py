@@ -89,6 +89,9 @@ WEIGHTS = {
         needs=("snapshot_time",),
     ),
     "U": SGD["U"],
+    "rho_of_coordinate": Variable(
+        ("replica", "coordinate"), "eigenvalue of the noise of a coordinate", range=POSITIVE, gaps="never"
+    ),
 }
 
 VARIABLES = {

@@ -8,6 +8,7 @@ from meanfield.errors import InputError
 from meanfield.families.update_rule.averages import components_of, mean_of
 from meanfield.families.update_rule.order_parameters.trajectory import check_laws
 from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.spectral import start_at, weighted_gram
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.gaussian_moments.choosing import choose_rule
 from meanfield.numerics.gaussian_moments.rules import Rule
@@ -16,6 +17,9 @@ from meanfield.typing import FloatArray
 
 TOLERANCE = 1e-7
 """Tolerance of averages, relative to the size of what is averaged: runs scatter by far more."""
+
+NODES = 16
+"""Nodes of a spectrum for the start at which rules of quadrature are chosen."""
 
 
 class Observables:
@@ -37,27 +41,36 @@ class Observables:
     def __init__(self, problem: Problem, system: System) -> None:
         self._in_time, self._system = InTime(problem), system
         draw, v = system.draws[0], np.array([side.start for side in problem.side.values()])
-        R, Q = problem.initial_R, problem.initial_Q
+        R, Q, weighted = problem.initial_R, problem.initial_Q, None
         G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
+        if problem.data.spectrum is not None:
+            nodes = problem.data.spectrum.nodes(NODES)
+            weighted = weighted_gram(start_at(nodes, R, Q, v).gram(nodes), nodes)
         self._rules: list[Rule] = []
         if system.observables:
             check_laws(problem)
         for program in system.observables.values():
-            laws = [given.law for given in components_of(draw.laws(G, program.reads), program.reads)]
+            laws = [given.law for given in components_of(draw.laws(G, program.reads, weighted), program.reads)]
             try:
                 choice = choose_rule(program.call, constants, laws, program.kinks, TOLERANCE, names=draw.columns)
             except InputError as error:
                 raise InputError(f"model.rule, {program.what}: {error}") from error
             self._rules.append(choice.rule)
 
-    def at(self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray) -> FloatArray:
-        """Averages at the order parameters of some replicas, shape (replicas, observables)."""
+    def at(
+        self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray, weighted: FloatArray | None = None
+    ) -> FloatArray:
+        """Averages at the order parameters of some replicas, shape (replicas, observables).
+
+        Gram matrices may be weighted with the variances of the noise, shape (replicas, vectors, vectors).
+        """
         system, problem = self._system, self._in_time(time)
         found = np.full((len(R), len(self._rules)), np.nan)
         for row, state in enumerate(zip(R, Q, v, strict=True)):
             if not all(np.isfinite(each).all() for each in state):
                 continue
             G, constants = system.gram(*state[:2]), system.constants(problem, time, *state)
+            of_noise = None if weighted is None else weighted[row]
             for column, (program, rule) in enumerate(zip(system.observables.values(), self._rules, strict=True)):
-                found[row, column] = mean_of(program, system.draws[0], G, constants, rule)[0]
+                found[row, column] = mean_of(program, system.draws[0], G, constants, rule, of_noise)[0]
         return found

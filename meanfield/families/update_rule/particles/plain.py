@@ -137,6 +137,8 @@ def _draw_input(steps, key, replica, number, U, W, back, row, projections, numbe
         call(fill_normals, key, replica, VECTOR, number * x.size + start, noise)
         if steps.deviation != 1.0:
             scale(noise, steps.deviation, noise)
+        for i in range(min(size, steps.deviations.size - start)):  # none where all variances are 1
+            noise[i] *= steps.deviations[start + i]
         if steps.projected:
             for j in range(M):
                 fields[j] += dot(U[j, start : start + BLOCK], noise) / N

@@ -38,9 +38,10 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Returns
     -------
     xarray.Dataset
-        `R`, `Q`, side variables and observables at output times, and `weights`, `U` at snapshots if there are any; with
-        `particles.record = 'statistics'` their statistics instead. Output time t is step round(t N). The attribute
-        `status` is `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
+        `R`, `Q`, side variables and observables at output times, with `data.spectrum` also `R_noise` and `Q_noise`;
+        `weights`, `U` and `rho_of_coordinate` at snapshots if there are any; with `particles.record = 'statistics'`
+        their statistics instead. Output time t is step round(t N). The attribute `status` is `complete`, `interrupted`
+        or `failed: ...`; what was not reached is NaN.
 
     Raises
     ------
@@ -66,14 +67,16 @@ def simulation_of(problem: Problem) -> Simulation:
         If the method cannot give what is asked for, or a step of the prior is longer than a weight.
     """
     check_problem(problem, Problem)
-    if problem.data.spectrum is not None:
-        raise InputError("data.spectrum: SGD knows no coordinates of different variance yet; remove it")
     check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
     chain = method == "chain"
     rows = {"R": (K, M), "Q": (K, K), "v": (S,), "observables": (len(problem.model.functions.measured),)}
+    uneven = problem.data.spectrum is not None
+    rows |= {"R_noise": (K, M), "Q_noise": (K, K)} if uneven else {}
+    constants: dict[str, tuple[int, ...]] = {"U": (N, M)} if M else {}
+    constants |= {"rho_of_coordinate": (N,)} if uneven else {}
     m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
     vectors = 0 if chain else N * (3 * (M + K) + 1 + (K if m > 1 else 0))  # drawn and made orthogonal at the start
     numbers = m * 8 * (M + K + len(problem.data.normals) + len(problem.data.coins))
@@ -84,7 +87,7 @@ def simulation_of(problem: Problem) -> Simulation:
         rows={name: shape for name, shape in rows.items() if all(shape)},
         label=method,
         snapshots={} if chain else {"weights": (N, K)},
-        constants={"U": (N, M)} if M and not chain else {},
+        constants={} if chain else constants,
         without_snapshots=CHAIN_HAS_NO_WEIGHTS if chain else "",
         together=MOST_TOGETHER if chain else 1,
         working_set=BYTES_PER_NUMBER * (vectors + numbers),
@@ -120,6 +123,11 @@ def _obstacle(problem: Problem) -> str:
             return (
                 f"prior.name = '{prior.name}': R and Q are a Markov chain only under priors with linear phi (none, "
                 f"l2); {instead} change the prior"
+            )
+        if piece.problem.data.spectrum is not None:
+            return (
+                "data.spectrum: overlaps at single eigenvalues, of which there may be as many as coordinates, are no "
+                f"part of R and Q; {instead} remove data.spectrum"
             )
         if observed < 1.0:
             return (

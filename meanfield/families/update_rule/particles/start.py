@@ -13,8 +13,11 @@ from meanfield.typing import FloatArray
 
 def draw_features(problem: Problem, rng: Generator) -> FloatArray:
     """Features U with U^T U = N I, shape (N, features)."""
-    N = problem.particles.dimension
-    return orthogonal_columns(problem.coordinates, N, rng) if problem.features else np.empty((N, 0))
+    N, spectrum = problem.particles.dimension, problem.data.spectrum
+    if not problem.features:
+        return np.empty((N, 0))
+    square = None if spectrum is None else spectrum.quantiles((np.arange(N) + 0.5) / N).teacher
+    return orthogonal_columns(problem.coordinates, N, rng, square)
 
 
 def draw_students(problem: Problem, U: FloatArray, rng: Generator) -> FloatArray:

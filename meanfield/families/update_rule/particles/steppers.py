@@ -85,9 +85,17 @@ class RuleStepper(Stepper):
         """See `Stepper.rows`."""
         M, overlaps = self._phase.steps.features, self.overlaps
         R, Q, time = overlaps[:, :, :M], overlaps[:, :, M:], self.reached.max() / self._problem.particles.dimension
-        measured = self._phase.observables.at(float(time), R, Q, self._side)
+        weighted = self.weighted
+        measured = self._phase.observables.at(float(time), R, Q, self._side, weighted)
         found = {"R": R, "Q": Q, "v": self._side, "observables": measured}
+        if weighted is not None:
+            found |= {"R_noise": weighted[:, M:, :M], "Q_noise": weighted[:, M:, M:]}
         return {name: row for name, row in found.items() if row.size}
+
+    @property
+    def weighted(self) -> FloatArray | None:
+        """Gram matrices weighted with the variances of the noise, (replicas, vectors, vectors); None if these are 1."""
+        return None
 
 
 class Plain(RuleStepper):
@@ -117,10 +125,20 @@ class Plain(RuleStepper):
         return self._overlaps[None]
 
     @property
+    def weighted(self) -> FloatArray | None:
+        """See `RuleStepper.weighted`."""
+        deviations = self._phase.steps.deviations
+        if not deviations.size:
+            return None
+        Z = np.vstack([self._U, self._back @ self._W]) * deviations
+        return (Z @ Z.T / len(deviations))[None]
+
+    @property
     def snapshot(self) -> Mapping[str, Array]:
         """See `Stepper.snapshot`."""
-        weights = {"weights": (self._back @ self._W).T[None]}
-        return weights | ({"U": self._U.T[None]} if self._U.size else {})
+        deviations = self._phase.steps.deviations
+        found = {"weights": (self._back @ self._W).T, "U": self._U.T, "rho_of_coordinate": deviations**2}
+        return {name: values[None] for name, values in found.items() if values.size}
 
 
 class Chain(RuleStepper):

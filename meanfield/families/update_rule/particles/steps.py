@@ -48,6 +48,8 @@ class Steps(NamedTuple):
         Whether inputs have hidden variables, and whether the noise has no part along features.
     deviation : float
         Standard deviation of the noise.
+    deviations : ndarray, shape (dimension,) or (0,)
+        Standard deviations by which those of coordinates differ, if they do.
     observed : float
         Share of the coordinates that a mask keeps.
     constraint : int
@@ -78,6 +80,7 @@ class Steps(NamedTuple):
     signal: bool
     projected: bool
     deviation: float
+    deviations: FloatArray
     observed: float
     constraint: int
     lengths: FloatArray
@@ -107,6 +110,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         signal=problem.data.signal != "none",
         projected=problem.data.signal == "orthogonal",
         deviation=float(np.sqrt(problem.data.noise)),
+        deviations=np.sqrt(variances_of(problem)),
         observed=draw.observed,
         constraint=CONSTRAINTS[system.constraint],
         lengths=np.diag(problem.initial_Q).copy(),
@@ -114,6 +118,15 @@ def steps_of(problem: Problem, system: System) -> Steps:
         numbers=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
         first=0,
     )
+
+
+def variances_of(problem: Problem) -> FloatArray:
+    """Eigenvalues of the coordinates, increasing: those of the limit at shares (i + 1/2)/N; none where all are 1.
+
+    Rows of features and students are exchangeable, so that the order of the eigenvalues does not matter.
+    """
+    spectrum, N = problem.data.spectrum, problem.particles.dimension
+    return np.empty(0) if spectrum is None else spectrum.quantiles((np.arange(N) + 0.5) / N).rho
 
 
 def numbers_of_steps(problem: Problem, steps: IntArray) -> FloatArray:

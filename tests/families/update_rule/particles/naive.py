@@ -9,6 +9,7 @@ from meanfield.ensembles.stepper import replica_generator
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, VECTOR, fill_normals, fill_uniforms, stream_key
 from meanfield.families.update_rule.particles.plain import MASKS
 from meanfield.families.update_rule.particles.start import draw_features, draw_students
+from meanfield.families.update_rule.particles.steps import variances_of
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.schedules.shapes import Schedule
 
@@ -67,6 +68,7 @@ def run(problem, replica, steps):
         for b in range(m):
             c = np.array([deviation * own[j, b] for j, deviation in enumerate(deviations)])
             x = np.sqrt(data.noise) * numbers(fill_normals, key, replica, VECTOR, (k * m + b) * even, even)[:N]
+            x *= 1.0 if data.spectrum is None else np.sqrt(variances_of(problem))
             if data.signal == "orthogonal":
                 x -= U @ (U.T @ x) / N
             if data.signal != "none":

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from meanfield.families.update_rule.particles.start import draw_features, draw_students
+from meanfield.families.update_rule.particles.steps import variances_of
 from tests.families.update_rule.particles import naive
 from tests.families.update_rule.particles.problems import FULL, ORTHONORMAL, RULES, SINGLE, after, made, rows_after
 
@@ -33,6 +34,15 @@ CASES = {
     "long blocks, masked, sphere": made(
         FULL, model={"constraint": "sphere"}, data={"observed": 0.8}, particles={"dimension": 1031}
     ),
+    "variances, orthogonal, two samples": made(
+        FULL,
+        model={"batch_size": 2},
+        data={
+            "signal": "orthogonal",
+            "spectrum": {"law": "power_law", "exponent": 1.5, "range": 100.0, "teacher": 0.5},
+        },
+        particles={"dimension": 1031},
+    ),
     "one student": made(SINGLE, model={"rule": f"{RULES}:oja_itself", "constraint": "none"}),
     "one student without features": made(
         SINGLE, model={"rule": f"{RULES}:oja_itself", "constraint": "sphere", "batch_size": 2}, features=[]
@@ -50,6 +60,10 @@ def test_steps_are_those_of_a_loop_of_numpy(case):
     np.testing.assert_allclose(stepper.rows["Q"][0], W.T @ W / len(W), rtol=0, atol=1e-12)
     if U.size:
         np.testing.assert_allclose(stepper.rows["R"][0], W.T @ U / len(W), rtol=0, atol=1e-12)
+    if problem.data.spectrum is not None:
+        weighted = (W.T * variances_of(problem)) @ np.hstack([U, W]) / len(W)
+        np.testing.assert_allclose(stepper.rows["R_noise"][0], weighted[:, : U.shape[1]], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(stepper.rows["Q_noise"][0], weighted[:, U.shape[1] :], rtol=0, atol=1e-12)
     if v.size:
         np.testing.assert_allclose(stepper.rows["v"][0], v, rtol=0, atol=1e-12)
 
