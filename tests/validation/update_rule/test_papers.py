@@ -64,7 +64,7 @@ def grouse(R, Q, p=0.5, rate=missing_data.RATE, omega=missing_data.OMEGA):
     return rate * signal * R * (1.0 - R**2) - 0.5 * rate**2 * R * (1.0 + signal * R**2), 0.0
 
 
-def phase(R, Q, rate=2.0 / 12.0):
+def phase(R, Q, rate=1.0 / 12.0):
     y, s = 3.0 * rate * R * (1.0 - Q), rate * (Q + 2.0 * R**2 - 3.0 * Q**2)
     square = rate**2 * (3.0 * Q + 12.0 * R**2 - 6.0 * Q**2 - 24.0 * Q * R**2 + 15.0 * Q**3)
     back = (s + 0.5 * square) / Q

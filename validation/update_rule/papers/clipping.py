@@ -135,7 +135,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     said = {noise: ", ".join(f"{KINDS[kind]} {best[noise, kind]:.4f}" for kind in KINDS) for noise in NOISES}
     return [
         Statement(
-            "with Gaussian noise clipping does not improve the error at the best rate",
+            "with Gaussian noise clipping does not improve the error at the best of six rates",
             "paper, abstract",
             best["gaussian", "plain"] < min(best["gaussian", kind] for kind in ("clipped", "signed")),
             f"smallest errors: {said['gaussian']}",
@@ -163,7 +163,7 @@ def draw(numbers: xr.Dataset) -> Figure:
                 spread = 2.0 * runs.std("replica", ddof=1) / np.sqrt(runs.sizes["replica"])
                 style = {"color": COLOURS[place], "marker": MARKERS[place], "ls": "none", "mfc": "white", "ms": 4}
                 axis.errorbar(rates, runs.mean("replica"), spread, **style)
-        axis.set(xscale="log", yscale="log", xlabel=r"rate $\tau$", title=said)
+        axis.set(xscale="log", yscale="log", xlabel=r"rate $\tau$", title=said, ylim=(0.02, 1.1))
         place_legend(axis)
     axes[0].set(ylabel="error at t = 10")
     return figure

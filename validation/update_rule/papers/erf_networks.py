@@ -79,5 +79,6 @@ def errors(network: Network, times: np.ndarray) -> np.ndarray:
         return np.concatenate([each.ravel() for each in rates(network, *parts(y))])
 
     start = np.concatenate([np.ravel(each) for each in network[:3]])
-    path = solve_ivp(velocity, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-9, atol=1e-11)
+    path = solve_ivp(velocity, (0.0, times[-1]), start, method="LSODA", t_eval=times, rtol=1e-9, atol=1e-11)
+    assert path.success, path.message
     return np.array([error(*parts(y)) for y in path.y.T])

@@ -5,7 +5,7 @@ Information Processing Systems 30 (2017). Samples are white Gaussian noise but f
 +1 or -1, so that the covariance says nothing about it. A step adds -tau s^3 x, with the weights back on the sphere. At
 a given rate there is an overlap (dotted) that a run has to start above; both states move towards each other as the
 rate grows, and where they meet learning ends. Right, the states: the line is a closed form, the circles are limits at
-t = 400.
+t = 400. SGD is at N = 2000.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from meanfield.plotting import place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.papers import FOLDER
-from validation.update_rule.papers.cases import draw_cases, overlap, problem, solved
+from validation.update_rule.papers.cases import agreement, draw_cases, overlap, problem, simulated, solved
 
 RATE = 0.05
 STARTS = (0.15, 0.3, 0.4, 0.55, 0.95)
@@ -63,6 +63,11 @@ def threshold() -> float:
     return float(brentq(velocity, 0.05, top, args=(RATE,)))
 
 
+def simulate() -> xr.Dataset:
+    """SGD of what is shown in time."""
+    return simulated({f"from {start:g}": problem_of(start) for start in STARTS}, 2000)
+
+
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Threshold, and the rate at which states meet."""
     last, limit = overlap(numbers).isel(time=-1), largest_rate()
@@ -84,6 +89,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "q = " + ", ".join(f"{q:.3f} at {rate:g}" for rate, q in states.items()),
         ),
         Statement("those that learn rest at t = 400", "by hand", off < 1e-5, f"|dq/dt| <= {off:.0e}"),
+        *agreement(numbers, overlap),
     ]
 
 
@@ -107,7 +113,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)

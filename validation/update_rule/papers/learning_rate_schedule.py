@@ -4,7 +4,8 @@ F. Mignacco and F. Mori, *A statistical physics framework for optimal learning*,
 optimal control of the equations of order parameters. For a linear perceptron on labels y + sigma eps the error e = |w
 - u|^2/N alone decides, with de/dt = -tau (2 - tau) e + tau^2 sigma^2, so that the best rate at each time is tau = e/(e
 + sigma^2): near 1 while the error is that of ignorance, and then 1/t. Left, the schedule, and the best table of eight
-rates that a search finds, which knows nothing of this; right, errors of both and of three constant rates.
+rates that a search finds, which knows nothing of this; right, errors of both and of three constant rates, of which
+0.128 is the best.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from scipy.integrate import solve_ivp
+from scipy.integrate import cumulative_trapezoid, solve_ivp, trapezoid
 from scipy.optimize import minimize
 
 import meanfield
@@ -23,7 +24,7 @@ from validation.update_rule.papers import FOLDER
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 SIGMA, STOP = 1.0, 20.0
-CONSTANT = (0.05, 0.15, 0.5)
+CONSTANT = (0.05, 0.128, 0.5)
 TABLE = np.append(0.0, np.geomspace(0.5, STOP, 7))
 NAMES = {f"constant {rate:g}": rf"$\tau = {rate:g}$" for rate in CONSTANT} | {
     "table": "best table",
@@ -55,18 +56,21 @@ def best_rate(t: np.ndarray) -> np.ndarray:
 
 
 def final(rates: np.ndarray) -> float:
-    """Error at the end for a table of rates, by the equation for e."""
-
-    def velocity(t: float, e: np.ndarray) -> np.ndarray:
-        rate = np.interp(t, TABLE, rates)
-        return -rate * (2.0 - rate) * e + (rate * SIGMA) ** 2
-
-    return float(solve_ivp(velocity, (0.0, STOP), [2.0], rtol=1e-8, atol=1e-10, max_step=0.5).y[0, -1])
+    """Error at the end for a table of rates, by integrals of the linear equation for e, smooth in the rates."""
+    t = np.interp(np.linspace(0.0, len(TABLE) - 1.0, 10_001), np.arange(len(TABLE)), TABLE)
+    rate = np.interp(t, TABLE, rates)
+    decay = cumulative_trapezoid(rate * (2.0 - rate), t, initial=0.0)
+    return float(2.0 * np.exp(-decay[-1]) + trapezoid((rate * SIGMA) ** 2 * np.exp(decay - decay[-1]), t))
 
 
-def best_table() -> np.ndarray:
-    """Eight rates with the smallest error at the end."""
-    found = minimize(lambda x: np.log(final(np.exp(x))), np.full(len(TABLE), -1.0), method="L-BFGS-B")
+def best_table(nodes: int) -> np.ndarray:
+    """Rates, all alike or one at each node, with the smallest error at the end."""
+
+    def loss(x: np.ndarray) -> float:
+        return float(np.log(final(np.exp(np.broadcast_to(x, len(TABLE))))))
+
+    found = minimize(loss, np.full(nodes, -2.0), method="L-BFGS-B", jac="3-point", options={"ftol": 1e-13})
+    assert found.success, found.message
     return np.asarray(np.exp(found.x))
 
 
@@ -80,7 +84,7 @@ def schedules() -> dict[str, object]:
     """Rates as a problem has them."""
     times = np.append(0.0, np.geomspace(0.02, STOP, 120))
     found: dict[str, object] = {f"constant {rate:g}": rate for rate in CONSTANT}
-    found["table"] = {"times": TABLE.tolist(), "values": best_table().tolist()}
+    found["table"] = {"times": TABLE.tolist(), "values": best_table(len(TABLE)).tolist()}
     return found | {"best": {"times": times.tolist(), "values": best_rate(times).tolist()}}
 
 
@@ -101,26 +105,22 @@ def simulate() -> xr.Dataset:
 def judge(numbers: xr.Dataset) -> list[Statement]:
     """Whether the schedule is the best."""
     last = {name: float(error(numbers).sel(case=name).isel(time=-1)) for name in NAMES}
-    others = [value for name, value in last.items() if name != "best"]
-    e = last["best"]
+    e, constant = last["best"], best_table(1)[0]
+    of_constant = final(np.full(len(TABLE), constant))
     implicit = abs(np.log(e / 2.0) - SIGMA**2 / e + SIGMA**2 / 2.0 + STOP)  # the equation for e, integrated
-    slope = e * STOP / SIGMA**2
     return [
         Statement(
-            "no constant rate and no table of eight ends below tau = e/(e + sigma^2)",
+            "the best constant rate and the best table of eight rates do not end below tau = e/(e + sigma^2)",
             "by hand",
-            e < min(others),
-            f"error {e:.5f}, the best table {last['table']:.5f}, constants "
-            + ", ".join(f"{value:.4f}" for name, value in last.items() if name.startswith("constant")),
+            e < min(of_constant, last["table"]),
+            f"error {e:.5f}, with the best table {last['table']:.5f}, with the best constant, {constant:.3f}, "
+            f"{of_constant:.5f}",
         ),
         Statement(
             "its error obeys log(e/2) - sigma^2/e + sigma^2/2 = -t",
             "by hand",
             implicit < 2e-3,
             f"off by {implicit:.0e}",
-        ),
-        Statement(
-            "at long times it is sigma^2/t", "by hand", abs(slope - 1.0) < 0.3, f"{slope:.2f} sigma^2/t at t = 20"
         ),
         *agreement(numbers, error),
     ]

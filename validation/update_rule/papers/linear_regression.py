@@ -4,7 +4,8 @@ C. Wang, J. Mattingly and Y. M. Lu, *Scaling limit: exact and tractable analysis
 applications to regularized regression and PCA*, arXiv:1712.04332. Labels are y + sigma eps with sigma = 0.5, and a
 step adds tau (label - s) x. Left, the error |w - u|^2/(2N) in time; right, the error that stays, tau sigma^2/(4 - 2
 tau) without weight decay. Lines are closed forms on the right and limits on the left, circles are limits at t = 40.
-The lasso of the paper needs the density, which is not in this study.
+The lasso of the paper needs the density, which is not in this study. SGD is at N = 4000: at tau = 1.8 its mean is
+above the limit by 0.042(2), 0.0088(12) and 0.0022(5) at N = 500, 2000 and 8000, an effect of order 1/N.
 """
 
 from typing import Any

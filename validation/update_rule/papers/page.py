@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "update_rule_papers.md"
 
 HEAD = """# Published results from a rule
 
-Results of twelve papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the family
+Results of ten papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the family
 `update_rule`: the rule is a few lines of Python at the top of a file in validation/update_rule/papers, and everything
 else, the equations of order parameters, their averages and SGD, is the library's.
 
@@ -22,8 +22,8 @@ No figure of the papers is copied, and none was at hand: parameters are ours, in
 t = k/N. What curves are held against is derived *by hand* for the case that is drawn: closed forms, or equations
 in closed form whose solution shares no code with the library. A statement *of the paper* is one that its title,
 abstract or main text is known for, and is confirmed or contradicted for that case alone; statements by hand and *ours*
-hold or fail. Lines are limits, and marks with two standard errors are means of 16 runs of SGD at the N that is said
-below; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
+hold or fail. Lines are limits, and marks with two standard errors are means of 16 runs of SGD, at N = 500 where a
+section names no other; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
 
 **What is not here**, as a rule of one draw with white noise cannot say it: sparse priors of [regression and principal
 or independent components](theory/density.md), whose weights have a density; generative adversarial networks (several

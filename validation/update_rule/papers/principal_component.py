@@ -79,7 +79,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     """Overlaps in time, and at the end."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
     draw_cases(left, numbers, overlap, {rate: rf"$\tau = {rate:g}$" for rate in SHOWN})
-    left.set(xlabel="time t = k/N", ylabel="overlap q", ylim=(0, 1))
+    left.set(xlabel="time t = k/N", ylabel="overlap q", ylim=(-0.2, 1))
     place_legend(left)
     rate = np.linspace(0.0, 6.5, 400)
     right.plot(rate, final(rate), color="0.3", lw=1.2, label="closed form, t to infinity")

@@ -95,7 +95,7 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "students specialise, each on a teacher, and the error vanishes",
             "paper",
             last[0, 0] > 0.9 and last[0, 1] < 0.1 and float(e[-1]) < 1e-3,
-            f"at t = {STOP:g} R = {np.array2string(last, precision=3)}, error {float(e[-1]):.1e}",
+            f"at t = {STOP:g} R = {np.array2string(last.ravel(), precision=3)}, error {float(e[-1]):.1e}",
         ),
         *agreement(numbers, error),
     ]
