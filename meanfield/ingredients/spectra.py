@@ -24,7 +24,7 @@ from meanfield.typing import FloatArray
 FINE = 4096
 """Panels along an angle by which quantiles of the Marchenko-Pastur law are found, to 1e-6: runs scatter by more."""
 
-FINE_NODES = 1024
+FINE_NODES = 512
 """Nodes of the rule along log(rho) whose moments Gauss nodes of a power law have: exact to rounding for any range."""
 
 

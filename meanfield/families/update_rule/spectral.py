@@ -12,7 +12,7 @@ import numpy as np
 
 from meanfield.families.update_rule.averages import components_of, moves_of, regression_on
 from meanfield.families.update_rule.draws import Draw
-from meanfield.families.update_rule.rates import State, normalisation, packed, unpacked
+from meanfield.families.update_rule.rates import State, normalisation, unpacked
 from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
@@ -83,9 +83,9 @@ def start_at(nodes: Nodes, R: FloatArray, Q: FloatArray, v: FloatArray) -> Overl
 
 def packed_overlaps(overlaps: Overlaps) -> FloatArray:
     """Overlaps at one time as a vector, node after node."""
-    nothing = np.zeros(0)
-    nodes = [packed(State(R, Q, nothing)) for R, Q in zip(overlaps.R, overlaps.Q, strict=True)]
-    return np.concatenate([*nodes, overlaps.v])
+    i, j = np.tril_indices(overlaps.Q.shape[-1])
+    nodes = np.hstack([overlaps.R.reshape(len(overlaps.R), -1), overlaps.Q[:, i, j]])
+    return np.concatenate([nodes.ravel(), overlaps.v])
 
 
 def unpacked_overlaps(y: FloatArray, nodes: int, students: int, features: int) -> Overlaps:
