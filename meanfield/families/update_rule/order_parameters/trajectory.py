@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.update_rule.order_parameters.equations import Choices, Equations
+from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Rules
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.order_parameters import check_linear
@@ -72,17 +72,17 @@ def solve_order_parameters(problem: Problem) -> Solved:
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
     equations = Equations(problem)
-    choices, solution = _resolved(equations, tolerance, {})
-    of_nodes = _errors_of_nodes(equations, choices, solution, tolerance)
-    while _largest(of_nodes) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
-        equations, (choices, solution) = finer, _resolved(finer, tolerance, choices)
-        of_nodes = _errors_of_nodes(equations, choices, solution, tolerance)
-    found = equations.observe(equations.rules(choices, lambda each: each.rule), solution)
+    choices, solution, found = _resolved(equations, tolerance, {})
+    half = equations.with_nodes(0.5)
+    before = found if half is equations else half.observe(*_path(half, choices, tolerance))
+    while _largest(_changes(before, found)) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
+        equations, before = finer, found
+        choices, solution, found = _resolved(finer, tolerance, choices)
     errors: dict[str, FloatArray] = {}
     warning = ""
     if solution.status == "complete":
-        errors = _errors(equations, choices, found, tolerance)
-        errors |= {name: errors[name] + error for name, error in of_nodes.items()}
+        of_nodes = _changes(before, found)
+        errors = {name: error + of_nodes[name] for name, error in _errors(equations, choices, found, tolerance).items()}
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
     kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
     arrays = {"time": problem.time.outputs_at} | problem.names | found | errors | equations.at_nodes(solution)
@@ -119,15 +119,22 @@ def check_laws(problem: Problem) -> None:
             )
 
 
-def _resolved(equations: Equations, tolerance: float, known: Choices) -> tuple[Choices, Solution]:
-    """Rules of quadrature that averages need along the path, at least those that are known, and the path."""
+def _resolved(
+    equations: Equations, tolerance: float, known: Choices
+) -> tuple[Choices, Solution, dict[str, FloatArray]]:
+    """Rules of quadrature that averages need along the path, no coarser than known ones, the path, and what it has."""
     choices = equations.choose([(0.0, equations.start)], AVERAGE_SHARE * tolerance, known)
     while True:
-        rules = equations.rules(choices, lambda each: each.rule)
-        solution = equations.follow(rules, STEP_SHARE * tolerance)
+        rules, solution = _path(equations, choices, tolerance)
         choices = equations.choose(_along(equations, solution), AVERAGE_SHARE * tolerance, choices)
         if equations.rules(choices, lambda each: each.rule).levels == rules.levels:
-            return choices, solution
+            return choices, solution, equations.observe(rules, solution)
+
+
+def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rules, Solution]:
+    """Rules of quadrature of some choices, and the path with them."""
+    rules = equations.rules(choices, lambda each: each.rule)
+    return rules, equations.follow(rules, STEP_SHARE * tolerance)
 
 
 def _along(equations: Equations, solution: Solution) -> Iterator[tuple[float, FloatArray]]:
@@ -137,19 +144,9 @@ def _along(equations: Equations, solution: Solution) -> Iterator[tuple[float, Fl
         yield float(equations.times[row]), solution.values[row]
 
 
-def _errors_of_nodes(
-    equations: Equations, choices: Choices, solution: Solution, tolerance: float
-) -> dict[str, FloatArray]:
-    """Change by half of the nodes of the spectrum, the largest of all times; none without such nodes."""
-    half = equations.with_nodes(0.5)
-    if half is equations or solution.status != "complete":
-        return {}
-    rules = equations.rules(choices, lambda each: each.rule)
-    other = half.observe(rules, half.follow(rules, STEP_SHARE * tolerance))
-    return {
-        f"{name}_error": largest_of_times(other[name] - values)
-        for name, values in equations.observe(rules, solution).items()
-    }
+def _changes(before: dict[str, FloatArray], found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Largest changes of all times, by the names of errors: at single times solutions agree by chance."""
+    return {f"{name}_error": largest_of_times(before[name] - values) for name, values in found.items()}
 
 
 def _largest(errors: dict[str, FloatArray]) -> float:
@@ -159,7 +156,7 @@ def _largest(errors: dict[str, FloatArray]) -> float:
 def _errors(
     equations: Equations, choices: Choices, found: dict[str, FloatArray], tolerance: float
 ) -> dict[str, FloatArray]:
-    """Estimated errors, the largest of all times: at single times solutions agree by chance."""
+    """Estimated errors by averages and steps."""
     step = LOOSER_STEP * STEP_SHARE * tolerance
     random = any(choice.rule.kind == "random" for choice in choices.values())
     others = []
@@ -167,7 +164,7 @@ def _errors(
         rules = equations.rules(choices, partial(_other, number=number))
         others.append(equations.observe(rules, equations.follow(rules, step)))
     if not random:
-        return {f"{name}_error": largest_of_times(others[0][name] - values) for name, values in found.items()}
+        return _changes(others[0], found)
     spread = {name: np.std([other[name] for other in others], axis=0, ddof=1) for name in found}
     factor = STANDARD_ERRORS / math.sqrt(RANDOMISATIONS)
     return {f"{name}_error": factor * largest_of_times(each) for name, each in spread.items()}
