@@ -34,6 +34,7 @@ LONG = (
     "docs/how-to/resume.md",
     "docs/how-to/schedules.md",
     "docs/how-to/several_channels.md",
+    "docs/how-to/spectra.md",
     "docs/how-to/starts.md",
     "docs/how-to/stationary_states.md",
     "docs/how-to/sweep.md",
