@@ -60,8 +60,12 @@ class Given(NamedTuple):
 def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
     """Components of the law of a row, by standard normal variables for what is read."""
     columns = list(reads)
-    found = []
+    found: list[Given] = []
     for probability, mean, covariance in zip(*laws, strict=True):
+        if found and np.array_equal(covariance, found[-1].covariance):  # as that of all values of a discrete law
+            last = found[-1]
+            found.append(Given(float(probability), Law(mean, last.law.factor), last.regression, last.covariance))
+            continue
         inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
         factor = np.zeros((len(mean), inner.shape[1]))
         factor[columns] = inner

@@ -43,11 +43,17 @@ class Hidden(NamedTuple):
     probability : ndarray, shape (components,)
     mean : ndarray, shape (components, variables)
     covariance : ndarray, shape (components, variables, variables)
+    powers : ndarray, shape (variables,)
+        Highest power of each whose average the mixture resolves; where it is finite, the law has tails.
+    exact : bool
+        Whether the mixture is the law itself, and not nodes for it.
     """
 
     probability: FloatArray
     mean: FloatArray
     covariance: FloatArray
+    powers: FloatArray
+    exact: bool = True
 
 
 class Laws(NamedTuple):

@@ -14,7 +14,8 @@ from pydantic import AfterValidator, Field, model_validator
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.update_rule.model import Model, Parameter, Side
 from meanfield.families.update_rule.rule import Function, arguments_of
-from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
+from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, JointLaw
+from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
@@ -118,6 +119,9 @@ class Problem(base.Problem):
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
         default=(), description="one [[features]] table for each vector that is not trained, with double brackets"
     )
+    hidden: JointLaw | None = Field(
+        default=None, description="the joint law of the hidden variables of all features, where they are dependent"
+    )
     students: Annotated[tuple[Student, ...], Field(strict=False, min_length=1)] = Field(
         default=(Student(),), description="one [[students]] table for each trained vector; one of norm 1 without any"
     )
@@ -137,10 +141,28 @@ class Problem(base.Problem):
                     f"features[{k}].hidden: data.signal = 'none' shows no hidden variable; set it to 'spiked' or "
                     "'orthogonal', or remove features.hidden"
                 )
-            if self.data.signal != "none" and feature.hidden is None:
-                raise ValueError(f"features[{k}].hidden: is missing, and data.signal = '{self.data.signal}' shows it")
+            if self.data.signal != "none" and feature.hidden is None and self.hidden is None:
+                raise ValueError(
+                    f"features[{k}].hidden: is missing, and data.signal = '{self.data.signal}' shows it; add it, or a "
+                    "[hidden] table with the joint law of all"
+                )
+            if self.hidden is not None and feature.hidden is not None:
+                raise ValueError(
+                    f"features[{k}].hidden: the [hidden] table is the joint law of all hidden variables already; "
+                    "remove one of the two"
+                )
         if self.data.signal != "none" and not self.features:
             raise ValueError(f"features is empty, and data.signal = '{self.data.signal}' needs one; add [[features]]")
+        if self.hidden is not None and self.data.signal == "none":
+            raise ValueError(
+                "hidden: data.signal = 'none' shows no hidden variable; set it to 'spiked' or 'orthogonal', or remove "
+                "the [hidden] table"
+            )
+        if self.hidden is not None and self.hidden.dimension != len(self.features):
+            raise ValueError(
+                f"hidden: a law of {self.hidden.dimension} variable(s) for {len(self.features)} feature(s); "
+                "give one variable for each feature"
+            )
         return self
 
     @model_validator(mode="after")
@@ -247,6 +269,13 @@ class Problem(base.Problem):
         if self.model.at_hand:
             yield from self.model.functions.functions.items()
         yield from ((f"side.{name}.step", side.function) for name, side in self.side.items() if side.at_hand)
+
+    @property
+    def hidden_laws(self) -> list[HiddenPart]:
+        """Laws of the groups of hidden variables that are independent of each other, in the order of features."""
+        if self.hidden is not None:
+            return [self.hidden]
+        return [feature.hidden for feature in self.features if feature.hidden is not None]
 
     @property
     def readable(self) -> list[str]:

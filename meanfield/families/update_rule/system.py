@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.update_rule.draws import Draw, Hidden, Noise, Program
+from meanfield.families.update_rule.draws import Draw, Noise, Program
+from meanfield.families.update_rule.hidden_variables import NODES, hidden_of, kinks_of_hidden
 from meanfield.families.update_rule.kinks import kinks_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
-from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.numerics.compiled.row_functions import Argument, Bound
 from meanfield.typing import FloatArray
 
@@ -63,18 +62,20 @@ class System:
         return np.block([[np.eye(self.features), R.T], [R, Q]])
 
 
-def system_of(problem: Problem) -> System:
+def system_of(problem: Problem, nodes: int = NODES) -> System:
     """System of a problem; its functions are compiled when they are needed.
 
     Parameters
     ----------
     problem : Problem
         At one time: its numbers but for `rule_parameters` are those of the system.
+    nodes : int, optional
+        Number of nodes of laws of hidden variables that are no finite mixtures of Gaussians.
 
     Raises
     ------
     InputError
-        If a kink is no linear form of what is in a row.
+        If a kink is no linear form of what is in a row, or hidden variables have no mixture that averages can take.
     """
     M, K = len(problem.features), len(problem.students)
     rule = problem.model.functions
@@ -88,9 +89,13 @@ def system_of(problem: Problem) -> System:
     update = _program(steps, names, width, constants, rule.kinks)
     signal = np.zeros((1, M + K, variables))
     signal[0, :variables] = np.eye(variables)
+    forms = np.full((width, variables), np.nan)
+    forms[:variables] = np.eye(variables)
+    if problem.data.signal == "orthogonal" and problem.data.observed == 1.0:
+        forms[list(names["y"].columns)] = np.eye(variables)
     draw = Draw(
         names=names,
-        hidden=_hidden_of([feature.hidden for feature in problem.features if feature.hidden is not None]),
+        hidden=hidden_of(problem.hidden_laws, nodes, kinks_of_hidden(update.kinks, forms)),
         normals=len(problem.data.normals),
         coins=tuple(problem.data.coins.values()),
         signal=signal,
@@ -156,16 +161,3 @@ def _program(
         return Program(bound, width, constants, kinks_of(kinks, names, width))
     except ValueError as error:
         raise InputError(f"model.rule: {error}") from error
-
-
-def _hidden_of(laws: Sequence[HiddenPart]) -> Hidden:
-    """Joint law of independent hidden variables, as a mixture of Gaussians."""
-    parts = [law.components(0.0) for law in laws]
-    if not parts:
-        return Hidden(np.ones(1), np.zeros((1, 0)), np.zeros((1, 0, 0)))
-    probability = reduce(np.multiply.outer, (p for p, _, _ in parts)).ravel()
-    index = np.indices([len(p) for p, _, _ in parts]).reshape(len(parts), -1)
-    mean, variance = (
-        np.stack([part[which][i, 0] for part, i in zip(parts, index, strict=True)], axis=1) for which in (1, 2)
-    )
-    return Hidden(probability, mean, np.einsum("hj,jk->hjk", variance, np.eye(len(parts))))

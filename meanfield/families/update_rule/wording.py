@@ -65,7 +65,9 @@ def _data(problem: Problem, look_up: bool) -> str:
     coins = "".join(f"; {name} = 1 with probability {p:g}" for name, p in data.coins.items())
     normals = f"; standard normal numbers: {', '.join(data.normals)}" if data.normals else ""
     spectrum = "" if data.spectrum is None else f"; {data.spectrum.in_words('its covariance', look_up)}"
-    return f"{SIGNALS[data.signal]}{size}{spectrum}{kept}{coins}{normals}"
+    laws = ", ".join(law.model_dump()["law"] for law in problem.hidden_laws)
+    hidden = f"; {'joint law' if problem.hidden else 'law'} of c: {laws}" if laws else ""
+    return f"{SIGNALS[data.signal]}{size}{spectrum}{hidden}{kept}{coins}{normals}"
 
 
 def _start(problem: Problem) -> str:

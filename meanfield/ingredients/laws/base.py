@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
@@ -83,6 +84,23 @@ class HiddenPart(Part):
             Highest power of c that is averaged.
         """
         raise NotImplementedError
+
+    @property
+    def largest_power(self) -> float:
+        """Highest power of c whose average `nodes` resolve; where it is finite, those of higher ones may not exist."""
+        return math.inf
+
+    def nodes(self, count: int, breaks: Sequence[float] = ()) -> Components:
+        """Finitely many components that stand for the law in averages of any function, with errors that fall with them.
+
+        Parameters
+        ----------
+        count : int
+            Their number, or that between two breaks, unless the law has finitely many of its own.
+        breaks : sequence of float, optional
+            Values of c at which the function jumps or bends.
+        """
+        return self.components(0.0)
 
     def recipe(self) -> Recipe:
         """Recipe by which compiled code draws c; a law that is no finite mixture of Gaussians has one of its own."""

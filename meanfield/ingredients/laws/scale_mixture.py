@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
+from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma, wrightomega
 
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.typing import FloatArray
@@ -36,6 +36,27 @@ def gamma_trapezoid(shape: float, low_power: float, high_power: float) -> tuple[
         step *= 0.95
     y = np.linspace(low, high, math.ceil((high - low) / step) + 1)
     weight = np.exp(shape * y - np.exp(y) - gammaln(shape))
+    return np.exp(y), weight / weight.sum()
+
+
+def gamma_nodes(shape: float, low_power: float, high_power: float, count: int) -> tuple[FloatArray, FloatArray]:
+    """A number of nodes for x ~ Gamma(shape), and their weights: the trapezoidal rule in t with log x = t - exp(-t).
+
+    Towards x = 0 it ends doubly exponentially, so that heavy tails of 1/x take few nodes. It serves functions that are
+    analytic in log x, too, the sooner the smoother they are at 0.
+
+    Parameters
+    ----------
+    shape, low_power, high_power : float
+        See `gamma_trapezoid`.
+    count : int
+    """
+    ends = np.array([_log_quantile(shape - low_power), math.log(gammainccinv(shape + high_power, RULE_TOLERANCE))])
+    low, high = -np.log(wrightomega(-ends).real)
+    t = np.linspace(low, high, count)
+    y = t - np.exp(-t)
+    log_weight = shape * y - np.exp(y) + np.log1p(np.exp(-t))
+    weight = np.exp(log_weight - log_weight.max())
     return np.exp(y), weight / weight.sum()
 
 

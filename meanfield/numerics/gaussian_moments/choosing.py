@@ -52,6 +52,9 @@ LARGEST_ERROR = 1e-6
 LEAST_ERROR = 1e-13
 """Smallest error that is stated: the rounding of sums over nodes."""
 
+LOOKED_AT = 8
+"""Number of components of a mixture in which it is looked at whether a function is a polynomial, or jumps."""
+
 LEAST_RATE = 4.0
 """Power of the number of nodes with which changes must fall: those of functions that jump or bend fall like 1 or 2."""
 
@@ -82,6 +85,7 @@ def choose_rule(
     tolerance: float = 1e-10,
     random: bool = False,
     names: Sequence[str] = (),
+    weights: FloatArray | None = None,
 ) -> Choice:
     """The coarsest rule whose averages a finer one does not change by more than the tolerance, at some typical laws.
 
@@ -103,6 +107,9 @@ def choose_rule(
         Take random points in any number of directions.
     names : sequence of str, optional
         Names of slots, for messages.
+    weights : ndarray, shape (laws,), optional
+        Probabilities of the laws, if averages over their mixture are enough, as where they are nodes of a continuous
+        one. By default averages over each are accurate.
 
     Raises
     ------
@@ -113,7 +120,7 @@ def choose_rule(
     rank = max(law.factor.shape[1] for law in laws)
     names = names or [f"slot {slot}" for slot in range(function.width)]
     declared = kinks or Kinks(np.empty((0, function.width)), np.empty(0))
-    task = _Task(function, constants, laws, declared, names)
+    task = _Task(function, constants, laws, declared, names, weights)
     if not random and not len(declared.levels):
         degree = task.degree()
         if degree <= LARGEST_DEGREE and (degree + 1) ** rank <= MOST_NODES:
@@ -165,9 +172,15 @@ class _Task(NamedTuple):
     laws: Sequence[Law]
     kinks: Kinks
     names: Sequence[str]
+    weights: FloatArray | None
+
+    @property
+    def typical(self) -> Sequence[Law]:
+        """Laws in which functions are looked at: the likeliest, or all."""
+        return self.laws if self.weights is None else [self.laws[i] for i in np.argsort(-self.weights)[:LOOKED_AT]]
 
     def averages(self, rule: Rule) -> list[Moments]:
-        """Averages over all laws, which must be finite."""
+        """Averages over all laws or their mixture, which must be finite."""
         found = [rule.moments(self.function, self.constants, law) for law in self.laws]
         for moments, law in zip(found, self.laws, strict=True):
             if not np.isfinite(moments.products).all():
@@ -177,7 +190,7 @@ class _Task(NamedTuple):
                     f"the function or its square is not finite at {_listed(self.names, rows[size.argmax()])}; let it "
                     "be finite, and grow like a power at most"
                 )
-        return found
+        return found if self.weights is None else [_mixture(found, self.weights)]
 
     def degree(self) -> int:
         """Degree of the function as a polynomial, found along random lines; at least `POINTS` - 1 if it is none.
@@ -187,7 +200,7 @@ class _Task(NamedTuple):
         rng = np.random.default_rng(0)
         t = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
         degree = 0
-        for law, _ in product(self.laws, range(LINES)):
+        for law, _ in product(self.typical, range(LINES)):
             start, along = rng.standard_normal((2, self.function.width))
             lengths = np.maximum(1.0, np.sqrt((law.factor**2).sum(axis=1)))
             rows = law.mean + lengths * (start + REACH * t[:, None] * along / np.linalg.norm(along))
@@ -198,7 +211,7 @@ class _Task(NamedTuple):
 
     def refuse_rough(self) -> None:
         """Raise an error if the function jumps or bends where no kink is declared."""
-        rough = find_rough(self.function, self.constants, self.laws, self.kinks)
+        rough = find_rough(self.function, self.constants, self.typical, self.kinks)
         if rough is None:
             return
         what = ("jumps", "bends, its slope jumps", "bends, its curvature jumps")[rough.derivative]
@@ -209,6 +222,14 @@ class _Task(NamedTuple):
             f"the function {what} from {rough.low:.4g} to {rough.high:.4g} at {place}{beside and f' (with {beside})'}, "
             "where no kink is declared; declare it"
         )
+
+
+def _mixture(averages: Sequence[Moments], weights: FloatArray) -> Moments:
+    """Averages over a mixture, <z f> with the directions of all components by their numbers."""
+    rank = max(len(moments.along) for moments in averages)
+    padded = [np.pad(moments.along, ((0, rank - len(moments.along)), (0, 0))) for moments in averages]
+    parts = ([each.first for each in averages], padded, [each.products for each in averages])
+    return Moments(*(np.tensordot(weights, each, 1) for each in parts))
 
 
 def _listed(names: Sequence[str], values: FloatArray) -> str:

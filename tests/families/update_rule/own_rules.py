@@ -106,3 +106,35 @@ relu_student = meanfield.Rule(relu, kinks=("y", "s"))
 own_oja = meanfield.Rule(oja, along=decay_of_oja)
 petrels = meanfield.Rule(petrels_step, along=petrels_along)
 imputing = meanfield.Rule(imputed, along=imputation)
+
+
+def of_field_and_hidden(s, c, rate):
+    return rate * np.tanh(2 * s - c)
+
+
+def above_a_threshold(s, c, rate):
+    return rate * (np.tanh(s) + (c > 0.4))
+
+
+def above_a_threshold_of_y(s, y, rate):
+    return rate * (np.tanh(s) + (y > 0.4))
+
+
+def rectified(s, rate):
+    return rate * np.maximum(s, 0)
+
+
+def product_of_hidden(s, c, rate):
+    return rate * np.tanh(s + c[0] * c[1])
+
+
+def unequal_hidden(s, c, rate):
+    return rate * s * (c[0] > c[1])
+
+
+smooth = meanfield.Rule(of_field_and_hidden)
+jumps_at_c = meanfield.Rule(above_a_threshold, kinks=("c - 0.4",))
+jumps_at_y = meanfield.Rule(above_a_threshold_of_y, kinks=("y - 0.4",))
+jumps_without_a_word = meanfield.Rule(above_a_threshold)
+bends_at_s = meanfield.Rule(rectified, kinks=("s",))
+jumps_at_both = meanfield.Rule(unequal_hidden, kinks=("c[0] - c[1]",))

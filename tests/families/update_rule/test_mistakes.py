@@ -15,6 +15,7 @@ from tests.families.update_rule.problems import feature
 
 WRONG = "tests.families.update_rule.wrong_rules:"
 TWO = {"students": [{}, {}]}
+JOINT = {"law": "discrete", "values": [[1.0, 0.5], [-1.0, -0.5]], "probabilities": [0.5, 0.5]}
 AGAIN = "when it is called again, at .*data.normals or data.coins"
 
 
@@ -112,9 +113,15 @@ FILES = {
     "side": ({"side": {"b": {"start": 0.0}}}, "side.b.step: is missing; add it"),
     "signal": ({"data": {"signal": "spiked"}}, r"features\[0\].hidden: is missing, and data.signal = 'spiked'"),
     "prior": ({"prior": {"name": "l1", "strength": 0.1}}, "prior.name = 'l1': the order parameters close only under"),
-    "law": (
-        {"features": [feature(0.2, hidden={"law": "laplace"})], "data": {"signal": "spiked"}},
-        r"features\[0\].hidden.law = 'laplace' is no finite mixture of Gaussians.*; take gaussian",
+    "joint law without signal": (
+        {"hidden": JOINT}, "hidden: data.signal = 'none' shows no hidden variable; set it to 'spiked' or 'orthogonal'",
+    ),
+    "joint law of more": (
+        {"hidden": JOINT, "data": {"signal": "spiked"}}, r"hidden: a law of 2 variable\(s\) for 1 feature\(s\)",
+    ),
+    "two laws": (
+        {"hidden": JOINT, "data": {"signal": "spiked"}, "features": [feature(0.1, 1.0), feature(0.2)]},
+        r"features\[0\].hidden: the \[hidden\] table is the joint law of all hidden variables already; remove one",
     ),
 }  # fmt: skip
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import special, stats
 
 from meanfield import InputError
-from meanfield.ingredients.laws.hidden import Laplace, StudentT
 from meanfield.ingredients.laws.scale_mixture import gamma_trapezoid, gauss_rule
+from meanfield.ingredients.laws.tails import Laplace, StudentT
 
 SHAPES = [0.3, 1.0, 1.5, 2.25, 6.0, 40.0]
 

@@ -12,7 +12,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.tables import Feature, Model
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
-from meanfield.ingredients.laws.hidden import StudentT
+from meanfield.ingredients.laws.tails import StudentT
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.errors import BlowUpError, InputError
-from meanfield.families.update_rule.averages import averages_of, components_of, mean_of, sum_of
+from meanfield.errors import BlowUpError
+from meanfield.families.update_rule.averages import averages_of, mean_of, sum_of
+from meanfield.families.update_rule.choices import COUNTS, choose, enough_nodes, means_of
 from meanfield.families.update_rule.draws import Draw, Program
+from meanfield.families.update_rule.hidden_variables import NODES
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rates import State, packed, rates_of, unpacked
 from meanfield.families.update_rule.spectral import (
@@ -24,7 +26,8 @@ from meanfield.families.update_rule.spectral import (
 )
 from meanfield.families.update_rule.system import System, system_of
 from meanfield.ingredients.spectra import Nodes
-from meanfield.numerics.gaussian_moments.choosing import Choice, choose_rule
+from meanfield.numerics.gaussian_moments.choosing import Choice
+from meanfield.numerics.gaussian_moments.kernel import Moments
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.problems.in_time import InTime
@@ -76,6 +79,9 @@ class Rules:
         return [(rule.kind, rule.order, rule.reach) for rule in every]
 
 
+Place = tuple[float, FloatArray]
+"""Time and packed state."""
+
 Choices = Mapping[tuple[int, int], Choice]
 """Rules that were chosen, by the numbers of stretches and of programs; see `programs_of`."""
 
@@ -88,14 +94,17 @@ class Equations:
     problem : Problem
     count : int
         Number of nodes of the spectrum, if there is one.
+    hidden_nodes : int
+        Number of nodes of laws of hidden variables that are no finite mixtures of Gaussians.
     """
 
-    def __init__(self, problem: Problem, count: int = FIRST_NODES) -> None:
+    def __init__(self, problem: Problem, count: int = FIRST_NODES, hidden_nodes: int = NODES) -> None:
+        self.hidden_nodes = hidden_nodes
         self.problem, self.times = problem, problem.time.outputs_at
         self.count, spectrum = count, problem.data.spectrum
         self.nodes = None if spectrum is None else spectrum.nodes(count)
         self.stretches = [
-            Stretch(each.outputs(self.times), system_of(each.at(each.start)), each.at)
+            Stretch(each.outputs(self.times), system_of(each.at(each.start), hidden_nodes), each.at)
             for each in InTime(problem).stretches(float(self.times[-1]))
         ]
         v = np.array([side.start for side in problem.side.values()])
@@ -108,7 +117,52 @@ class Equations:
         if self.nodes is None or spectrum is None or count > MOST_NODES:
             return self
         has_all = len(self.nodes.rho) != self.count or spectrum.exact_nodes() == self.count
-        return self if has_all else Equations(self.problem, count)
+        return self if has_all else Equations(self.problem, count, self.hidden_nodes)
+
+    def with_hidden_nodes(self, hidden_nodes: int) -> Equations:
+        """Equations with another number of nodes of hidden variables; the same if these have finite mixtures."""
+        exact = all(draw.hidden.exact for each in self.stretches for draw in each.system.draws)
+        if exact or hidden_nodes == self.hidden_nodes:
+            return self
+        return Equations(self.problem, self.count, hidden_nodes)
+
+    def with_fewer_hidden_nodes(self) -> Equations:
+        """Equations whose difference tells how exact those are; the same if they are exact."""
+        return self.with_hidden_nodes(COUNTS[max(COUNTS.index(self.hidden_nodes) - 1, 0)])
+
+    def with_enough_hidden_nodes(self, places: Sequence[Place], choices: Choices, tolerance: float) -> Equations:
+        """Equations with as many nodes of hidden variables as averages need at some states.
+
+        Parameters
+        ----------
+        places, tolerance
+            See `choose`.
+        choices : mapping
+
+        Raises
+        ------
+        InputError
+            If no number of nodes resolves averages.
+        """
+        if self.with_fewer_hidden_nodes() is self:
+            return self
+
+        rules = self.rules(choices, lambda each: each.rule)
+
+        def averages(hidden_nodes: int) -> list[Moments]:
+            other = self.with_hidden_nodes(hidden_nodes)
+            found = []
+            for time, y in places:
+                number = self._stretch_at(time)
+                system, G, weighted, constants = other._at(number, time, y)
+                chosen = (*rules.draws[number], *rules.observables[number])
+                found += [
+                    means_of(draw, program, G, constants, rule, weighted)
+                    for (draw, program), rule in zip(programs_of(system), chosen, strict=True)
+                ]
+            return found
+
+        return self.with_hidden_nodes(enough_nodes(averages, tolerance))
 
     def state(self, y: FloatArray) -> State:
         """Order parameters of vectors, shape (..., numbers)."""
@@ -160,7 +214,7 @@ class Equations:
         found = {"rho": self.nodes.rho, "rho_weight": self.nodes.weight, "R_rho": overlaps.R, "Q_rho": overlaps.Q}
         return {name: values for name, values in found.items() if values.size}
 
-    def choose(self, places: Iterable[tuple[float, FloatArray]], tolerance: float, known: Choices) -> Choices:
+    def choose(self, places: Iterable[Place], tolerance: float, known: Choices) -> Choices:
         """The finest of the rules that averages need at some states, and of those that are known.
 
         Parameters
@@ -181,12 +235,7 @@ class Equations:
             number = self._stretch_at(time)
             system, G, weighted, constants = self._at(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
-                call, reads = program.call, program.reads
-                laws = [given.law for given in components_of(draw.laws(G, reads, weighted), reads)]
-                try:
-                    choice = choose_rule(call, constants, laws, program.kinks, tolerance, names=draw.columns)
-                except InputError as error:
-                    raise InputError(f"model.rule, {program.what}: {error}") from error
+                choice = choose(draw, program, G, constants, tolerance, weighted)
                 found[number, i] = max(found.get((number, i), choice), choice, key=_fineness)
         return found
 

@@ -8,8 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from meanfield.errors import InputError
-from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Rules
+from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.order_parameters import check_linear
@@ -72,12 +71,12 @@ def solve_order_parameters(problem: Problem) -> Solved:
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
     equations = Equations(problem)
-    choices, solution, found = _resolved(equations, tolerance, {})
+    equations, choices, solution, found = _resolved(equations, tolerance, {})
     half = equations.with_nodes(0.5)
     before = found if half is equations else half.observe(*_path(half, choices, tolerance))
     while _largest(_changes(before, found)) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
-        equations, before = finer, found
-        choices, solution, found = _resolved(finer, tolerance, choices)
+        before = found
+        equations, choices, solution, found = _resolved(finer, tolerance, choices)
     errors: dict[str, FloatArray] = {}
     warning = ""
     if solution.status == "complete":
@@ -95,40 +94,30 @@ def check_order_parameters(problem: Problem) -> None:
     Raises
     ------
     InputError
-        If a prior is not linear, a hidden law is no finite mixture of Gaussians, or a function fails in a trial call.
+        If a prior is not linear, or a function fails in a trial call.
     """
     check_problem(problem, Problem)
     for piece in pieces_of(problem):
         check_linear(piece.problem.prior, "particles")
-        check_laws(piece.problem)
     check_functions(problem)
-
-
-def check_laws(problem: Problem) -> None:
-    """Refuse hidden laws that are no finite mixtures of Gaussians.
-
-    Raises
-    ------
-    InputError
-    """
-    for k, feature in enumerate(problem.features):
-        if feature.hidden is not None and not feature.hidden.exact:
-            raise InputError(
-                f"features[{k}].hidden.law = '{feature.hidden.law}' is no finite mixture of Gaussians, over "
-                "which rules are averaged; take gaussian, gaussian_mixture, three_point or discrete"
-            )
 
 
 def _resolved(
     equations: Equations, tolerance: float, known: Choices
-) -> tuple[Choices, Solution, dict[str, FloatArray]]:
-    """Rules of quadrature that averages need along the path, no coarser than known ones, the path, and what it has."""
-    choices = equations.choose([(0.0, equations.start)], AVERAGE_SHARE * tolerance, known)
+) -> tuple[Equations, Choices, Solution, dict[str, FloatArray]]:
+    """Nodes and rules that averages need along the path, no coarser rules than known ones, the path, what it has."""
+    share, places = AVERAGE_SHARE * tolerance, [(0.0, equations.start)]
+    choices = equations.choose(places, share, known)
+    equations = equations.with_enough_hidden_nodes(places, choices, share)
     while True:
         rules, solution = _path(equations, choices, tolerance)
-        choices = equations.choose(_along(equations, solution), AVERAGE_SHARE * tolerance, choices)
-        if equations.rules(choices, lambda each: each.rule).levels == rules.levels:
-            return choices, solution, equations.observe(rules, solution)
+        places = list(_along(equations, solution))
+        choices = equations.choose(places, share, choices)
+        finer = equations.with_enough_hidden_nodes(places, choices, share)
+        same = equations.rules(choices, lambda each: each.rule).levels == rules.levels
+        if same and finer.hidden_nodes <= equations.hidden_nodes:
+            return equations, choices, solution, equations.observe(rules, solution)
+        equations = max(equations, finer, key=lambda each: each.hidden_nodes)
 
 
 def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rules, Solution]:
@@ -137,7 +126,7 @@ def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rul
     return rules, equations.follow(rules, STEP_SHARE * tolerance)
 
 
-def _along(equations: Equations, solution: Solution) -> Iterator[tuple[float, FloatArray]]:
+def _along(equations: Equations, solution: Solution) -> Iterator[Place]:
     """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
     reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
     for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
@@ -159,10 +148,10 @@ def _errors(
     """Estimated errors by averages and steps."""
     step = LOOSER_STEP * STEP_SHARE * tolerance
     random = any(choice.rule.kind == "random" for choice in choices.values())
-    others = []
+    coarse, others = equations.with_fewer_hidden_nodes(), []
     for number in range(RANDOMISATIONS if random else 1):
         rules = equations.rules(choices, partial(_other, number=number))
-        others.append(equations.observe(rules, equations.follow(rules, step)))
+        others.append(coarse.observe(rules, coarse.follow(rules, step)))
     if not random:
         return _changes(others[0], found)
     spread = {name: np.std([other[name] for other in others], axis=0, ddof=1) for name in found}

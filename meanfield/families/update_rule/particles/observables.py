@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from meanfield.errors import InputError
-from meanfield.families.update_rule.averages import components_of, mean_of
-from meanfield.families.update_rule.order_parameters.trajectory import check_laws
+from meanfield.families.update_rule.averages import mean_of
+from meanfield.families.update_rule.choices import choose
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.spectral import start_at, weighted_gram
 from meanfield.families.update_rule.system import System
-from meanfield.numerics.gaussian_moments.choosing import choose_rule
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
@@ -47,15 +45,8 @@ class Observables:
             nodes = problem.data.spectrum.nodes(NODES)
             weighted = weighted_gram(start_at(nodes, R, Q, v).gram(nodes), nodes)
         self._rules: list[Rule] = []
-        if system.observables:
-            check_laws(problem)
         for program in system.observables.values():
-            laws = [given.law for given in components_of(draw.laws(G, program.reads, weighted), program.reads)]
-            try:
-                choice = choose_rule(program.call, constants, laws, program.kinks, TOLERANCE, names=draw.columns)
-            except InputError as error:
-                raise InputError(f"model.rule, {program.what}: {error}") from error
-            self._rules.append(choice.rule)
+            self._rules.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
 
     def at(
         self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray, weighted: FloatArray | None = None

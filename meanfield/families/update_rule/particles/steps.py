@@ -104,7 +104,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         outputs=update.outputs,
         moves=update.outputs - system.students - side,
         side=side,
-        hidden=hidden_draws([feature.hidden for feature in problem.features if feature.hidden is not None]),
+        hidden=hidden_draws(problem.hidden_laws),
         normals=draw.normals,
         coins=np.array(draw.coins, dtype=float),
         signal=problem.data.signal != "none",

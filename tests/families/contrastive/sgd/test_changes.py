@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.ingredients.laws.hidden import Gaussian, Laplace, Rademacher, StudentT, ThreePoint, Uniform
+from meanfield.ingredients.laws.hidden import Gaussian, Rademacher, ThreePoint, Uniform
+from meanfield.ingredients.laws.tails import Laplace, StudentT
 from meanfield.ingredients.part import with_unchecked
 from meanfield.problems.file import format_problem
 from meanfield.problems.in_time import pieces_in_steps

@@ -50,14 +50,6 @@ def test_a_blow_up_is_a_failure_with_a_remedy():
     [
         ({"particles": {"method": "chain", "snapshots": [1.0]}}, r"has no weights; set it to 'plain', or remove"),
         ({"prior": {"name": "l1", "strength": 1000.0}}, r"past 0 .* raise particles.dimension .* prior.strength$"),
-        (
-            {
-                "model": PERCEPTRON,
-                "data": {"signal": "spiked"},
-                "features": [{"hidden": {"law": "laplace", "second_moment": 1.0}}],
-            },
-            r"features\[0\].hidden.law = 'laplace'",
-        ),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(tables, said):

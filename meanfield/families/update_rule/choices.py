@@ -1,0 +1,146 @@
+"""Choice of quadrature for averages over a draw: rules for Gaussian directions, and nodes of hidden variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.update_rule.averages import components_of
+from meanfield.families.update_rule.draws import Draw, Hidden, Program
+from meanfield.numerics.gaussian_moments.choosing import LARGEST_ERROR, Choice, choose_rule
+from meanfield.numerics.gaussian_moments.kernel import Moments
+from meanfield.numerics.gaussian_moments.rules import Rule
+from meanfield.typing import FloatArray
+
+COUNTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Numbers of nodes of a law of hidden variables that are tried."""
+
+FAR = 1e5, 1e6
+"""Standard deviations of a hidden variable between which powers are told with which functions grow."""
+
+FAR_POINTS = 2**10
+"""Random points for that; both ends have the same ones, so that a power is told exactly."""
+
+
+def choose(
+    draw: Draw,
+    program: Program,
+    G: FloatArray,
+    constants: FloatArray,
+    tolerance: float,
+    weighted: FloatArray | None = None,
+) -> Choice:
+    """The coarsest rule of quadrature that is accurate for a program; see `choose_rule`.
+
+    Raises
+    ------
+    InputError
+        If averages do not exist, or no rule resolves them.
+    """
+    hidden = draw.hidden
+    components = components_of(draw.laws(G, program.reads, weighted), program.reads)
+    weights = None if hidden.exact else np.array([given.probability for given in components])
+    laws = [given.law for given in components]
+    try:
+        for variable in np.flatnonzero(np.isfinite(hidden.powers)):
+            _check_tail(draw, program, G, constants, int(variable))
+        return choose_rule(program.call, constants, laws, program.kinks, tolerance, names=draw.columns, weights=weights)
+    except InputError as error:
+        raise InputError(f"model.rule, {program.what}: {error}") from error
+
+
+def _check_tail(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, variable: int) -> None:
+    """Refuse a function that grows faster with a hidden variable than its law has moments."""
+    hidden = draw.hidden
+    mean = hidden.probability @ hidden.mean
+    second = np.tensordot(hidden.probability, hidden.covariance, 1)
+    squares = []
+    for deviation in FAR:
+        far = second.copy()
+        far[variable] = far[:, variable] = 0.0
+        far[variable, variable] = deviation**2
+        alone = replace(draw, hidden=Hidden(np.ones(1), mean[None], far[None], hidden.powers))
+        parts = components_of(alone.laws(G, program.reads), program.reads)
+        rule = Rule("random", FAR_POINTS, program.kinks)
+        moments = [rule.moments(program.call, constants, given.law) for given in parts]
+        squares.append(sum(g.probability * np.diagonal(m.products) for g, m in zip(parts, moments, strict=True)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = np.log(squares[1] / squares[0]) / math.log(FAR[1] / FAR[0])
+    power = float(np.max(np.where(squares[0] > 0.0, growth, 0.0), initial=0.0))  # NaN where squares are infinite
+    power = max(power, 1.0 + 0.5 * power)  # of F^2, and of F times a field
+    if not power <= hidden.powers[variable] + 1e-6:  # rounding of the logarithm
+        key = f"features[{variable}].hidden"
+        grows = f"to the power {power:.3g}" if math.isfinite(power) else "beyond any power"
+        raise InputError(
+            f"its square and its products with fields grow with {key} {grows}, and averages over its law exist and are "
+            f"resolved up to {hidden.powers[variable]:.3g}; clip the function, or take a law with lighter tails (of "
+            "student_t raise degrees_of_freedom)"
+        )
+
+
+def enough_nodes(averages: Callable[[int], Sequence[Moments]], tolerance: float) -> int:
+    """Least of `COUNTS`, but for the first, whose averages the next one does not change by more than the tolerance.
+
+    Parameters
+    ----------
+    averages : callable
+        Averages of programs with a number of nodes, from `means_of`.
+    tolerance : float
+        Relative to the sizes of functions and columns.
+
+    Raises
+    ------
+    InputError
+        If the last two differ by more than that, and by more than `LARGEST_ERROR`.
+    """
+    before = averages(COUNTS[0])
+    for count, finer in pairwise(COUNTS):
+        after = averages(finer)
+        error = max(_change(*each) for each in zip(before, after, strict=True))
+        if error <= tolerance:
+            return max(count, COUNTS[1])  # so that there is a smaller one
+        before = after
+    if error > max(tolerance, LARGEST_ERROR):
+        raise InputError(
+            f"model.rule: averages over the hidden variables change by {error:.1g} of their size up to {COUNTS[-1]} "
+            "nodes of a law, the most that are tried; make places where the rule jumps or bends in them kinks and "
+            "declare these, or take a law of a few values"
+        )
+    return count
+
+
+def _change(before: Moments, after: Moments) -> float:
+    size = np.sqrt(after.products) + 1e-14  # rounding of what is 0
+    return float(
+        np.max(
+            [
+                np.abs((after.first - before.first) / size).max(),
+                np.abs((after.products - before.products) / size**2).max(),
+                np.abs((after.along - before.along) / size).max(),
+            ]
+        )
+    )
+
+
+def means_of(
+    draw: Draw,
+    program: Program,
+    G: FloatArray,
+    constants: FloatArray,
+    rule: Rule,
+    weighted: FloatArray | None = None,
+) -> Moments:
+    """Averages of a program over all components: <f>, <x f> of all columns x in units of their sizes, and <f^2>."""
+    first = squares = rows = second = np.zeros(())
+    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
+        p, found = given.probability, rule.moments(program.call, constants, given.law)
+        first = first + p * found.first
+        squares = squares + p * np.diagonal(found.products)
+        rows = rows + p * (np.outer(given.law.mean, found.first) + given.regression @ found.along)
+        second = second + p * (given.law.mean**2 + np.diagonal(given.covariance))
+    return Moments(first, rows / np.sqrt(np.maximum(second, 1e-300))[:, None], squares)
