@@ -132,10 +132,8 @@ def sum_of(parts: Sequence[T]) -> T:
 def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
     """B of a sample, shape (vectors, students), from the values of the program, of which there may be none."""
     B = np.zeros((draw.vectors, draw.students))
-    if len(values) == 1:
-        B[-1, 0] = values[0]
-    elif len(values):
-        B[:] = values.reshape(B.shape)
+    for (vector, student), value in zip(draw.moves, values, strict=True):
+        B[vector, student] += value
     return B
 
 

@@ -51,7 +51,7 @@ def choose(
             _check_tail(draw, program, G, constants, int(variable))
         return choose_rule(program.call, constants, laws, program.kinks, tolerance, names=draw.columns, weights=weights)
     except InputError as error:
-        raise InputError(f"model.rule, {program.what}: {error}") from error
+        raise InputError(f"{program.what}: {error}") from error
 
 
 def _check_tail(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, variable: int) -> None:

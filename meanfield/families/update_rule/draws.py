@@ -77,15 +77,15 @@ class Program:
 
     Parameters
     ----------
-    functions : mapping of str to Bound
-        By what messages call them.
+    functions : tuple of (str, Bound)
+        What messages call each, and the function itself.
     width, constants : int
         Numbers of columns of a row, and of constants.
     kinks : Kinks
         Where they jump or bend.
     """
 
-    functions: Mapping[str, Bound]
+    functions: tuple[tuple[str, Bound], ...]
     width: int
     constants: int
     kinks: Kinks
@@ -93,12 +93,12 @@ class Program:
     @property
     def what(self) -> str:
         """What messages call it."""
-        return next(iter(self.functions))
+        return self.functions[0][0]
 
     @cached_property
     def reads(self) -> tuple[int, ...]:
         """Columns of a row that it reads, increasing."""
-        places = [place for each in self.functions.values() for place in each.arguments if not place.constant]
+        places = [place for _, each in self.functions for place in each.arguments if not place.constant]
         return tuple(sorted({column for place in places for column in place.columns}))
 
     @cached_property
@@ -111,14 +111,14 @@ class Program:
             If one of them does not compile.
         """
         try:
-            return compile_rows(tuple(self.functions.values()), self.width, self.constants)
+            return compile_rows(tuple(each for _, each in self.functions), self.width, self.constants)
         except Exception:  # numba raises many kinds at what it does not know
-            for what, each in self.functions.items():
+            for what, each in self.functions:
                 try:
                     compile_rows((each,), self.width, self.constants)
                 except Exception as error:
                     raise InputError(
-                        f"model.rule, {what}: does not compile ({why_not_compiled(error, each.function)}); use "
+                        f"{what}: does not compile ({why_not_compiled(error, each.function)}); use "
                         "arithmetic and functions of math, numpy or scipy.special, and other functions of its module"
                     ) from error
             raise
@@ -144,8 +144,9 @@ class Draw:
         Number of vectors that are not trained, the first.
     batch_size : int
     update : Program
-        Values, in this order: F of each input (inputs, students), B if there is one, (vectors, students) or of a single
-        student the factor of itself, and H (side variables,).
+        Values, in this order: F of each input (inputs, students), B where it is not 0, and H (side variables,).
+    moves : tuple of (int, int)
+        Vector and student of each of these values of B.
     observed : float
         Share of coordinates of all inputs that a mask keeps.
     """
@@ -159,6 +160,7 @@ class Draw:
     features: int
     batch_size: int
     update: Program
+    moves: tuple[tuple[int, int], ...] = ()
     observed: float = 1.0
 
     @cached_property

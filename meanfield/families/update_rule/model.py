@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from meanfield.families.update_rule.known_rules import RULES
 from meanfield.families.update_rule.rule import Function, Rule, check_rule
@@ -28,6 +28,8 @@ def make_rule(name: str, parameters: tuple[tuple[str, float], ...] = (), folder:
     return make_own(Rule, name, {}, folder, check_rule)
 
 
+Constraint = Literal["none", "sphere", "gram_schmidt", "polar"]
+
 Parameter = Annotated[float, Field(ge=-1e12, le=1e12), OrSchedule()]
 
 
@@ -37,18 +39,25 @@ class Model(NamesFunctions):
     function_key: ClassVar[str] = "model.rule"
     make: ClassVar[Any] = staticmethod(make_rule)
 
-    rule: str = Field(
-        description=f"one of {', '.join(RULES)}, or your own as 'module:name', a function or a meanfield.Rule"
+    rule: str | None = Field(
+        default=None,
+        description=f"one of {', '.join(RULES)}, or your own as 'module:name', a function or a meanfield.Rule; left "
+        "out where [[draws]] name functions",
     )
     rule_parameters: Annotated[dict[str, Parameter], AfterValidator(NamedValues)] = Field(
         default=NamedValues(), description="numbers that the rule reads by name, or schedules, such as { rate = 0.7 }"
     )
     batch_size: int = Field(default=1, ge=1, le=10**6, description="m, the number of samples per step")
-    constraint: Literal["none", "sphere", "gram_schmidt", "polar"] = Field(
+    constraint: Constraint = Field(
         default="none",
         description="what follows each step: nothing, each student back to its length, or students made orthonormal "
         "one after the other or all alike",
     )
+
+    def look_up(self, info: ValidationInfo) -> None:
+        """See `NamesOutside.look_up`."""
+        if self.rule is not None:
+            super().look_up(info)
 
     @property
     def functions(self) -> Rule:
@@ -71,6 +80,9 @@ class Side(NamesFunctions):
 
     start: float = Field(ge=-1e6, le=1e6, description="its value at the start")
     step: str = Field(description="its step times N as 'module:name', a function of what a rule may read")
+    draw: str | None = Field(
+        default=None, description="name of the kind of sample that it reads, one of draws; by default the first"
+    )
 
     @property
     def function(self) -> Function:

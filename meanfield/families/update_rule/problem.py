@@ -6,17 +6,26 @@ All quantities are dimensionless; time is t = k/N for SGD step k (update_rules.m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from meanfield.ensembles.settings import EnsembleSettings
+from meanfield.families.update_rule.checks import (
+    check_arguments,
+    check_draws,
+    check_groups,
+    check_hidden_variables,
+    check_names,
+    check_parameters,
+)
+from meanfield.families.update_rule.kinds import FEATURES, Kind, kinds_of
 from meanfield.families.update_rule.model import Model, Parameter, Side
-from meanfield.families.update_rule.rule import Function, arguments_of
+from meanfield.families.update_rule.rule import Function
+from meanfield.families.update_rule.samples import Group, Sample
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, JointLaw
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
@@ -30,8 +39,8 @@ Overlap = Annotated[float, Field(ge=-1e6, le=1e6)]
 Overlaps = Annotated[tuple[Overlap, ...], Field(strict=False)]
 Chance = Annotated[float, Field(ge=0, le=1)]
 
-OF_VECTORS = ("y", "s", "c", "t", "R", "Q")
-"""Names that every rule may read: fields of features and students, hidden variables, time, and order parameters."""
+STUDENTS = "s"
+"""Group of trained vectors where none is named."""
 
 
 class Data(Part):
@@ -81,6 +90,10 @@ class Student(Part):
     initial_overlap: Overlaps = Field(
         default=(), description="overlaps with the students before it at the start, 0 if nothing is said"
     )
+    group: str | None = Field(default=None, description="name of its group, one of groups; by default 's'")
+    hidden: HiddenLaw | None = Field(
+        default=None, description="law of the hidden variable that multiplies it in samples of draws along its group"
+    )
 
 
 class OrderParameterSettings(Part):
@@ -114,7 +127,7 @@ class Problem(base.Problem):
     seed_key: ClassVar[str | None] = "particles.seed"
     in_phases: ClassVar[tuple[str, ...]] = ("model.rule_parameters", "model.batch_size", "data", "prior")
 
-    model: Model
+    model: Model = Model()
     data: Data = Data()
     features: Annotated[tuple[Feature, ...], Field(strict=False)] = Field(
         default=(), description="one [[features]] table for each vector that is not trained, with double brackets"
@@ -122,8 +135,15 @@ class Problem(base.Problem):
     hidden: JointLaw | None = Field(
         default=None, description="the joint law of the hidden variables of all features, where they are dependent"
     )
+    groups: Annotated[tuple[Group, ...], Field(strict=False, min_length=1)] | None = Field(
+        default=None, description="one [[groups]] table for each group of trained vectors with a name of its own"
+    )
     students: Annotated[tuple[Student, ...], Field(strict=False, min_length=1)] = Field(
-        default=(Student(),), description="one [[students]] table for each trained vector; one of norm 1 without any"
+        default=(Student(),),
+        description="one [[students]] table for each trained vector; one of norm 1 for each group without any",
+    )
+    draws: Annotated[tuple[Sample, ...], Field(strict=False, min_length=1)] | None = Field(
+        default=None, description="one [[draws]] table for each kind of sample of a step, in place of model.rule"
     )
     side: Annotated[dict[str, Side], AfterValidator(NamedValues)] = Field(
         default=NamedValues(), description="tables of numbers that the algorithm trains, [side.NAME]"
@@ -133,36 +153,19 @@ class Problem(base.Problem):
     order_parameters: OrderParameterSettings = OrderParameterSettings()
     particles: ParticleSettings = ParticleSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _every_group_has_a_student(cls, data: Any) -> Any:
+        groups = data.get("groups") if isinstance(data, dict) else None
+        if not isinstance(groups, list | tuple) or "students" in data:
+            return data
+        names = [each.get("name") if isinstance(each, dict) else getattr(each, "name", None) for each in groups]
+        return data | {"students": [{"group": name} for name in names]}
+
     @model_validator(mode="after")
-    def _features_have_hidden_variables_if_there_is_a_signal(self) -> Problem:
-        for k, feature in enumerate(self.features):
-            if self.data.signal == "none" and feature.hidden is not None:
-                raise ValueError(
-                    f"features[{k}].hidden: data.signal = 'none' shows no hidden variable; set it to 'spiked' or "
-                    "'orthogonal', or remove features.hidden"
-                )
-            if self.data.signal != "none" and feature.hidden is None and self.hidden is None:
-                raise ValueError(
-                    f"features[{k}].hidden: is missing, and data.signal = '{self.data.signal}' shows it; add it, or a "
-                    "[hidden] table with the joint law of all"
-                )
-            if self.hidden is not None and feature.hidden is not None:
-                raise ValueError(
-                    f"features[{k}].hidden: the [hidden] table is the joint law of all hidden variables already; "
-                    "remove one of the two"
-                )
-        if self.data.signal != "none" and not self.features:
-            raise ValueError(f"features is empty, and data.signal = '{self.data.signal}' needs one; add [[features]]")
-        if self.hidden is not None and self.data.signal == "none":
-            raise ValueError(
-                "hidden: data.signal = 'none' shows no hidden variable; set it to 'spiked' or 'orthogonal', or remove "
-                "the [hidden] table"
-            )
-        if self.hidden is not None and self.hidden.dimension != len(self.features):
-            raise ValueError(
-                f"hidden: a law of {self.hidden.dimension} variable(s) for {len(self.features)} feature(s); "
-                "give one variable for each feature"
-            )
+    def _parts_fit_together(self) -> Problem:
+        for check in (check_groups, check_draws, check_hidden_variables):
+            check(self)
         return self
 
     @model_validator(mode="after")
@@ -177,47 +180,9 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Problem:
-        known: dict[str, str] = dict.fromkeys(OF_VECTORS, "what every rule may read")
-        for key, names in (
-            ("model.rule_parameters", self.model.rule_parameters),
-            ("data.coins", self.data.coins),
-            ("data.normals", self.data.normals),
-            ("side", self.side),
-        ):
-            for name in names:
-                if not name.isidentifier():
-                    raise ValueError(f"{key}: '{name}' is no name that an argument can have; use letters and digits")
-                if name in known:
-                    raise ValueError(f"{key}: '{name}' is also {known[name]}; rename one of the two")
-                known[name] = f"one of {key}"
-        return self
-
-    @model_validator(mode="after")
-    def _arguments_are_known(self) -> Problem:
-        known = self.readable
-        for what, function in self.functions():
-            for name in arguments_of(function, what):
-                if name not in known:
-                    missing = {"y": "features", "c": "data.signal"}.get(name, "")
-                    hint = f"there is none without {missing}" if missing else nearest(name, known)
-                    raise ValueError(f"model.rule: {what} reads '{name}'; {hint}")
-        return self
-
-    @model_validator(mode="after")
-    def _parameters_are_read(self) -> Problem:
-        """Check that what a file says has an effect: a misspelt name would have none."""
-        if not self.model.at_hand or not all(side.at_hand for side in self.side.values()):
-            return self
-        read = sorted({name for what, function in self.functions() for name in arguments_of(function, what)})
-        for key, names in (
-            ("model.rule_parameters", self.model.rule_parameters),
-            ("data.coins", self.data.coins),
-            ("data.normals", self.data.normals),
-        ):
-            for name in names:
-                if name not in read:
-                    raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
+    def _names_are_known(self) -> Problem:
+        for check in (check_names, check_arguments, check_parameters):
+            check(self)
         return self
 
     @model_validator(mode="after")
@@ -242,11 +207,13 @@ class Problem(base.Problem):
                 f"features.initial_overlap: no students have them, as Q - R R^T has the eigenvalue {least:.4g}; "
                 "lower initial_overlap, or raise students.initial_norm"
             )
-        if self.model.constraint in ("gram_schmidt", "polar") and not np.array_equal(Q, np.eye(K)):
-            raise ValueError(
-                f"model.constraint = '{self.model.constraint}' keeps students orthonormal, and they start otherwise; "
-                "leave students.initial_norm and students.initial_overlap out"
-            )
+        for name, group in self.constraints:
+            own = Q[group.start : group.stop, group.start : group.stop]
+            if name in ("gram_schmidt", "polar") and not np.array_equal(own, np.eye(len(group))):
+                raise ValueError(
+                    f"model.constraint = '{name}' keeps students orthonormal, and they start otherwise; "
+                    "leave students.initial_norm and students.initial_overlap out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -264,26 +231,48 @@ class Problem(base.Problem):
         self.particles.check_times(self.time)
         return self
 
-    def functions(self) -> Iterator[tuple[str, Function]]:
-        """All functions of the rule and of side variables that are at hand, with words for them."""
-        if self.model.at_hand:
-            yield from self.model.functions.functions.items()
-        yield from ((f"side.{name}.step", side.function) for name, side in self.side.items() if side.at_hand)
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of samples that a step takes."""
+        return kinds_of(self)
+
+    def functions_of(self, kind: Kind) -> Iterator[tuple[str, Function]]:
+        """All functions that read a kind of sample and are at hand, with words for them."""
+        yield from kind.functions()
+        own = {name: self.side[name] for name in kind.side}
+        yield from ((f"side.{name}.step", side.function) for name, side in own.items() if side.at_hand)
 
     @property
-    def hidden_laws(self) -> list[HiddenPart]:
-        """Laws of the groups of hidden variables that are independent of each other, in the order of features."""
-        if self.hidden is not None:
-            return [self.hidden]
-        return [feature.hidden for feature in self.features if feature.hidden is not None]
+    def at_hand(self) -> bool:
+        """Whether all functions can be called: those of a user that a result alone names cannot."""
+        named = all(each.at_hand for each in (self.model, *self.side.values()))
+        return named and all(sample.at_hand for sample in self.draws or ())
 
     @property
-    def readable(self) -> list[str]:
-        """Names that functions may read."""
-        absent = {"y", "R"} if not self.features else set()
-        absent |= {"c"} if self.data.signal == "none" else set()
-        named = (*self.model.rule_parameters, *self.data.coins, *self.data.normals, *self.side)
-        return [*(name for name in OF_VECTORS if name not in absent), *named]
+    def vectors(self) -> dict[str, range]:
+        """Numbers of the features, and of the students of each group, among all vectors."""
+        M, names = len(self.features), [student.group or STUDENTS for student in self.students]
+        found = {FEATURES: range(M)}
+        for k, name in enumerate(names):
+            found[name] = range(found[name].start if name in found else M + k, M + k + 1)
+        return found
+
+    @property
+    def constraints(self) -> tuple[tuple[str, range], ...]:
+        """What follows each step for the students of each group, by their numbers."""
+        M, own = len(self.features), {group.name: group.constraint for group in self.groups or ()}
+        return tuple(
+            (own.get(name) or self.model.constraint, range(each.start - M, each.stop - M))
+            for name, each in self.vectors.items()
+            if name != FEATURES
+        )
+
+    def laws_of(self, group: str) -> tuple[HiddenPart, ...]:
+        """Laws of the hidden variables that multiply the vectors of a group, independent of each other."""
+        if group == FEATURES and self.hidden is not None:
+            return (self.hidden,)
+        owners = self.features if group == FEATURES else [each for each in self.students if each.group == group]
+        return tuple(owner.hidden for owner in owners if owner.hidden is not None)
 
     @property
     def initial_R(self) -> FloatArray:
@@ -304,8 +293,20 @@ class Problem(base.Problem):
     @property
     def names(self) -> dict[str, list[str]]:
         """Names of side variables and of observables, as far as there are some."""
-        found = {"side_name": list(self.side), "observable_name": list(self.model.functions.measured)}
+        found = {"side_name": list(self.side), "observable_name": list(self.measured)}
+        if self.groups is not None:
+            found["student_name"] = [
+                f"{name}{[k] if len(group) > 1 else ''}"
+                for name, group in self.vectors.items()
+                if name != FEATURES
+                for k in range(len(group))
+            ]
         return {key: names for key, names in found.items() if names}
+
+    @property
+    def measured(self) -> list[str]:
+        """Names of observables, in the order of results."""
+        return [name for kind in self.kinds for name in kind.measured]
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:
@@ -316,7 +317,7 @@ class Problem(base.Problem):
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
         units = {"student": len(self.students), "student_": len(self.students)}
-        measured = len(self.model.functions.observables) if self.model.at_hand else 0
+        measured = len(self.measured) if self.at_hand else 0
         others = {"feature": len(self.features), "side": len(self.side), "observable": measured}
         return units | {dim: size for dim, size in others.items() if size}
 

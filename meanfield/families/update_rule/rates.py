@@ -9,6 +9,9 @@ import numpy as np
 from meanfield.families.update_rule.averages import Averages
 from meanfield.typing import FloatArray
 
+Constraints = tuple[tuple[str, range], ...]
+"""What follows a step, and for which students."""
+
 
 class State(NamedTuple):
     """Order parameters.
@@ -40,7 +43,7 @@ def unpacked(y: FloatArray, students: int, features: int) -> State:
     return State(R, Q, y[..., first + pairs :])
 
 
-def rates_of(averages: Averages, G: FloatArray, features: int, decay: float, constraint: str) -> State:
+def rates_of(averages: Averages, G: FloatArray, features: int, decay: float, constraints: Constraints) -> State:
     """Rates of change of R, Q and v.
 
     Parameters
@@ -51,27 +54,34 @@ def rates_of(averages: Averages, G: FloatArray, features: int, decay: float, con
     features : int
     decay : float
         Strength of a linear prior.
-    constraint : str
+    constraints : tuple of (str, range)
         What follows a step; see `normalisation`.
     """
     R, Q = G[features:, :features], G[features:, features:]
     V = averages.E + G @ averages.B - decay * G[:, features:]
     drift = V[features:] + V[features:].T + averages.Lambda
-    S = normalisation(constraint, drift, Q)
+    S = normalisation(constraints, drift, Q)
     back = Q @ S
     return State(V[:features].T - S.T @ R, drift - back - back.T, averages.H)
 
 
-def normalisation(constraint: str, drift: FloatArray, Q: FloatArray) -> FloatArray:
-    """S with which a normalisation undoes a drift of Q to first order (update_rules.md, section 4).
+def normalisation(constraints: Constraints, drift: FloatArray, Q: FloatArray) -> FloatArray:
+    """S with which normalisations undo a drift of Q to first order (update_rules.md, section 4).
 
     Parameters
     ----------
-    constraint : {"none", "sphere", "gram_schmidt", "polar"}
+    constraints : tuple of (str, range)
+        "none", "sphere", "gram_schmidt" or "polar" for the students of each group.
     drift, Q : ndarray, shape (students, students)
     """
-    if constraint == "sphere":
-        return np.diag(np.diag(drift) / (2.0 * np.diag(Q)))
-    if constraint == "gram_schmidt":
-        return np.triu(drift, 1) + 0.5 * np.diag(np.diag(drift))
-    return 0.5 * drift if constraint == "polar" else np.zeros_like(drift)
+    S = np.zeros_like(drift)
+    for constraint, students in constraints:
+        own = slice(students.start, students.stop)
+        inner = drift[own, own]
+        if constraint == "sphere":
+            S[own, own] = np.diag(np.diag(inner) / (2.0 * np.diag(Q[own, own])))
+        elif constraint == "gram_schmidt":
+            S[own, own] = np.triu(inner, 1) + 0.5 * np.diag(np.diag(inner))
+        elif constraint == "polar":
+            S[own, own] = 0.5 * inner
+    return S

@@ -8,7 +8,7 @@ from meanfield.problems.family import Kind
 NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
 
-_OTHERS = ("R_noise", "Q_noise", "v", "side_name", "observables", "observable_name")
+_OTHERS = ("R_noise", "Q_noise", "v", "observables", *NAMES)
 
 KINDS = {
     "order_parameters": Kind(

@@ -12,7 +12,7 @@ import numpy as np
 
 from meanfield.families.update_rule.averages import components_of, moves_of, regression_on
 from meanfield.families.update_rule.draws import Draw
-from meanfield.families.update_rule.rates import State, normalisation, unpacked
+from meanfield.families.update_rule.rates import Constraints, State, normalisation, unpacked
 from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
@@ -156,7 +156,7 @@ def _unit_noise(draw: Draw, number: int) -> tuple[FloatArray, FloatArray]:
     return white, projected
 
 
-def rates_at(gains: Gains, overlaps: Overlaps, nodes: Nodes, decay: float, constraint: str) -> Overlaps:
+def rates_at(gains: Gains, overlaps: Overlaps, nodes: Nodes, decay: float, constraints: Constraints) -> Overlaps:
     """Rates of change of overlaps at nodes, and of side variables (update_rules.md, eq-rule-spectrum-ode).
 
     Parameters
@@ -167,7 +167,7 @@ def rates_at(gains: Gains, overlaps: Overlaps, nodes: Nodes, decay: float, const
     nodes : Nodes
     decay : float
         Strength of a linear prior.
-    constraint : str
+    constraints : tuple of (str, range)
         What follows a step; see `normalisation`.
     """
     M, rho = overlaps.R.shape[-1], nodes.rho[:, None, None]
@@ -175,6 +175,6 @@ def rates_at(gains: Gains, overlaps: Overlaps, nodes: Nodes, decay: float, const
     V = rho * (G @ gains.noise) + G @ gains.along - decay * G[:, :, M:]
     drift = V[:, M:] + V[:, M:].swapaxes(1, 2) + rho * gains.Lambda
     Q = overlaps.total(nodes.weight).Q
-    S = normalisation(constraint, np.einsum("b,bkl->kl", nodes.weight, drift), Q)
+    S = normalisation(constraints, np.einsum("b,bkl->kl", nodes.weight, drift), Q)
     back = overlaps.Q @ S
     return Overlaps(V[:, :M].swapaxes(1, 2) - S.T @ overlaps.R, drift - back - back.swapaxes(1, 2), gains.H)

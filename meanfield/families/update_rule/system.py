@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.draws import Draw, Noise, Program
 from meanfield.families.update_rule.hidden_variables import NODES, hidden_of, kinks_of_hidden
+from meanfield.families.update_rule.kinds import Kind, Places, Use, places_of
 from meanfield.families.update_rule.kinks import kinks_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
-from meanfield.numerics.compiled.row_functions import Argument, Bound
+from meanfield.numerics.compiled.row_functions import Bound
 from meanfield.typing import FloatArray
+
+Step = tuple[str, Function, tuple[int, ...]]
+"""What messages call a function, the function, and the shape of its value."""
+
+
+class Measured(NamedTuple):
+    """Observable, and the draw over which it is averaged."""
+
+    draw: Draw
+    program: Program
 
 
 @dataclass(frozen=True)
@@ -27,20 +39,20 @@ class System:
         M and K.
     draws : tuple of Draw
         Independent draws of a step, whose terms add.
-    observables : mapping of str to Program
-        What is averaged over the first draw.
+    observables : mapping of str to Measured
     parameters, side : tuple of str
         Names, in the order in which constants have them.
-    constraint : str
+    constraints : tuple of (str, range)
+        What follows a step for the students of each group.
     """
 
     features: int
     students: int
     draws: tuple[Draw, ...]
-    observables: Mapping[str, Program]
+    observables: Mapping[str, Measured]
     parameters: tuple[str, ...]
     side: tuple[str, ...]
-    constraint: str
+    constraints: tuple[tuple[str, range], ...]
 
     @property
     def vectors(self) -> int:
@@ -78,86 +90,88 @@ def system_of(problem: Problem, nodes: int = NODES) -> System:
         If a kink is no linear form of what is in a row, or hidden variables have no mixture that averages can take.
     """
     M, K = len(problem.features), len(problem.students)
-    rule = problem.model.functions
-    parameters, side = tuple(problem.model.rule_parameters), tuple(problem.side)
-    variables = M if problem.data.signal != "none" else 0
-    names, width, constants = _places(problem, variables)
-    steps: list[tuple[str, Function, tuple[int, ...]]] = [("step", rule.step, _squeezed(K))]
-    if rule.along is not None:
-        steps.append(("along", rule.along, () if K == 1 else (M + K, K)))
-    steps += [(f"side.{name}.step", each.function, ()) for name, each in problem.side.items()]
-    update = _program(steps, names, width, constants, rule.kinks)
-    signal = np.zeros((1, M + K, variables))
-    signal[0, :variables] = np.eye(variables)
-    forms = np.full((width, variables), np.nan)
-    forms[:variables] = np.eye(variables)
-    if problem.data.signal == "orthogonal" and problem.data.observed == 1.0:
-        forms[list(names["y"].columns)] = np.eye(variables)
-    draw = Draw(
-        names=names,
-        hidden=hidden_of(problem.hidden_laws, nodes, kinks_of_hidden(update.kinks, forms)),
+    kinds = [(kind, places_of(problem, kind)) for kind in problem.kinds]
+    draws = tuple(_draw_of(problem, kind, places, nodes) for kind, places in kinds)
+    measured = {
+        name: Measured(draw, _program([(what, each, ())], places, kind))
+        for draw, (kind, places) in zip(draws, kinds, strict=True)
+        for name, (what, each) in kind.measured.items()
+    }
+    return System(M, K, draws, measured, tuple(problem.model.rule_parameters), tuple(problem.side), problem.constraints)
+
+
+def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
+    """Draw of a kind of sample."""
+    M, K, L = len(problem.features), len(problem.students), kind.views
+    steps = [step for gains in kind.gains for step in _gains(kind.what, gains, problem)]
+    steps += [(use.what, use.function, use.shape) for use in kind.moves]
+    steps += [
+        (f"side.{name}.step", side.function if name in kind.side else _nothing, ())
+        for name, side in problem.side.items()
+    ]
+    signal = np.zeros((L, M + K, len(kind.along)))
+    for variable, vector in enumerate(kind.along):
+        signal[:, vector, variable] = 1.0
+    noise = [Noise(np.full((L, L), kind.noise), kind.projected)] + [Noise(kind.own)] * bool(kind.own.any())
+    update = _program(steps, places, kind)
+    return Draw(
+        names=places.names,
+        hidden=hidden_of(kind.laws, nodes, kinks_of_hidden(update.kinks, _forms_of(kind, places))),
         normals=len(problem.data.normals),
         coins=tuple(problem.data.coins.values()),
         signal=signal,
-        noise=(Noise(np.array([[problem.data.noise]]), problem.data.signal == "orthogonal"),),
+        noise=tuple(noise),
         features=M,
-        batch_size=problem.model.batch_size,
+        batch_size=kind.batch_size,
         update=update,
-        observed=problem.data.observed,
+        moves=tuple((j, k - M) for use in kind.moves for j in use.vectors for k in use.students),
+        observed=kind.observed,
     )
-    observables = {
-        name: _program([(f"observable '{name}'", each, ())], names, width, constants, rule.kinks)
-        for name, each in rule.measured.items()
-    }
-    return System(M, K, (draw,), observables, parameters, side, problem.model.constraint)
 
 
-def _places(problem: Problem, variables: int) -> tuple[dict[str, Argument], int, int]:
-    """Places of all names, and numbers of columns of a row and of constants."""
-    M, K = len(problem.features), len(problem.students)
-    names: dict[str, Argument] = {}
-    first = 0
-
-    def put(name: str, count: int) -> None:
-        nonlocal first
-        names[name] = Argument(first, () if count == 1 else (count,))
-        first += count
-
-    if variables:
-        put("c", variables)
-    for name in (*problem.data.normals, *problem.data.coins):
-        put(name, 1)
-    if M:
-        put("y", M)
-    put("s", K)
-    width, first = first, 0
-    for name in ("t", *problem.model.rule_parameters, *problem.side):
-        names[name] = Argument(first, (), constant=True)
-        first += 1
-    if M:
-        names["R"] = Argument(first, _squeezed(K, M), constant=True)
-    names["Q"] = Argument(first + K * M, _squeezed(K, K), constant=True)
-    return names, width, first + K * (M + K)
+def _forms_of(kind: Kind, places: Places) -> FloatArray:
+    """What columns of a row say of hidden variables, shape (width, variables); NaN where they say other things, too."""
+    variables = len(kind.along)
+    forms = np.full((places.width, variables), np.nan)
+    forms[:variables] = np.eye(variables)
+    if kind.projected and kind.observed == 1.0 and not kind.own.any():
+        fields = [place for name, place in places.names.items() if name.rstrip("0123456789") == "y"]
+        for place in fields:
+            forms[list(place.columns)] = np.eye(variables)
+    return forms
 
 
-def _squeezed(*shape: int) -> tuple[int, ...]:
-    """Shape without dims of one: a name of one vector stands for a number."""
-    return tuple(size for size in shape if size > 1)
+def _gains(what: str, gains: Sequence[Use], problem: Problem) -> Iterator[Step]:
+    """Functions that give the factors of an input for all students in their order, 0 where there are none."""
+    place, last = len(problem.features), len(problem.features) + len(problem.students)
+    for use in gains:
+        yield from _zeros(what, use.students.start - place)
+        yield use.what, use.function, use.shape
+        place = use.students.stop
+    yield from _zeros(what, last - place)
+
+
+def _zeros(what: str, count: int) -> Iterator[Step]:
+    if count:
+        yield what, _nothing, (count,)
+
+
+def _nothing() -> float:
+    return 0.0
 
 
 def _program(
-    functions: Sequence[tuple[str, Function, tuple[int, ...]]],
-    names: Mapping[str, Argument],
-    width: int,
-    constants: int,
-    kinks: tuple[str, ...],
+    functions: Sequence[Step],
+    places: Places,
+    kind: Kind,
 ) -> Program:
     """Functions with the shapes of their values, side by side."""
-    bound = {
-        what: Bound(function, tuple(names[name] for name in arguments_of(function, what)), shape)
+    names, width, constants = places
+    bound = [
+        (what, Bound(function, tuple(names[name] for name in arguments_of(function, what)), shape))
         for what, function, shape in functions
-    }
+    ]
     try:
-        return Program(bound, width, constants, kinks_of(kinks, names, width))
+        return Program(tuple(bound), width, constants, kinks_of(kind.kinks, names, width))
     except ValueError as error:
-        raise InputError(f"model.rule: {error}") from error
+        raise InputError(f"{kind.what}: {error}") from error

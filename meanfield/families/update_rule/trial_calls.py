@@ -14,7 +14,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.system import System, system_of
+from meanfield.families.update_rule.system import system_of
 from meanfield.numerics.compiled.row_functions import Argument, Bound
 from meanfield.problems.in_time import InTime
 from meanfield.problems.phases import pieces_of
@@ -43,8 +43,9 @@ def check_functions(problem: Problem) -> None:
         constants = system.constants(here, piece.start, R, Q, v)
         for draw in system.draws:
             rows = _rows(draw, system.gram(R, Q))
-            for program in (draw.update, *system.observables.values()):
-                _check(program, rows, constants, system)
+            measured = [each.program for each in system.observables.values() if each.draw is draw]
+            for program in (draw.update, *measured):
+                _check(program, rows, constants, draw)
 
 
 def _rows(draw: Draw, G: FloatArray) -> FloatArray:
@@ -58,22 +59,20 @@ def _rows(draw: Draw, G: FloatArray) -> FloatArray:
     return np.asarray(laws.mean[component] + np.einsum("ijk,ik->ij", factor[component], z))
 
 
-def _check(program: Program, rows: FloatArray, constants: FloatArray, system: System) -> None:
-    names = {place: name for name, place in system.draws[0].names.items()}
-    for what, bound in program.functions.items():
+def _check(program: Program, rows: FloatArray, constants: FloatArray, draw: Draw) -> None:
+    names = {place: name for name, place in draw.names.items()}
+    for what, bound in program.functions:
         plain = getattr(bound.function, "py_func", bound.function)
         given = [[_value(place, row, constants) for place in bound.arguments] for row in rows]
         try:
             first = [_returned(plain, each, bound) for each in given]
             again = [_returned(plain, each, bound) for each in reversed(given)][::-1]  # a memory sees others before
         except _FaultError as fault:
-            raise InputError(
-                f"model.rule, {what}: {fault} at {_place(names, bound, fault.given)}; {fault.remedy}"
-            ) from fault
+            raise InputError(f"{what}: {fault} at {_place(names, bound, fault.given)}; {fault.remedy}") from fault
         for one, other, each in zip(first, again, given, strict=True):
             if not np.array_equal(one, other):
                 raise InputError(
-                    f"model.rule, {what}: returns {_text(one)}, and {_text(other)} when it is called again, at "
+                    f"{what}: returns {_text(one)}, and {_text(other)} when it is called again, at "
                     f"{_place(names, bound, each)}; let it follow from its arguments alone: what is random in a sample "
                     "is a name in data.normals or data.coins, what is kept a side variable"
                 )

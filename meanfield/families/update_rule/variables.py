@@ -51,7 +51,7 @@ ORDER_PARAMETERS = {
 
 NAMES = {
     f"{dim}_name": Variable((dim,), f"name of {what}", words=True, gaps="never", coordinate=True)
-    for dim, what in (("side", "a side variable"), ("observable", "an observable"))
+    for dim, what in (("side", "a side variable"), ("observable", "an observable"), ("student", "a student"))
 }
 
 SPECTRUM = {

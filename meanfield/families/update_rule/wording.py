@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from meanfield.explanation.explanation import Statement
+from meanfield.families.update_rule.kinds import FEATURES, Kind, along_of
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
+from meanfield.families.update_rule.samples import Sample
 from meanfield.ingredients.schedules.shapes import in_words_of
 
 SIGNALS = {
@@ -34,7 +36,12 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     list of (str, str)
         Labels and sentences.
     """
-    found = [("rule", _rule(problem, look_up)), ("data", _data(problem, look_up)), ("start", _start(problem))]
+    found = [("rule", _rule(problem, look_up))] if problem.draws is None else [("steps", _steps(problem))]
+    found += [("data", _data(problem, look_up))]
+    if problem.draws is not None:
+        pairs = zip(problem.draws, problem.kinds, strict=True)
+        found += [(kind.what, _sample(problem, sample, kind)) for sample, kind in pairs]
+    found += [("start", _start(problem))]
     if problem.side:
         starts = ", ".join(f"{name} = {side.start:g}" for name, side in problem.side.items())
         found.append(("side variables", f"{starts} at the start"))
@@ -47,15 +54,42 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 def _rule(problem: Problem, look_up: bool) -> str:
     model = problem.model
     numbers = [f"{name} = {in_words_of(value)}" for name, value in model.rule_parameters.items()]
-    named = ", ".join([model.rule, *numbers])
+    named = ", ".join([*([] if model.rule is None else [model.rule]), *numbers])
     reads = " (not looked up)"
     if look_up and model.at_hand:
         rule = model.functions
         reads = f", reads {', '.join(arguments_of(rule.step, 'step'))}"
         reads += f"; bends or jumps where {', '.join(f'{kink} = 0' for kink in rule.kinks)}" if rule.kinks else ""
         reads += f"; measured: {', '.join(rule.measured)}" if rule.measured else ""
-    samples = "one sample" if model.batch_size == 1 else f"{model.batch_size} samples"
-    return f"{named}{reads}; {samples} per step; {AFTER_A_STEP[model.constraint]}"
+    return f"{named}{reads}; {_samples(model.batch_size)} per step; {AFTER_A_STEP[model.constraint]}"
+
+
+def _samples(count: int) -> str:
+    return "one sample" if count == 1 else f"{count} samples"
+
+
+def _steps(problem: Problem) -> str:
+    """Groups with what follows a step, and numbers."""
+    names = [name for name in problem.vectors if name != FEATURES]
+    groups = [
+        f"{name} ({len(students)} vector{'s' * (len(students) > 1)}): {AFTER_A_STEP[constraint]}"
+        for name, (constraint, students) in zip(names, problem.constraints, strict=True)
+    ]
+    numbers = [f"{name} = {in_words_of(value)}" for name, value in problem.model.rule_parameters.items()]
+    return "; ".join([*groups, ", ".join(numbers)] if numbers else groups)
+
+
+def _sample(problem: Problem, sample: Sample, kind: Kind) -> str:
+    """What samples of a kind show, and what reads them."""
+    name = "" if sample.name is None else f"{sample.name}, "
+    along, noise = along_of(problem, sample), "noise orthogonal to the features" if kind.projected else "white noise"
+    shown = f"{along} times hidden variables, and {noise}" if along else noise
+    size = f" of variance {kind.noise:g}" if kind.noise != 1.0 else ""
+    views = f" in {kind.views} views" * (kind.views > 1)
+    own = " with noise of their own" * bool(kind.own.any())
+    kept = f"; {kind.observed:.3g} of the coordinates are kept" if kind.observed < 1.0 else ""
+    reads = "; ".join(f"{key} = {address}" for key, address in sample.asked.items())
+    return f"{name}{_samples(kind.batch_size)} per step{views}{own}: {shown}{size}{kept}; {reads}"
 
 
 def _data(problem: Problem, look_up: bool) -> str:
@@ -65,7 +99,7 @@ def _data(problem: Problem, look_up: bool) -> str:
     coins = "".join(f"; {name} = 1 with probability {p:g}" for name, p in data.coins.items())
     normals = f"; standard normal numbers: {', '.join(data.normals)}" if data.normals else ""
     spectrum = "" if data.spectrum is None else f"; {data.spectrum.in_words('its covariance', look_up)}"
-    laws = ", ".join(law.model_dump()["law"] for law in problem.hidden_laws)
+    laws = ", ".join(law.model_dump()["law"] for law in problem.laws_of(FEATURES))
     hidden = f"; {'joint law' if problem.hidden else 'law'} of c: {laws}" if laws else ""
     return f"{SIGNALS[data.signal]}{size}{spectrum}{hidden}{kept}{coins}{normals}"
 

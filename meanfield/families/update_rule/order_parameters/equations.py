@@ -200,10 +200,8 @@ class Equations:
         for row in np.flatnonzero(np.isfinite(solution.values).all(axis=1)):
             number = self._stretch_at(self.times[row])
             system, G, weighted, constants = self._at(number, self.times[row], solution.values[row])
-            for i, (program, rule) in enumerate(
-                zip(system.observables.values(), rules.observables[number], strict=True)
-            ):
-                found["observables"][row, i] = mean_of(program, system.draws[0], G, constants, rule, weighted)[0]
+            for i, (each, rule) in enumerate(zip(system.observables.values(), rules.observables[number], strict=True)):
+                found["observables"][row, i] = mean_of(each.program, each.draw, G, constants, rule, weighted)[0]
         return {name: values for name, values in found.items() if values.size}
 
     def at_nodes(self, solution: Solution) -> dict[str, FloatArray]:
@@ -262,7 +260,7 @@ class Equations:
                 averages_of(draw, len(system.side), G, constants, rule)
                 for draw, rule in zip(system.draws, rules, strict=True)
             ]
-            return packed(rates_of(sum_of(parts), G, system.features, decay_of(problem), system.constraint))
+            return packed(rates_of(sum_of(parts), G, system.features, decay_of(problem), system.constraints))
 
         return velocity
 
@@ -279,7 +277,7 @@ class Equations:
                 gains_of(draw, len(system.side), G, weighted, constants, rule)
                 for draw, rule in zip(system.draws, rules, strict=True)
             ]
-            return packed_overlaps(rates_at(sum_of(parts), overlaps, nodes, decay_of(problem), system.constraint))
+            return packed_overlaps(rates_at(sum_of(parts), overlaps, nodes, decay_of(problem), system.constraints))
 
         return velocity
 
@@ -298,7 +296,7 @@ class Equations:
 def programs_of(system: System) -> list[tuple[Draw, Program]]:
     """Programs that are averaged: of all draws, then of the observables."""
     steps = [(draw, draw.update) for draw in system.draws]
-    return [*steps, *((system.draws[0], program) for program in system.observables.values())]
+    return [*steps, *system.observables.values()]
 
 
 def decay_of(problem: Problem) -> float:

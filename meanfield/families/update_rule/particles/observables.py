@@ -38,14 +38,14 @@ class Observables:
 
     def __init__(self, problem: Problem, system: System) -> None:
         self._in_time, self._system = InTime(problem), system
-        draw, v = system.draws[0], np.array([side.start for side in problem.side.values()])
+        v = np.array([side.start for side in problem.side.values()])
         R, Q, weighted = problem.initial_R, problem.initial_Q, None
         G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
         if problem.data.spectrum is not None:
             nodes = problem.data.spectrum.nodes(NODES)
             weighted = weighted_gram(start_at(nodes, R, Q, v).gram(nodes), nodes)
         self._rules: list[Rule] = []
-        for program in system.observables.values():
+        for draw, program in system.observables.values():
             self._rules.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
 
     def at(
@@ -62,6 +62,6 @@ class Observables:
                 continue
             G, constants = system.gram(*state[:2]), system.constants(problem, time, *state)
             of_noise = None if weighted is None else weighted[row]
-            for column, (program, rule) in enumerate(zip(system.observables.values(), self._rules, strict=True)):
-                found[row, column] = mean_of(program, system.draws[0], G, constants, rule, of_noise)[0]
+            for column, (each, rule) in enumerate(zip(system.observables.values(), self._rules, strict=True)):
+                found[row, column] = mean_of(each.program, each.draw, G, constants, rule, of_noise)[0]
         return found

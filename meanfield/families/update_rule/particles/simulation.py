@@ -69,10 +69,12 @@ def simulation_of(problem: Problem) -> Simulation:
     check_problem(problem, Problem)
     check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
+    if problem.draws is not None:
+        raise InputError("draws: SGD takes model.rule alone, with one kind of sample; solve the order parameters")
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
     chain = method == "chain"
-    rows = {"R": (K, M), "Q": (K, K), "v": (S,), "observables": (len(problem.model.functions.measured),)}
+    rows = {"R": (K, M), "Q": (K, K), "v": (S,), "observables": (len(problem.measured),)}
     uneven = problem.data.spectrum is not None
     rows |= {"R_noise": (K, M), "Q_noise": (K, K)} if uneven else {}
     constants: dict[str, tuple[int, ...]] = {"U": (N, M)} if M else {}

@@ -12,6 +12,7 @@ import numpy as np
 
 from meanfield.ensembles.hidden_variables import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
+from meanfield.families.update_rule.kinds import FEATURES
 from meanfield.families.update_rule.particles.constraints import CONSTRAINTS
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import System
@@ -104,7 +105,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         outputs=update.outputs,
         moves=update.outputs - system.students - side,
         side=side,
-        hidden=hidden_draws(problem.hidden_laws),
+        hidden=hidden_draws(problem.laws_of(FEATURES)),
         normals=draw.normals,
         coins=np.array(draw.coins, dtype=float),
         signal=problem.data.signal != "none",
@@ -112,7 +113,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         deviation=float(np.sqrt(problem.data.noise)),
         deviations=np.sqrt(variances_of(problem)),
         observed=draw.observed,
-        constraint=CONSTRAINTS[system.constraint],
+        constraint=CONSTRAINTS[system.constraints[0][0]],
         lengths=np.diag(problem.initial_Q).copy(),
         force=0 if prior.linear else compile_loop(prior.unit_force),
         numbers=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),

@@ -1,0 +1,218 @@
+"""Checks of several keys of a problem of an update rule: groups, kinds of samples, and names that functions read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from meanfield.families.update_rule.kinds import FEATURES, along_of, places_of
+from meanfield.families.update_rule.rule import arguments_of
+from meanfield.ingredients.nearest import nearest
+
+if TYPE_CHECKING:
+    from meanfield.families.update_rule.problem import Problem
+
+OF_VECTORS = ("y", "s", "c", "t", "R", "Q")
+"""Names that every rule may read: fields of features and students, hidden variables, time, and order parameters."""
+
+
+def check_groups(problem: Problem) -> None:
+    """Refuse groups without a name of their own, without students, or without draws that move them.
+
+    Raises
+    ------
+    ValueError
+    """
+    groups = [group.name for group in problem.groups or ()]
+    if groups and problem.draws is None:
+        raise ValueError("groups: model.rule moves all students as one group; add [[draws]] in its place")
+    for number, name in enumerate(groups):
+        if not name.isidentifier():
+            raise ValueError(f"groups[{number}].name: '{name}' is no name that an argument can have; use letters")
+        if name[-1].isdigit():
+            raise ValueError(
+                f"groups[{number}].name: '{name}' ends with a digit, as fields of views do; leave that out"
+            )
+        if name in (*(known for known in OF_VECTORS if known != "s"), FEATURES, "none"):
+            raise ValueError(f"groups[{number}].name: '{name}' means something else already; take another name")
+        if name in groups[:number]:
+            raise ValueError(f"groups[{number}].name: '{name}' is there twice; rename one of the two")
+        if name not in problem.vectors:
+            raise ValueError(f"groups[{number}]: no student is in '{name}'; add [[students]] with group = '{name}'")
+    before = None
+    for k, student in enumerate(problem.students):
+        if student.group is not None and student.group not in groups:
+            raise ValueError(
+                f"students[{k}].group: there is no group '{student.group}'; {_known(student.group, groups)}"
+            )
+        name = student.group or "s"
+        if name != before and k > 0 and any((each.group or "s") == name for each in problem.students[:k]):
+            raise ValueError(f"students[{k}].group: others stand between those of '{name}'; put these side by side")
+        before = name
+
+
+def check_draws(problem: Problem) -> None:
+    """Refuse kinds of samples that name vectors which are not there, or nothing that reads them.
+
+    Raises
+    ------
+    ValueError
+    """
+    if (problem.model.rule is None) == (problem.draws is None):
+        what = "is missing; name a rule, or add" if problem.draws is None else "stands beside [[draws]]; remove it, or"
+        raise ValueError(f"model.rule: {what} [[draws]] with the functions of each kind of sample")
+    trained = [name for name in problem.vectors if name != FEATURES]
+    for number, sample in enumerate(problem.draws or ()):
+        what = f"draws[{number}]"
+        if sample.name is not None and sample.name in [each.name for each in (problem.draws or ())[:number]]:
+            raise ValueError(f"{what}.name: '{sample.name}' is there twice; rename one of the two")
+        if sample.along not in (None, "none", FEATURES, *trained):
+            known = _known(sample.along, ["none", FEATURES, *trained])
+            raise ValueError(f"{what}.along: there are no vectors '{sample.along}'; {known}")
+        for key, moved in (("gain", [*(sample.gain or {})]), ("move", [*(sample.move or {})])):
+            for name in moved:
+                if name not in trained:
+                    why = "features are not trained" if name == FEATURES else f"there is no group '{name}'"
+                    raise ValueError(f"{what}.{key}: {why}; {_known(name, trained)}")
+        for group, sources in (sample.move or {}).items():
+            for name in sources:
+                if name not in (FEATURES, *trained) or not len(problem.vectors[name]):
+                    known = _known(name, [each for each in problem.vectors if len(problem.vectors[each])])
+                    raise ValueError(f"{what}.move.{group}: there are no vectors '{name}'; {known}")
+    names = [sample.name for sample in problem.draws or () if sample.name is not None]
+    for key, side in problem.side.items():
+        if side.draw is not None and side.draw not in names:
+            raise ValueError(
+                f"side.{key}.draw: no kind of sample has the name '{side.draw}'; {_known(side.draw, names)}"
+            )
+    for kind, sample in zip(problem.kinds, problem.draws or (), strict=False):
+        if not (sample.gain or sample.move or sample.observables or kind.side):
+            raise ValueError(f"{kind.what}: nothing reads its samples; add gain, move or observables, or remove it")
+    measured = problem.measured
+    for name in measured:
+        if measured.count(name) > 1:
+            raise ValueError(f"draws: two observables have the name '{name}'; rename one of the two")
+
+
+def _known(name: str | None, names: list[str]) -> str:
+    return nearest(name or "", names) if names else "leave the key out"
+
+
+def check_hidden_variables(problem: Problem) -> None:
+    """Refuse vectors whose hidden variables are missing, or shown by no samples.
+
+    Raises
+    ------
+    ValueError
+    """
+    if problem.draws is None:
+        shown = {FEATURES} if problem.data.signal != "none" else set()
+    else:
+        shown = {name for sample in problem.draws if (name := along_of(problem, sample)) is not None}
+    said = f"data.signal = '{problem.data.signal}'"
+    for k, feature in enumerate(problem.features):
+        if FEATURES not in shown and feature.hidden is not None:
+            remedy = "set it to 'spiked' or 'orthogonal', or remove features.hidden"
+            remedy = remedy if problem.draws is None else "set along = 'u' in one of draws, or remove features.hidden"
+            raise ValueError(f"features[{k}].hidden: {said} shows no hidden variable; {remedy}")
+        if FEATURES in shown and feature.hidden is None and problem.hidden is None:
+            by = said if problem.draws is None else "a sample along 'u'"
+            raise ValueError(
+                f"features[{k}].hidden: is missing, and {by} shows it; add it, or a [hidden] table with the joint law "
+                "of all"
+            )
+        if problem.hidden is not None and feature.hidden is not None:
+            raise ValueError(
+                f"features[{k}].hidden: the [hidden] table is the joint law of all hidden variables already; "
+                "remove one of the two"
+            )
+    if FEATURES in shown and not problem.features:
+        by = said if problem.draws is None else "draws: along = 'u'"
+        raise ValueError(f"features is empty, and {by} needs one; add [[features]]")
+    if problem.hidden is not None and FEATURES not in shown:
+        remedy = "set it to 'spiked' or 'orthogonal'" if problem.draws is None else "set along = 'u' in one of draws"
+        raise ValueError(f"hidden: {said} shows no hidden variable; {remedy}, or remove the [hidden] table")
+    if problem.hidden is not None and problem.hidden.dimension != len(problem.features):
+        raise ValueError(
+            f"hidden: a law of {problem.hidden.dimension} variable(s) for {len(problem.features)} feature(s); "
+            "give one variable for each feature"
+        )
+    for k, student in enumerate(problem.students):
+        name = student.group or "s"
+        if name in shown and student.hidden is None:
+            raise ValueError(f"students[{k}].hidden: is missing, and a sample along '{name}' shows it")
+        if name not in shown and student.hidden is not None:
+            raise ValueError(f"students[{k}].hidden: no sample is along '{name}', which would show it; remove it")
+
+
+def check_names(problem: Problem) -> None:
+    """Refuse names that mean two things.
+
+    Raises
+    ------
+    ValueError
+    """
+    known: dict[str, str] = dict.fromkeys(OF_VECTORS, "what every rule may read")
+    for kind in problem.kinds:
+        taken = {"t", "R", "Q", "c", *problem.model.rule_parameters, *problem.data.coins, *problem.data.normals}
+        fields = [name for name in places_of(problem, kind).names if name not in taken | {*problem.side}]
+        known |= dict.fromkeys([name for name in fields if name not in known], "a field of draws")
+    for key, names in (
+        ("model.rule_parameters", problem.model.rule_parameters),
+        ("data.coins", problem.data.coins),
+        ("data.normals", problem.data.normals),
+        ("side", problem.side),
+    ):
+        for name in names:
+            if not name.isidentifier():
+                raise ValueError(f"{key}: '{name}' is no name that an argument can have; use letters and digits")
+            if name in known or name in problem.vectors:
+                raise ValueError(f"{key}: '{name}' is also {known.get(name, 'one of groups')}; rename one of the two")
+            known[name] = f"one of {key}"
+
+
+def check_arguments(problem: Problem) -> None:
+    """Refuse functions that read what is not there.
+
+    Raises
+    ------
+    ValueError
+    """
+    for kind in problem.kinds:
+        known = [*places_of(problem, kind).names]
+        for what, function in problem.functions_of(kind):
+            for name in arguments_of(function, what):
+                if name not in known:
+                    missing = {"y": "features", "c": "data.signal"}.get(name, "")
+                    there = (name == "y" and problem.features) or kind.views > 1 or problem.draws is not None
+                    hint = f"there is none without {missing}" if missing and not there else nearest(name, known)
+                    if kind.views > 1 and f"{name}1" in known:
+                        hint = f"of {kind.views} views it is {name}1 to {name}{kind.views}"
+                    raise ValueError(f"{what} reads '{name}'; {hint}")
+
+
+def _read(problem: Problem) -> Iterator[str]:
+    """Names that functions read."""
+    for kind in problem.kinds:
+        for what, function in problem.functions_of(kind):
+            yield from arguments_of(function, what)
+
+
+def check_parameters(problem: Problem) -> None:
+    """Check that what a file says has an effect: a misspelt name would have none.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not problem.at_hand:
+        return
+    read = sorted({*_read(problem)})
+    for key, names in (
+        ("model.rule_parameters", problem.model.rule_parameters),
+        ("data.coins", problem.data.coins),
+        ("data.normals", problem.data.normals),
+    ):
+        for name in names:
+            if name not in read:
+                raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
