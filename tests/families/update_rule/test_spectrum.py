@@ -11,6 +11,8 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
+from scipy import stats
+from scipy.linalg import expm
 
 import meanfield
 from meanfield.ingredients.spectra import interpolated
@@ -20,6 +22,13 @@ from tests.families.update_rule.problems import feature, problem
 from validation.update_rule.random_rules import problem_of
 
 POWER = {"law": "power_law", "exponent": 1.0, "range": 50.0}
+SPECTRA = {
+    "power law": POWER,
+    "preferred by teachers": {"law": "power_law", "exponent": 0.5, "range": 6.0, "teacher": 1.0},
+    "Marchenko-Pastur": {"law": "marchenko_pastur", "aspect_ratio": 1.5},
+    "atoms": {"law": "atoms", "eigenvalues": [0.0, 0.5, 2.5], "weights": [0.3, 0.375, 0.325], "teacher": [0, 1.8, 1.0]},
+}
+
 LAST_DIGIT = 1.5e-10
 """Error of numbers with ten digits."""
 
@@ -203,6 +212,42 @@ def test_a_linear_hidden_manifold_is_one():
     assert np.abs(there["sigma"].values / rho[:, None, None] - here["Q_rho"].values).max() <= 1e-6
 
 
+def test_masked_noise_beside_the_features_is_that_of_matrices():
+    """Means of weights under a linear rule, from the covariance of the inputs as a matrix."""
+    p, rate, second = 0.6, 0.3, 2.0
+    given = problem(
+        "oja", rate, features=[feature(0.4, second)], time={"stop": 2.0, "outputs": 3},
+        data={"signal": "orthogonal", "observed": p, "spectrum": SPECTRA["atoms"]},
+    )  # fmt: skip
+    result = meanfield.solve(given, "order_parameters")
+    block = np.repeat([0, 1, 2], [12, 15, 13])  # in proportion to the weights, and any number does
+    rho, _, teacher = (each[block] for each in given.data.spectrum.nodes(3))
+    u, beside = np.sqrt(teacher), np.eye(40) - np.outer(np.sqrt(teacher), np.sqrt(teacher)) / 40
+    covariance = p**2 * (second * np.outer(u, u) / 40 + beside @ np.diag(rho) @ beside) + p * (1 - p) * np.diag(rho)
+    w = expm(2.0 * rate * covariance) @ (0.4 * u)
+    found = result["R_rho"].isel(time=-1).values.ravel()
+    assert found == pytest.approx([np.mean((u * w)[block == b]) for b in range(3)], abs=1e-8)  # a hundredth of its own
+
+
+def test_sgd_starts_and_ends_with_the_overlaps_of_its_eigenvalues():
+    """Weights given eigenvalue and feature are Gaussian, with mean and variance from `R_rho` and `Q_rho`."""
+    spectrum = SPECTRA["preferred by teachers"]
+    given = problem(
+        "phase_retrieval", 0.1, features=[feature(0.5)], students=[{"initial_norm": 0.7}], data={"spectrum": spectrum},
+        time={"stop": 2.0, "outputs": 2}, particles={"dimension": 2000, "replicas": 1, "snapshots": [0.0, 2.0]},
+    )  # fmt: skip
+    limit, sgd = (meanfield.solve(given, method) for method in ("order_parameters", "particles"))
+    rho, u = (sgd[name].isel(replica=0).values.ravel() for name in ("rho_of_coordinate", "U"))
+    t = rho / rho.mean()
+    for time in (0, 1):
+        nodes = np.stack([limit[f"{name}_rho"][time].values.ravel() for name in "RQ"], axis=1)
+        R, Q = interpolated(limit["rho"].values, nodes, rho).T
+        w = sgd["weights"].isel(replica=0, snapshot_time=time).values.ravel()
+        residual = (w - R / t * u) / np.sqrt(Q - R**2 / t)
+        assert stats.kstest(residual, "norm").pvalue > 1e-3  # the false-alarm rate
+        assert stats.spearmanr(residual**2, rho).pvalue > 1e-3
+
+
 def test_schedules_are_followed_and_phases_keep_the_spectrum():
     def made(**more):
         return problem("phase_retrieval", features=[feature(0.2)], data={"spectrum": POWER}, time=time, **more)
@@ -224,14 +269,6 @@ def test_the_chain_is_refused_in_words():
     chain = CASES["phase retrieval"][0]()
     with pytest.raises(ValueError, match="overlaps at single eigenvalues, of which there may be as many"):
         meanfield.solve(meanfield.with_value(chain, "particles.method", "chain"), "particles")
-
-
-SPECTRA = {
-    "power law": POWER,
-    "preferred by teachers": {"law": "power_law", "exponent": 0.5, "range": 6.0, "teacher": 1.0},
-    "Marchenko-Pastur": {"law": "marchenko_pastur", "aspect_ratio": 1.5},
-    "atoms": {"law": "atoms", "eigenvalues": [0.0, 0.5, 2.5], "weights": [0.3, 0.375, 0.325], "teacher": [0, 1.8, 1.0]},
-}
 
 
 PAIRS = [*product(["smooth", "kinked", "noisy", "signal"], SPECTRA), ("several", "atoms")]
