@@ -46,10 +46,20 @@ def choose(
     components = components_of(draw.laws(G, program.reads, weighted), program.reads)
     weights = None if hidden.exact else np.array([given.probability for given in components])
     laws = [given.law for given in components]
+    gains = draw.inputs * draw.students if program is draw.update else 0  # whose products are averaged
     try:
         for variable in np.flatnonzero(np.isfinite(hidden.powers)):
             _check_tail(draw, program, G, constants, int(variable))
-        return choose_rule(program.call, constants, laws, program.kinks, tolerance, names=draw.columns, weights=weights)
+        return choose_rule(
+            program.call,
+            constants,
+            laws,
+            program.kinks,
+            tolerance,
+            names=draw.columns,
+            weights=weights,
+            counted=gains,
+        )
     except InputError as error:
         raise InputError(f"{program.what}: {error}") from error
 

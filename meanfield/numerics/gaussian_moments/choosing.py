@@ -13,12 +13,14 @@ from scipy.fft import dct
 
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
+from meanfield.numerics.gaussian_moments.interactions import find_parts
 from meanfield.numerics.gaussian_moments.kernel import Moments
 from meanfield.numerics.gaussian_moments.roughness import find_rough
 from meanfield.numerics.gaussian_moments.rules import MOST_NODES, REACH, Kind, Kinks, Law, Rule, TooManyNodesError
 from meanfield.typing import FloatArray
 
 ORDERS: dict[Kind, tuple[int, ...]] = {
+    "terms": (16, 20, 24, 28, 32, 40, 48, 64, 96, 128),
     "smooth": (12, 16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512),
     "kinked": (6, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 56),
     "random": (2**11, 2**13, 2**15),
@@ -86,11 +88,13 @@ def choose_rule(
     random: bool = False,
     names: Sequence[str] = (),
     weights: FloatArray | None = None,
+    counted: int | None = None,
 ) -> Choice:
     """The coarsest rule whose averages a finer one does not change by more than the tolerance, at some typical laws.
 
     Polynomials are integrated exactly, smooth functions by trapezoidal rules, and others on panels between their kinks;
-    in more than four directions by scrambled Sobol points.
+    in more than four directions by scrambled Sobol points. Smooth functions that are sums of terms of two slots each are
+    found and integrated term by term, in any number of directions.
 
     Parameters
     ----------
@@ -110,6 +114,9 @@ def choose_rule(
     weights : ndarray, shape (laws,), optional
         Probabilities of the laws, if averages over their mixture are enough, as where they are nodes of a continuous
         one. By default averages over each are accurate.
+    counted : int, optional
+        Number of the first outputs of which averages of products are wanted; by default all. Of others that is the
+        size.
 
     Raises
     ------
@@ -127,12 +134,17 @@ def choose_rule(
             rule = Rule("polynomial", degree + 1, declared)
             task.averages(rule)
             return Choice(rule, rule, LEAST_ERROR)
-    if random or rank > MOST_DIRECTIONS:
-        return _random(task, tolerance)
     kind: Kind = "kinked" if len(declared.levels) else "smooth"
+    parts, misfit = None, 0.0
+    if kind == "smooth" and rank > FEW_DIRECTIONS and not random:
+        found = find_parts(function, constants, task.typical, function.outputs if counted is None else counted)
+        if found is not None:
+            kind, (parts, misfit) = "terms", found
+    if random or (rank > MOST_DIRECTIONS and kind != "terms"):
+        return _random(task, tolerance)
     for reach in REACHES:
-        rules = [Rule(kind, _at_reach(order, reach, kind), declared, reach) for order in ORDERS[kind]]
-        rules = [rule for rule in rules if kind == "kinked" or rule.order**rank <= MOST_NODES]
+        rules = [Rule(kind, _at_reach(order, reach, kind), declared, reach, parts=parts) for order in ORDERS[kind]]
+        rules = [rule for rule in rules if kind != "smooth" or rule.order**rank <= MOST_NODES]
         choice = _coarsest_accurate(rules, task, tolerance)
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
@@ -151,7 +163,7 @@ def choose_rule(
         )
     if choice.error > allowed:  # as memory allows no more nodes
         return min(choice, _random(task, tolerance), key=lambda each: each.error)
-    return choice._replace(error=max(choice.error, beyond))
+    return choice._replace(error=max(choice.error, beyond, misfit))
 
 
 def change(before: Sequence[Moments], after: Sequence[Moments]) -> float:
@@ -184,7 +196,8 @@ class _Task(NamedTuple):
         found = [rule.moments(self.function, self.constants, law) for law in self.laws]
         for moments, law in zip(found, self.laws, strict=True):
             if not np.isfinite(moments.products).all():
-                rows = law.mean + rule.nodes(law).z.T @ law.factor.T
+                shown = rule if rule.parts is None else Rule("random", ORDERS["random"][0], self.kinks)
+                rows = law.mean + shown.nodes(law).z.T @ law.factor.T
                 size = np.abs(self.function(rows, self.constants)).max(axis=1)  # NaN counts as the largest
                 raise InputError(
                     f"the function or its square is not finite at {_listed(self.names, rows[size.argmax()])}; let it "
@@ -259,6 +272,10 @@ def _at_reach(order: int, reach: float, kind: Kind) -> int:
 
 def _beyond(rule: Rule, task: _Task) -> float:
     """Change of averages by what lies beyond the reach of a rule."""
+    if rule.kind == "terms":
+        further = rule.reach + 2.0
+        outer = replace(rule, reach=further, order=1 + math.ceil((rule.order - 1) * further / rule.reach))
+        return change(task.averages(rule), task.averages(outer))
     inner = replace(rule, kind="kinked", order=TAIL_ORDER)  # panels whose ends stay where they are
     return change(task.averages(inner), task.averages(replace(inner, reach=rule.reach + 2.0)))
 

@@ -13,6 +13,8 @@ from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes
+from meanfield.numerics.gaussian_moments.separation import Parts
+from meanfield.numerics.gaussian_moments.terms import Line, sum_of_terms
 from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule
 from meanfield.typing import FloatArray
 
@@ -35,10 +37,19 @@ LAYERS = np.array([0.0, -3.0, 3.0, -9.0, 9.0])
 NARROW = 0.7
 """Widths of smooth steps, in standard deviations, that need panels of their own."""
 
+CELLS = 6
+"""Cells of a table for each node of a rule for sums of terms."""
+
+SIZED_BY = 32
+"""Random points of a randomisation by which outputs are sized whose products are not wanted."""
+
 MOST_NODES = 4_000_000
 """Largest number of nodes: with four directions they take 160 MB."""
 
-Kind = Literal["polynomial", "smooth", "kinked", "random"]
+SAME_DIRECTION = 1e-13
+"""Part of a form beyond the directions of others that is rounding, relative to its size."""
+
+Kind = Literal["polynomial", "terms", "smooth", "kinked", "random"]
 
 
 class Kinks(NamedTuple):
@@ -78,8 +89,9 @@ class Rule:
 
     Parameters
     ----------
-    kind : {'polynomial', 'smooth', 'kinked', 'random'}
-        Gauss-Hermite products, trapezoidal products, panels between kinks, or scrambled Sobol points.
+    kind : {'polynomial', 'terms', 'smooth', 'kinked', 'random'}
+        Gauss-Hermite products, trapezoidal rules for the terms of a sum, trapezoidal products, panels between kinks, or
+        scrambled Sobol points.
     order : int
         Nodes of a direction or, between two kinks, of a panel; or number of points of each randomisation.
     kinks : Kinks
@@ -88,6 +100,8 @@ class Rule:
         Standard deviations at which trapezoidal rules and panels end.
     randomisation : int, optional
         The only one of the randomisations that counts; otherwise all do.
+    parts : Parts, optional
+        Parts of the function, if it is a sum of terms.
     """
 
     kind: Kind
@@ -95,6 +109,7 @@ class Rule:
     kinks: Kinks
     reach: float = REACH
     randomisation: int | None = None
+    parts: Parts | None = None
 
     def nodes(self, law: Law) -> Nodes:
         """Nodes for the independent variables of a law.
@@ -107,14 +122,27 @@ class Rule:
         if self.kind != "kinked":
             return _fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
         panels = _panels(self.order, self.reach)
-        z, weights = panel_nodes(panels, *forms_between(*self.kinks, *law))
+        turned = _turned(self.kinks.normals @ law.factor)
+        z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
         if not weights.size:
             what = f"panels between {len(self.kinks.levels)} kinks, with {self.order} points each,"
             raise _too_many(what, law.factor.shape[1])
-        return Nodes(z, weights)
+        return Nodes(turned @ z, weights)
 
     def moments(self, function: RowFunction, constants: FloatArray, law: Law) -> Moments:
-        """Averages of a function over a law."""
+        """Averages of a function over a law.
+
+        Of sums of terms, products of outputs of which none are wanted are 0, but for estimates of squares.
+        """
+        if self.parts is not None:
+            line = _line(self.order, self.reach)
+            found = sum_of_terms(function.address, function.outputs, constants, *law, self.parts, line)
+            if self.parts.counted < function.outputs:
+                z = _fixed_nodes("random", SIZED_BY, law.factor.shape[1], self.reach, None).z
+                squares = (function(law.mean + z.T @ law.factor.T, constants) ** 2).mean(axis=0)
+                rest = np.arange(self.parts.counted, function.outputs)
+                found[2][rest, rest] = squares[rest]
+            return Moments(*found)
         nodes = self.nodes(law)
         return Moments(*sum_over_nodes(function.address, function.outputs, constants, *law, *nodes))
 
@@ -129,6 +157,22 @@ class Rule:
         return tuple(replace(self, randomisation=number) for number in range(RANDOMISATIONS))
 
 
+def _turned(forms: FloatArray) -> FloatArray:
+    """Orthonormal directions, shape (rank, rank), in the first of which linear forms of z vary, one after the other.
+
+    Forms that vary in few directions cut the range of these alone.
+    """
+    rank = forms.shape[1]
+    found = np.empty((0, rank))
+    for vector in (*forms, *np.eye(rank)):
+        left = vector - found.T @ (found @ vector)
+        left -= found.T @ (found @ left)
+        size = np.linalg.norm(left)
+        if size > SAME_DIRECTION * np.linalg.norm(vector) and len(found) < rank:
+            found = np.vstack([found, left / size])
+    return np.ascontiguousarray(found.T)
+
+
 def _too_many(what: str, rank: int) -> TooManyNodesError:
     return TooManyNodesError(
         f"{what} in {rank} Gaussian directions take more than {MOST_NODES:,} nodes; declare fewer kinks, or let the "
@@ -141,6 +185,16 @@ def _panels(order: int, reach: float) -> Panels:
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
     return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, reach + CORNER, MOST_NODES)
+
+
+@lru_cache(maxsize=64)
+def _line(order: int, reach: float) -> Line:
+    x, weight = gaussian_trapezoid(order, reach)
+    degree = order // 2  # of polynomials that the nodes resolve
+    hermite = np.polynomial.hermite_e.hermevander(x, degree - 1) / np.sqrt(
+        [float(math.factorial(n)) for n in range(degree)]
+    )
+    return Line(x, weight, np.ascontiguousarray(hermite * weight[:, None]), reach, CELLS * order)
 
 
 @lru_cache(maxsize=8)

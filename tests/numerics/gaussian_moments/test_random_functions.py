@@ -132,12 +132,7 @@ def wrong(function, seeds):
     found = []
     for seed in seeds:
         problem = Problem(seed)
-        try:
-            choice = choose_rule(function, problem.constants, [problem.law], problem.kinks)
-        except InputError as error:  # some functions are too narrow for products of four rules
-            if problem.law.factor.shape[1] < 4 or "random points" not in str(error):
-                raise
-            continue
+        choice = choose_rule(function, problem.constants, [problem.law], problem.kinks)
         moments = choice.rule.moments(function, problem.constants, problem.law)
         first, along, square = problem.averages()
         if square < 1e-6:  # nearly 0 everywhere, where the reference is accurate to 1e-12 only
@@ -145,7 +140,9 @@ def wrong(function, seeds):
         scale = math.sqrt(square)
         errors = [(moments.first[0] - first) / scale, *(moments.along[:, 0] - along) / scale]
         error = np.abs([*errors, moments.products[0, 0] / square - 1]).max()
-        assert choice.error < (1e-6 if problem.kinks or problem.law.factor.shape[1] == 4 else 1e-8), seed
+        four = problem.law.factor.shape[1] == 4
+        # memory allows few nodes in each of four directions
+        assert choice.error < (1e-5 if four else 1e-6 if problem.kinks else 1e-8), seed
         if error > choice.error + 2e-11:  # the tolerance of the reference
             found.append((seed, error, choice))
     return found

@@ -28,10 +28,13 @@ from meanfield.families.update_rule.system import System, system_of
 from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.choosing import Choice
 from meanfield.numerics.gaussian_moments.kernel import Moments
-from meanfield.numerics.gaussian_moments.rules import Rule
+from meanfield.numerics.gaussian_moments.rules import Kind, Rule
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
+
+GENERALITY: tuple[Kind, ...] = ("polynomial", "terms", "smooth", "kinked", "random")
+"""Kinds of rules, from those for the most special functions."""
 
 LARGEST = 1e6
 """Largest overlap that is not taken for a blow-up."""
@@ -73,10 +76,9 @@ class Rules:
     observables: tuple[tuple[Rule, ...], ...]
 
     @property
-    def levels(self) -> list[tuple[str, int, float]]:
-        """Kinds and finenesses of all of them."""
-        every = [rule for stretch in (*self.draws, *self.observables) for rule in stretch]
-        return [(rule.kind, rule.order, rule.reach) for rule in every]
+    def levels(self) -> list[tuple[int, int, float, int]]:
+        """Finenesses of all of them."""
+        return [_fineness(rule) for stretch in (*self.draws, *self.observables) for rule in stretch]
 
 
 Place = tuple[float, FloatArray]
@@ -234,7 +236,7 @@ class Equations:
             system, G, weighted, constants = self._at(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
                 choice = choose(draw, program, G, constants, tolerance, weighted)
-                found[number, i] = max(found.get((number, i), choice), choice, key=_fineness)
+                found[number, i] = max(found.get((number, i), choice), choice, key=lambda each: _fineness(each.rule))
         return found
 
     def rules(self, choices: Choices, which: Callable[[Choice], Rule]) -> Rules:
@@ -304,8 +306,9 @@ def decay_of(problem: Problem) -> float:
     return float(problem.prior.force(np.ones(1))[0])
 
 
-def _fineness(choice: Choice) -> tuple[bool, float, int]:
-    return choice.rule.kind != "polynomial", choice.rule.reach, choice.rule.order
+def _fineness(rule: Rule) -> tuple[int, int, float, int]:
+    terms = 0 if rule.parts is None else int(rule.parts.partners.sum())
+    return GENERALITY.index(rule.kind), terms, rule.reach, rule.order
 
 
 def _blow_up(time: float, y: FloatArray) -> BlowUpError | None:

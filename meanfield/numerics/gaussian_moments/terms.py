@@ -1,0 +1,327 @@
+"""Averages of sums of products of two functions of one slot each, over Gaussian rows with any number of slots.
+
+Each part of such a function is additive given its hub (see `separation`). So averages over the hubs of two parts are
+sums over nodes in two directions, and given these the average of a product of two additive functions follows from
+averages of Hermite polynomials times functions of one slot: <f(x) g(y)> = sum_n correlation^n <f he_n> <g he_n> (Mehler).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.numerics.compiled.array_operations import dot, largest_of
+from meanfield.numerics.compiled.separate_calls import call
+from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS, PROBES, separate
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+ALMOST_ALONE = 1e-14
+"""Share of a variance that is taken for rounding."""
+
+LEAST_POWER = 1e-14
+"""Power of a correlation from which on Mehler's series is left out."""
+
+
+class Line(NamedTuple):
+    """Rule for one standard normal variable.
+
+    Parameters
+    ----------
+    x, weight : ndarray, shape (nodes,)
+    hermite : ndarray, shape (nodes, orders)
+        Orthonormal Hermite polynomials times weights.
+    reach : float
+        Standard deviations at which tables end.
+    cells : int
+        Number of cells of a table.
+    """
+
+    x: FloatArray
+    weight: FloatArray
+    hermite: FloatArray
+    reach: float
+    cells: int
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # type: ignore[no-untyped-def]
+    """Moments of a function by its parts; products are 0 where they are not wanted.
+
+    Parameters
+    ----------
+    address, outputs : int
+        Of a `RowFunction`.
+    constants : ndarray
+        Numbers that all rows share.
+    mean : ndarray, shape (width,)
+    factor : ndarray, shape (width, rank)
+    parts : Parts
+    line : Line
+    """
+    width, rank = factor.shape
+    unit, sizes = np.zeros((width, rank)), np.empty(width)
+    for a in range(width):
+        sizes[a] = math.sqrt(dot(factor[a], factor[a]))
+        for k in range(rank):
+            unit[a, k] = factor[a, k] / sizes[a] if sizes[a] > 0.0 else 0.0
+    own = separate((address, outputs, constants, mean, sizes), parts, line.reach, line.cells)
+    first, along, products = np.zeros(outputs), np.zeros((outputs, rank)), np.zeros((outputs, outputs))
+    functions, P, orders = largest_of(own.count), PROBES.size, line.hermite.shape[1]
+    columns, points = functions * (orders + functions), line.cells + POINTS
+    room = (
+        np.empty((2, width)),
+        np.empty((3, width)),
+        np.empty(width, np.int64),
+        np.empty((orders, width, width)),
+        np.empty((width, points, columns)),
+        np.empty((functions, line.x.size)),
+        np.empty((width, columns)),
+        np.empty((2, width, P)),
+        np.empty((2, orders, width)),
+    )
+    for j in range(parts.output.size):
+        for i in range(j + 1):
+            o, p = parts.output[j], parts.output[i]
+            both = max(o, p) < parts.counted
+            if i == j or both:
+                value = call(_pair, own, parts, j, i, line, unit, both, first, along[o], room)
+                products[o, p] += value
+                if i != j:
+                    products[p, o] += value
+    return first, along.T.copy(), products
+
+
+@without_reference_counts(fastmath={"reassoc", "contract", "nsz"})
+def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: ignore[no-untyped-def]
+    """Average of the product of two parts if `both` is set; that of a part itself is added to `first` and `along`.
+
+    Slots count in units of their deviations, so that they are `unit` z.
+    """
+    loadings, (left, low, _), slots, powers, smooth, values, means, weights, additive = room
+    rank, q, functions = unit.shape[1], line.x.size, values.shape[0]
+    directions = _given(unit, parts.hub[j], parts.hub[i], loadings, left)
+    S = _needed(own, j, i, slots)
+    orders = _powers(unit, loadings, left, slots[:S], powers) if both else 2
+    for a in range(S):
+        low[a] = -line.reach * math.sqrt(loadings[0, slots[a]] ** 2 + loadings[1, slots[a]] ** 2)
+        _smooth(own, slots[a], line, left[slots[a]], low[a], orders, values, smooth[a])
+    total, least = 0.0, line.weight[0] * line.weight[q // 2]
+    for node in range(q**directions):
+        weight, z, w = 1.0, 0.0, 0.0
+        if directions > 0:
+            z, weight = line.x[node % q], line.weight[node % q]
+        if directions > 1:
+            w = line.x[node // q]
+            weight *= line.weight[node // q]
+            if weight < least:
+                continue
+        for a in range(S):
+            c = slots[a]
+            width = own.count[c] * (orders + own.count[c])
+            _interpolate(smooth[a], width, loadings[0, c] * z + loadings[1, c] * w - low[a], line, means[a])
+        place = 0.0
+        if directions > 0 and parts.hub[j] >= 0:
+            place = loadings[0, parts.hub[j]] * z + loadings[1, parts.hub[j]] * w
+        value = _additive(own, j, line, place, slots[:S], orders, means, weights[0], additive[0])
+        if i == j:
+            first[parts.output[j]] += weight * value
+            for k in range(rank):
+                hub = unit[parts.hub[j], k] if directions > 0 else 0.0
+                gain = hub * z * value
+                for a in range(S):
+                    c = slots[a]
+                    if left[c] > 0.0:
+                        gain += (unit[c, k] - hub * loadings[0, c]) / left[c] * additive[0, 1, a]
+                along[k] += weight * gain
+        if not both:
+            continue
+        other = value
+        if i != j:
+            place = 0.0
+            if directions > 0 and parts.hub[i] >= 0:
+                place = loadings[0, parts.hub[i]] * z + loadings[1, parts.hub[i]] * w
+            other = _additive(own, i, line, place, slots[:S], orders, means, weights[1], additive[1])
+        second = 0 if i == j else 1
+        product = value * other
+        for a in range(S):
+            count = own.count[slots[a]]
+            for b in range(count):
+                for d in range(count):
+                    product += weights[0, a, b] * means[a, count * orders + b * count + d] * weights[second, a, d]
+        for n in range(1, orders):
+            for a in range(S):
+                inner = 0.0
+                for b in range(S):
+                    inner += powers[n, a, b] * additive[second, n, b]
+                product += additive[0, n, a] * inner
+        total += weight * product
+    return total
+
+
+@without_reference_counts()
+def _given(unit, hub, other, loadings, left):  # type: ignore[no-untyped-def]
+    """Write the regression of slots on normal variables for two hubs, and deviations left; how many variables."""
+    directions = 0
+    for k in range(2):
+        for c in range(len(unit)):
+            loadings[k, c] = 0.0
+    for number in range(2):
+        h = hub if number == 0 else other
+        if h < 0 or unit.shape[1] == 0:
+            continue
+        along = loadings[0, h] if directions > 0 else 0.0
+        rest = dot(unit[h], unit[h]) - along * along
+        if rest > ALMOST_ALONE:
+            for c in range(len(unit)):
+                inner = along * loadings[0, c] if directions > 0 else 0.0
+                loadings[directions, c] = (dot(unit[h], unit[c]) - inner) / math.sqrt(rest)
+            directions += 1
+    for c in range(len(unit)):
+        rest = dot(unit[c], unit[c]) - loadings[0, c] * loadings[0, c] - loadings[1, c] * loadings[1, c]
+        left[c] = math.sqrt(rest) if rest > ALMOST_ALONE else 0.0
+    return directions
+
+
+@without_reference_counts()
+def _needed(own, j, i, slots):  # type: ignore[no-untyped-def]
+    """Write the slots in which one of two parts is additive; their number."""
+    count = 0
+    for c in range(slots.size):
+        found = False
+        for b in range(own.count[c]):
+            for part in (j, i):
+                for r in range(own.rank[part]):
+                    found = found or own.share[part, r, c, b] != 0.0
+        if found:
+            slots[count] = c
+            count += 1
+    return count
+
+
+@without_reference_counts()
+def _powers(unit, loadings, left, slots, powers):  # type: ignore[no-untyped-def]
+    """Write powers of correlations of different slots given the hubs, until they vanish; their number."""
+    largest = 0.0
+    for a in range(slots.size):
+        for b in range(a + 1):
+            c, d = slots[a], slots[b]
+            rest = dot(unit[c], unit[d]) - loadings[0, c] * loadings[0, d] - loadings[1, c] * loadings[1, d]
+            correlation = 0.0
+            if a != b and left[c] > 0.0 and left[d] > 0.0:
+                correlation = min(max(rest / (left[c] * left[d]), -1.0), 1.0)
+            largest = max(largest, abs(correlation))
+            power = 1.0
+            for n in range(len(powers)):
+                powers[n, a, b] = powers[n, b, a] = power
+                power *= correlation
+    orders, power = 2, largest * largest
+    while orders < len(powers) and power > LEAST_POWER:
+        power *= largest
+        orders += 1
+    return orders
+
+
+@without_reference_counts()
+def _smooth(own, slot, line, left, low, orders, values, table):  # type: ignore[no-untyped-def]
+    """Tabulate averages of functions of a slot times Hermite polynomials, and covariances, by the mean of the slot.
+
+    Parameters
+    ----------
+    left : float
+        Deviation of the slot about its mean.
+    low : float
+        The least mean; -low is the largest.
+    values : ndarray, shape (functions, nodes)
+        Room.
+    table : ndarray, shape (points, columns)
+        Columns are functions and orders, then pairs of functions.
+    """
+    count, q, step = own.count[slot], line.x.size, 2.0 * line.reach / line.cells
+    for g in range(min(int(-2.0 * low / step) + POINTS, table.shape[0])):
+        mean = low + (g - POINTS // 2 + 1) * step
+        for k in range(count * (orders + count)):
+            table[g, k] = 0.0
+        for b in range(count):
+            base = own.tables[own.of_slot[slot, b]]
+            if left == 0.0:
+                table[g, b * orders] = _value(base, line, mean)
+                continue
+            for n in range(q):
+                values[b, n] = _value(base, line, mean + left * line.x[n])
+            for n in range(q):
+                for k in range(orders):
+                    table[g, b * orders + k] += values[b, n] * line.hermite[n, k]
+            for d in range(b + 1):
+                total = 0.0
+                for n in range(q):
+                    total += (
+                        line.weight[n] * (values[b, n] - table[g, b * orders]) * (values[d, n] - table[g, d * orders])
+                    )
+                table[g, count * (orders + b) + d] = table[g, count * (orders + d) + b] = total
+
+
+@without_reference_counts()
+def _value(table, line, x):  # type: ignore[no-untyped-def]
+    """Value of a tabulated function; beyond the reach that at its end."""
+    place = min(max(0.5 * (x / line.reach + 1.0), 0.0), 1.0 - 1e-15) * line.cells
+    cell = int(place)
+    t, value = place - cell, 0.0
+    for k in range(POINTS - 1, -1, -1):
+        value = value * t + table[cell, k]
+    return value
+
+
+@without_reference_counts()
+def _interpolate(table, width, x, line, out):  # type: ignore[no-untyped-def]
+    """Write the first columns of a table, at x from its beginning."""
+    place = max(x / (2.0 * line.reach / line.cells), 0.0)
+    cell = min(int(place), table.shape[0] - POINTS)
+    t = place - cell
+    for column in range(width):
+        out[column] = 0.0
+    for k in range(POINTS):
+        share, power = 0.0, 1.0
+        for m in range(POINTS):
+            share += INTERPOLATION[m, k] * power
+            power *= t
+        for column in range(width):
+            out[column] += share * table[cell + k, column]
+
+
+@without_reference_counts()
+def _additive(own, j, line, place, slots, orders, means, weights, out):  # type: ignore[no-untyped-def]
+    """Average of a part given the hubs, and of its functions of each slot times Hermite polynomials.
+
+    Parameters
+    ----------
+    place : float
+        Of its hub.
+    means : ndarray, shape (slots, columns)
+        Of functions of slots.
+    weights : ndarray, shape (slots, functions)
+        Receives the coefficients of these functions.
+    out : ndarray, shape (orders, slots)
+        Receives the averages.
+    """
+    value = 0.0
+    for a in range(slots.size):
+        for b in range(own.count[slots[a]]):
+            weights[a, b] = 0.0
+    for r in range(own.rank[j]):
+        height = _value(own.tables[own.of_hub[j, r]], line, place)
+        value += height * own.constant[j, r]
+        for a in range(slots.size):
+            for b in range(own.count[slots[a]]):
+                weights[a, b] += height * own.share[j, r, slots[a], b]
+    for a in range(slots.size):
+        for n in range(orders):
+            total = 0.0
+            for b in range(own.count[slots[a]]):
+                total += weights[a, b] * means[a, b * orders + n]
+            out[n, a] = total
+        value += out[0, a]
+    return value
