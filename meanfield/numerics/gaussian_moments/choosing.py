@@ -93,8 +93,8 @@ def choose_rule(
     """The coarsest rule whose averages a finer one does not change by more than the tolerance, at some typical laws.
 
     Polynomials are integrated exactly, smooth functions by trapezoidal rules, and others on panels between their kinks;
-    in more than four directions by scrambled Sobol points. Smooth functions that are sums of terms of two slots each are
-    found and integrated term by term, in any number of directions.
+    in more than four directions by scrambled Sobol points. Smooth functions that are sums of terms of two slots each
+    are found and integrated term by term, in any number of directions.
 
     Parameters
     ----------

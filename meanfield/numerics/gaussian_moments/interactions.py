@@ -131,7 +131,7 @@ def _sum_of(own: Separated, parts: Parts, x: FloatArray, outputs: int) -> FloatA
     for j, hub in enumerate(parts.hub):
         for r in range(own.rank[j]):
             inner = np.full(len(x), own.constant[j, r])
-            for c, count in enumerate(own.count):
+            for c, count in enumerate(own.functions):
                 for b in range(count):
                     table = own.tables[own.of_slot[c, b]]
                     inner += own.share[j, r, c, b] * (table[cell[:, c]] * powers[:, c]).sum(axis=1)

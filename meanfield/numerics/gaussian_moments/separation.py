@@ -67,7 +67,7 @@ class Separated(NamedTuple):
     of_hub : ndarray of int, shape (parts, products)
         Tables of u_r.
     constant : ndarray, shape (parts, products)
-    count : ndarray of int, shape (width,)
+    functions : ndarray of int, shape (width,)
         How many functions of a slot all a_rc are combinations of.
     of_slot : ndarray of int, shape (width, functions)
         Their tables.
@@ -79,7 +79,7 @@ class Separated(NamedTuple):
     rank: IntArray
     of_hub: IntArray
     constant: FloatArray
-    count: IntArray
+    functions: IntArray
     of_slot: IntArray
     share: FloatArray
 
@@ -274,8 +274,8 @@ def _tabulate(  # type: ignore[no-untyped-def]
     values : ndarray, shape (functions, points)
         Room.
     """
-    for c in range(own.count.size):
-        for b in range(own.count[c]):
+    for c in range(own.functions.size):
+        for b in range(own.functions[c]):
             j, r, out = source[c, b, 0], source[c, b, 1], values[own.of_slot[c, b]]
             _write_of_slot(law, parts, j, PROBES[rows[j, r]], c, grid, out, room)
             for other in range(b):
@@ -284,7 +284,7 @@ def _tabulate(  # type: ignore[no-untyped-def]
     for j in range(own.rank.size):
         for r in range(own.rank[j]):
             own.constant[j, r] = along[j, r, 0]
-            for c in range(own.count.size):
+            for c in range(own.functions.size):
                 for s in range(r):
                     add(own.share[j, r, c], -across[j, s, rows[j, r]], own.share[j, s, c])
                 scale(own.share[j, r, c], 1.0 / pivots[j, r], own.share[j, r, c])

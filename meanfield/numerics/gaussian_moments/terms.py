@@ -2,7 +2,8 @@
 
 Each part of such a function is additive given its hub (see `separation`). So averages over the hubs of two parts are
 sums over nodes in two directions, and given these the average of a product of two additive functions follows from
-averages of Hermite polynomials times functions of one slot: <f(x) g(y)> = sum_n correlation^n <f he_n> <g he_n> (Mehler).
+averages of Hermite polynomials times functions of one slot: <f(x) g(y)> = sum_n correlation^n <f he_n> <g he_n>,
+which is Mehler's formula.
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
             unit[a, k] = factor[a, k] / sizes[a] if sizes[a] > 0.0 else 0.0
     own = separate((address, outputs, constants, mean, sizes), parts, line.reach, line.cells)
     first, along, products = np.zeros(outputs), np.zeros((outputs, rank)), np.zeros((outputs, outputs))
-    functions, P, orders = largest_of(own.count), PROBES.size, line.hermite.shape[1]
+    functions, P, orders = largest_of(own.functions), PROBES.size, line.hermite.shape[1]
     columns, points = functions * (orders + functions), line.cells + POINTS
     room = (
         np.empty((2, width)),
-        np.empty((3, width)),
+        np.empty((2, width)),
         np.empty(width, np.int64),
         np.empty((orders, width, width)),
         np.empty((width, points, columns)),
@@ -101,8 +102,8 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
 
     Slots count in units of their deviations, so that they are `unit` z.
     """
-    loadings, (left, low, _), slots, powers, smooth, values, means, weights, additive = room
-    rank, q, functions = unit.shape[1], line.x.size, values.shape[0]
+    loadings, (left, low), slots, powers, smooth, values, means, weights, additive = room
+    rank, q = unit.shape[1], line.x.size
     directions = _given(unit, parts.hub[j], parts.hub[i], loadings, left)
     S = _needed(own, j, i, slots)
     orders = _powers(unit, loadings, left, slots[:S], powers) if both else 2
@@ -121,7 +122,7 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
                 continue
         for a in range(S):
             c = slots[a]
-            width = own.count[c] * (orders + own.count[c])
+            width = own.functions[c] * (orders + own.functions[c])
             _interpolate(smooth[a], width, loadings[0, c] * z + loadings[1, c] * w - low[a], line, means[a])
         place = 0.0
         if directions > 0 and parts.hub[j] >= 0:
@@ -148,7 +149,7 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
         second = 0 if i == j else 1
         product = value * other
         for a in range(S):
-            count = own.count[slots[a]]
+            count = own.functions[slots[a]]
             for b in range(count):
                 for d in range(count):
                     product += weights[0, a, b] * means[a, count * orders + b * count + d] * weights[second, a, d]
@@ -192,7 +193,7 @@ def _needed(own, j, i, slots):  # type: ignore[no-untyped-def]
     count = 0
     for c in range(slots.size):
         found = False
-        for b in range(own.count[c]):
+        for b in range(own.functions[c]):
             for part in (j, i):
                 for r in range(own.rank[part]):
                     found = found or own.share[part, r, c, b] != 0.0
@@ -240,7 +241,7 @@ def _smooth(own, slot, line, left, low, orders, values, table):  # type: ignore[
     table : ndarray, shape (points, columns)
         Columns are functions and orders, then pairs of functions.
     """
-    count, q, step = own.count[slot], line.x.size, 2.0 * line.reach / line.cells
+    count, q, step = own.functions[slot], line.x.size, 2.0 * line.reach / line.cells
     for g in range(min(int(-2.0 * low / step) + POINTS, table.shape[0])):
         mean = low + (g - POINTS // 2 + 1) * step
         for k in range(count * (orders + count)):
@@ -309,18 +310,18 @@ def _additive(own, j, line, place, slots, orders, means, weights, out):  # type:
     """
     value = 0.0
     for a in range(slots.size):
-        for b in range(own.count[slots[a]]):
+        for b in range(own.functions[slots[a]]):
             weights[a, b] = 0.0
     for r in range(own.rank[j]):
         height = _value(own.tables[own.of_hub[j, r]], line, place)
         value += height * own.constant[j, r]
         for a in range(slots.size):
-            for b in range(own.count[slots[a]]):
+            for b in range(own.functions[slots[a]]):
                 weights[a, b] += height * own.share[j, r, slots[a], b]
     for a in range(slots.size):
         for n in range(orders):
             total = 0.0
-            for b in range(own.count[slots[a]]):
+            for b in range(own.functions[slots[a]]):
                 total += weights[a, b] * means[a, b * orders + n]
             out[n, a] = total
         value += out[0, a]
