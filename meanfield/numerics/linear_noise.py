@@ -9,7 +9,7 @@ Where J and S take long, Chebyshev series on intervals of time take their place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -27,7 +27,7 @@ _TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
 
 def interpolant(
-    function: Callable[[FloatArray], FloatArray], start: float, stop: float, what: str
+    function: Callable[[FloatArray], FloatArray], start: float, stop: float, what: str, tolerance: float = 1e-6
 ) -> Callable[[float], FloatArray]:
     """Function of time that costs little, in place of one that takes long.
 
@@ -39,6 +39,9 @@ def interpolant(
         Times between which it is asked for.
     what : str
         Name of the function, for messages.
+    tolerance : float
+        Size of the last two of ten Chebyshev coefficients relative to the values: the first that are left out are as
+        small.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def interpolant(
         # What is smooth needs no more than 128 intervals.
         if not np.isfinite(values).all() or len(found) + len(left) >= 128:
             raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
-        if np.abs(coefficients[-2:]).max() <= 1e-6 * np.abs(values).max():  # the first that are left out are as small
+        if np.abs(coefficients[-2:]).max() <= tolerance * np.abs(values).max():
             found[low] = coefficients
         else:
             left += [(low, 0.5 * (low + high)), (0.5 * (low + high), high)]
@@ -142,3 +145,33 @@ def covariance_along(
     np.fill_diagonal(y, np.log1p(np.diag(first) / offset))
     solution = solve_ode(derivative, y.ravel(), times, TOLERANCE, stops=[margin], interruptible=True)
     return np.array([covariance(y)[0] for y in solution.values]), solution.status == "interrupted"
+
+
+def covariance_in_stretches(
+    stretches: Iterable[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]],
+    size: int,
+    times: FloatArray,
+) -> tuple[FloatArray, bool]:
+    """N times the covariance of a state along a trajectory whose J and S jump or bend at some times; from C = 0.
+
+    Parameters
+    ----------
+    stretches : iterable of (ndarray, callable)
+        Times of a stretch, its ends and the output times in between, and J and S there.
+    size, times
+        See `covariance_along`.
+
+    Returns
+    -------
+    C, interrupted
+        See `covariance_along`; C is NaN at times that no stretch has.
+    """
+    C, last, interrupted = np.full((len(times), size, size), np.nan), np.zeros((size, size)), False
+    C[0] = last
+    for inside, drift_and_noise in stretches:
+        found, interrupted = covariance_along(drift_and_noise, size, inside, last)
+        C[np.isin(times, inside)] = found[np.isin(inside, times)]
+        last = found[-1]
+        if interrupted or not np.isfinite(last).all():
+            break
+    return C, interrupted

@@ -130,10 +130,10 @@ def sum_of(parts: Sequence[T]) -> T:
 
 
 def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
-    """B of a sample, shape (vectors, students), from the values of the program, of which there may be none."""
-    B = np.zeros((draw.vectors, draw.students))
-    for (vector, student), value in zip(draw.moves, values, strict=True):
-        B[vector, student] += value
+    """B of samples, shape (..., vectors, students), from values of the program, of which there may be none."""
+    B = np.zeros((*values.shape[:-1], draw.vectors, draw.students))
+    for number, (vector, student) in enumerate(draw.moves):
+        B[..., vector, student] += values[..., number]
     return B
 
 

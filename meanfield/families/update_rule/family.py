@@ -53,6 +53,7 @@ FAMILY = Family(
         "feature": "feature",
         "side": "side variable",
         "observable": "observable",
+        "overlap": "order parameter",
     },
     trials=({"particles.replicas": 16},),
 )

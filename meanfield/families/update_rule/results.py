@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from meanfield.families.update_rule.variables import ERRORS, NAMES, SPECTRUM, STATISTICS, WEIGHTS
+from meanfield.families.update_rule.variables import (
+    ERRORS,
+    FLUCTUATION_ERRORS,
+    FLUCTUATIONS,
+    NAMES,
+    SPECTRUM,
+    STATISTICS,
+    WEIGHTS,
+)
 from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
@@ -14,7 +22,7 @@ KINDS = {
     "order_parameters": Kind(
         "order parameters, from averages of the rule",
         ("time", "Q"),
-        ("R", *_OTHERS, *SPECTRUM, *ERRORS),
+        ("R", *_OTHERS, *SPECTRUM, *ERRORS, *FLUCTUATIONS, *FLUCTUATION_ERRORS),
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",

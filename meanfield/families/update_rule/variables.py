@@ -80,6 +80,19 @@ STATISTICS = {"count": SGD_STATISTICS["count"], "quantile": SGD_STATISTICS["quan
     name: variable for row, each in ORDER_PARAMETERS.items() for name, variable in statistics_of(row, each).items()
 }
 
+FLUCTUATIONS = {
+    "overlap_covariance": Variable(
+        ("time", "overlap", "overlap_"),
+        "N times the covariance over runs of all of R student by student, Q pair by pair in order of the later, and v",
+    )
+} | {f"{name}_covariance": STATISTICS[f"{name}_covariance"] for name in ("R", "Q", "v", "observables")}
+"""Covariances over runs of SGD that order parameters predict to leading order in 1/N."""
+
+FLUCTUATION_ERRORS = {
+    f"{name}_error": Variable(each.dims, f"estimated error of {each.long_name}", range=POSITIVE)
+    for name, each in FLUCTUATIONS.items()
+}
+
 WEIGHTS = {
     "snapshot_time": TIMES["snapshot_time"],
     "weights": Variable(
@@ -96,5 +109,5 @@ WEIGHTS = {
 
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
-    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | WEIGHTS | STATISTICS),
+    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | WEIGHTS | STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS),
 }

@@ -10,7 +10,7 @@ M_kk = 1 is conserved. Source: several_channels.md, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from meanfield.families.contrastive.channels.fluctuations import StepCovariance,
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
 from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
-from meanfield.numerics.linear_noise import covariance_along, interpolant
+from meanfield.numerics.linear_noise import covariance_in_stretches, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.process.cores import one_thread
 from meanfield.typing import FloatArray
@@ -176,21 +176,18 @@ def _integrated(closure: ChannelsInTime, label: str) -> Solution:
 def _covariance(closure: ChannelsInTime, solution: Solution) -> tuple[dict[str, FloatArray], bool]:
     """N times the covariance of the overlaps, empty if that of a step is not known; and whether Ctrl-C came."""
     field = OverlapField(closure.closures[0])
-    times, interrupted = solution.times, False
-    reached = times[np.isfinite(solution.values).all(axis=1)]
-    C = np.full((len(times), field.unknowns, field.unknowns), np.nan)
-    C[0] = last = np.zeros(C.shape[1:])
-    try:
+    reached = solution.times[np.isfinite(solution.values).all(axis=1)]
+
+    def stretches() -> Iterator[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]]:
         steps = {each: step_covariance_of(each) for each in closure.closures}
         for stretch in closure.stretches:
-            inside = stretch.outputs(times)
+            inside = stretch.outputs(solution.times)
             inside = inside[inside <= reached[-1]]
-            if interrupted or len(inside) < 2:
-                break
-            drift_and_noise = _drift_and_noise(stretch, solution, inside, field, steps[stretch.closure])
-            found, interrupted = covariance_along(drift_and_noise, field.unknowns, inside, last)
-            C[np.isin(times, inside)] = found[np.isin(inside, times)]
-            last = found[-1]
+            if len(inside) > 1:
+                yield inside, _drift_and_noise(stretch, solution, inside, field, steps[stretch.closure])
+
+    try:
+        C, interrupted = covariance_in_stretches(stretches(), field.unknowns, solution.times)
     except InputError:
         return {}, False
     return {"overlap_covariance": C} | field.covariances(C), interrupted

@@ -156,7 +156,7 @@ class Equations:
             found = []
             for time, y in places:
                 number = self._stretch_at(time)
-                system, G, weighted, constants = other._at(number, time, y)
+                system, G, weighted, constants = other.place(number, time, y)
                 chosen = (*rules.draws[number], *rules.observables[number])
                 found += [
                     means_of(draw, program, G, constants, rule, weighted)
@@ -177,8 +177,8 @@ class Equations:
         assert self.nodes is not None
         return unpacked_overlaps(y, len(self.nodes.rho), len(self.problem.students), len(self.problem.features))
 
-    def follow(self, rules: Rules, step: float) -> Solution:
-        """Solution with some rules of quadrature, and a tolerance of steps."""
+    def follow(self, rules: Rules, step: float, dense: bool = False) -> Solution:
+        """Solution with some rules of quadrature, and a tolerance of steps; with its path if that is dense."""
         return solve_in_stretches(
             [(each.times, self.velocity(each, draws)) for each, draws in zip(self.stretches, rules.draws, strict=True)],
             self.start,
@@ -186,6 +186,7 @@ class Equations:
             Tolerance(relative=step, absolute=step),
             integrator="DOP853",
             check=_blow_up,
+            dense=dense,
             label="order parameters",
             interruptible=True,
         )
@@ -200,10 +201,7 @@ class Equations:
         measured = list(self.stretches[0].system.observables)
         found["observables"] = np.full((len(self.times), len(measured)), np.nan)
         for row in np.flatnonzero(np.isfinite(solution.values).all(axis=1)):
-            number = self._stretch_at(self.times[row])
-            system, G, weighted, constants = self._at(number, self.times[row], solution.values[row])
-            for i, (each, rule) in enumerate(zip(system.observables.values(), rules.observables[number], strict=True)):
-                found["observables"][row, i] = mean_of(each.program, each.draw, G, constants, rule, weighted)[0]
+            found["observables"][row] = self.measured(rules, self.times[row], solution.values[row])
         return {name: values for name, values in found.items() if values.size}
 
     def at_nodes(self, solution: Solution) -> dict[str, FloatArray]:
@@ -213,6 +211,13 @@ class Equations:
         overlaps = self.overlaps(solution.values)
         found = {"rho": self.nodes.rho, "rho_weight": self.nodes.weight, "R_rho": overlaps.R, "Q_rho": overlaps.Q}
         return {name: values for name, values in found.items() if values.size}
+
+    def measured(self, rules: Rules, time: float, y: FloatArray) -> FloatArray:
+        """Observables at a time, shape (observables,)."""
+        number = self._stretch_at(time)
+        system, G, weighted, constants = self.place(number, time, y)
+        pairs = zip(system.observables.values(), rules.observables[number], strict=True)
+        return np.array([mean_of(each.program, each.draw, G, constants, rule, weighted)[0] for each, rule in pairs])
 
     def choose(self, places: Iterable[Place], tolerance: float, known: Choices) -> Choices:
         """The finest of the rules that averages need at some states, and of those that are known.
@@ -233,7 +238,7 @@ class Equations:
         found = dict(known)
         for time, y in places:
             number = self._stretch_at(time)
-            system, G, weighted, constants = self._at(number, time, y)
+            system, G, weighted, constants = self.place(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
                 choice = choose(draw, program, G, constants, tolerance, weighted)
                 found[number, i] = max(found.get((number, i), choice), choice, key=lambda each: _fineness(each.rule))
@@ -283,8 +288,10 @@ class Equations:
 
         return velocity
 
-    def _at(self, number: int, time: float, y: FloatArray) -> tuple[System, FloatArray, FloatArray | None, FloatArray]:
-        """System, Gram matrix, that weighted with variances if these differ, and constants at a time."""
+    def place(
+        self, number: int, time: float, y: FloatArray
+    ) -> tuple[System, FloatArray, FloatArray | None, FloatArray]:
+        """System, Gram matrix, that weighted with variances if these differ, and constants at a time of a stretch."""
         stretch, state = self.stretches[number], self.state(y)
         system, nodes = stretch.system, self.nodes
         weighted = None if nodes is None else weighted_gram(self.overlaps(y).gram(nodes), nodes)

@@ -32,21 +32,21 @@ SMOOTH = 1e-4
 """Largest second difference of these derivatives, relative to the largest of them, with which they are continued."""
 
 
-def jacobian_at(rate: Callable[[FloatArray], FloatArray], y: FloatArray, system: System) -> FloatArray:
-    """Derivatives of the rates of order parameters.
+def jacobian_at(function: Callable[[FloatArray], FloatArray], y: FloatArray, system: System) -> FloatArray:
+    """Derivatives of the rates of order parameters, or of other averages, by the order parameters.
 
     Parameters
     ----------
-    rate : callable
-        Rates of change of packed order parameters at one time, shape (numbers,), such as those of `Equations.velocity`.
+    function : callable
+        Function of packed order parameters at one time, shape (values,), such as their rates (`Equations.velocity`).
     y : ndarray, shape (numbers,)
         See `meanfield.families.update_rule.rates.packed`.
     system : System
 
     Returns
     -------
-    ndarray, shape (numbers, numbers)
-        Row i has the derivatives of rate i. NaN where vectors depend on each other and averages are not smooth there.
+    ndarray, shape (values, numbers)
+        Row i has the derivatives of value i. NaN where vectors depend on each other and averages are not smooth there.
 
     Notes
     -----
@@ -61,16 +61,16 @@ def jacobian_at(rate: Callable[[FloatArray], FloatArray], y: FloatArray, system:
     )
     room = _room(y, system)
     if (room >= LEAST_ROOM * size).all():
-        return _differences(rate, y, np.minimum(STEP * size, SHARE * room))
+        return _differences(function, y, np.minimum(STEP * size, SHARE * room))
     inward = INWARD * packed(State(0.0 * state.R, np.diag(np.diag(state.Q)), 0.0 * state.v))
-    first, second, third = (_differences(rate, y + k * inward, STEP * size) for k in (1, 2, 3))
+    first, second, third = (_differences(function, y + k * inward, STEP * size) for k in (1, 2, 3))
     if np.abs(first - 2.0 * second + third).max() > SMOOTH * np.abs(first).max():
         return np.full_like(first, np.nan)
     return np.asarray(3.0 * (first - second) + third)
 
 
-def _differences(rate: Callable[[FloatArray], FloatArray], y: FloatArray, steps: FloatArray) -> FloatArray:
-    columns = [(rate(y + step) - rate(y - step)) / (2.0 * step.sum()) for step in np.diag(steps)]
+def _differences(function: Callable[[FloatArray], FloatArray], y: FloatArray, steps: FloatArray) -> FloatArray:
+    columns = [(function(y + step) - function(y - step)) / (2.0 * step.sum()) for step in np.diag(steps)]
     return np.stack(columns, axis=1)
 
 

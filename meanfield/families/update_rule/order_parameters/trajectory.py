@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
+from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
+from meanfield.families.update_rule.order_parameters.fluctuations import fluctuations
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.order_parameters import check_linear
-from meanfield.numerics.gaussian_moments.choosing import Choice
-from meanfield.numerics.gaussian_moments.rules import RANDOMISATIONS, Rule
 from meanfield.numerics.ode import Solution
-from meanfield.numerics.refinement import largest_of_times, missed
+from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
 from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
@@ -32,9 +31,6 @@ AVERAGE_SHARE = 1e-2
 
 TRIED = 5
 """Number of states along a path, both ends included, at which averages are tried."""
-
-STANDARD_ERRORS = 3.5
-"""Standard errors of random averages that are stated."""
 
 
 @solver
@@ -74,18 +70,24 @@ def solve_order_parameters(problem: Problem) -> Solved:
     equations, choices, solution, found = _resolved(equations, tolerance, {})
     half = equations.with_nodes(0.5)
     before = found if half is equations else half.observe(*_path(half, choices, tolerance))
-    while _largest(_changes(before, found)) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
+    while _largest(errors_by([before], found)) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
         before = found
         equations, choices, solution, found = _resolved(finer, tolerance, choices)
     errors: dict[str, FloatArray] = {}
-    warning = ""
-    if solution.status == "complete":
-        of_nodes = _changes(before, found)
+    warning, status = "", solution.status
+    kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
+    details = {"averages": "; ".join(kinds)}
+    if status == "complete":
+        of_nodes = errors_by([before], found)
         errors = {name: error + of_nodes[name] for name, error in _errors(equations, choices, found, tolerance).items()}
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
-    kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
+        try:
+            covariances, interrupted = fluctuations(equations, solution, _along(equations, solution))
+            found, status = found | covariances, "interrupted" if interrupted else status
+        except InputError as error:
+            details["fluctuations"] = f"not known, as {error}"
     arrays = {"time": problem.time.outputs_at} | problem.names | found | errors | equations.at_nodes(solution)
-    return Solved("order_parameters", arrays, solution.status, warning, {"averages": "; ".join(kinds)})
+    return Solved("order_parameters", arrays, status, warning, details)
 
 
 def check_order_parameters(problem: Problem) -> None:
@@ -123,7 +125,7 @@ def _resolved(
 def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rules, Solution]:
     """Rules of quadrature of some choices, and the path with them."""
     rules = equations.rules(choices, lambda each: each.rule)
-    return rules, equations.follow(rules, STEP_SHARE * tolerance)
+    return rules, equations.follow(rules, STEP_SHARE * tolerance, dense=True)
 
 
 def _along(equations: Equations, solution: Solution) -> Iterator[Place]:
@@ -131,11 +133,6 @@ def _along(equations: Equations, solution: Solution) -> Iterator[Place]:
     reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
     for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
         yield float(equations.times[row]), solution.values[row]
-
-
-def _changes(before: dict[str, FloatArray], found: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Largest changes of all times, by the names of errors: at single times solutions agree by chance."""
-    return {f"{name}_error": largest_of_times(before[name] - values) for name, values in found.items()}
 
 
 def _largest(errors: dict[str, FloatArray]) -> float:
@@ -147,18 +144,8 @@ def _errors(
 ) -> dict[str, FloatArray]:
     """Estimated errors by averages and steps."""
     step = LOOSER_STEP * STEP_SHARE * tolerance
-    random = any(choice.rule.kind == "random" for choice in choices.values())
-    coarse, others = equations.with_fewer_hidden_nodes(), []
-    for number in range(RANDOMISATIONS if random else 1):
-        rules = equations.rules(choices, partial(_other, number=number))
-        others.append(coarse.observe(rules, coarse.follow(rules, step)))
-    if not random:
-        return _changes(others[0], found)
-    spread = {name: np.std([other[name] for other in others], axis=0, ddof=1) for name in found}
-    factor = STANDARD_ERRORS / math.sqrt(RANDOMISATIONS)
-    return {f"{name}_error": factor * largest_of_times(each) for name, each in spread.items()}
-
-
-def _other(choice: Choice, number: int) -> Rule:
-    """Rule of another solution: a coarser one, or an independent one of random points."""
-    return choice.rule.randomisations()[number] if choice.rule.kind == "random" else choice.coarser
+    coarse, others = (
+        equations.with_fewer_hidden_nodes(),
+        [equations.rules(choices, each) for each in other_rules(choices)],
+    )
+    return errors_by([coarse.observe(rules, coarse.follow(rules, step)) for rules in others], found)

@@ -47,13 +47,13 @@ def after(problem, replicas, steps):
     return stepper
 
 
-def rows_after(problem, runs):
-    """Results of many runs after unit time side by side, shape (runs, numbers), with every number once."""
+def rows_after(problem, runs, steps=None):
+    """Results of many runs after some steps, or unit time, side by side, with every number once: (runs, numbers)."""
     make, rows = stepper_maker(problem), []
     together = runs if problem.particles.method == "chain" else 1
     for first in range(0, runs, together):
         stepper = make(range(first, first + together))
-        stepper.advance(0, problem.particles.dimension)
+        stepper.advance(0, steps or problem.particles.dimension)
         rows.append(stepper.rows)
     found = {name: np.concatenate([each[name] for each in rows]) for name in rows[0]}
     lower = np.tril_indices(len(problem.students))
