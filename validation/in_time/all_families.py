@@ -7,15 +7,17 @@ their stated errors, and SGD agrees with its own limit and differs from one with
     python -m validation.in_time.all_families --page docs/in_time.md
 
 prints tables, and writes the numbers to data/runs/in_time/all_families.nc and the figure beside this module; it takes
-an hour of one core. With `--again` it judges and draws the numbers that are there.
+an hour of one core, and uses all of them. With `--again` it judges and draws the numbers that are there.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,6 +35,8 @@ from validation.in_time.cases import Case
 from validation.pages import markdown_table
 from validation.publication import Publication, claim_of, verdicts
 from validation.study import Statement
+
+T = TypeVar("T")
 
 ALLOWED = 1e-8
 """Largest difference from SciPy."""
@@ -93,34 +97,26 @@ WITH_PRIORS = ("one_channel", "two_channels")
 """Kinds with a linear prior, of which densities have the overlaps of the order parameters."""
 
 
-def columns(dim: str, rows: list[dict[str, Any]]) -> xr.Dataset:
+def columns(dim: str, rows: Sequence[dict[str, Any]]) -> xr.Dataset:
     """Variables of one dim from rows."""
     return xr.Dataset({name: (dim, [row[name] for row in rows]) for name in rows[0]})
 
 
-def flows(count: int) -> xr.Dataset:
-    """Largest differences of so many flows from SciPy, evenly over the kinds."""
-    rows: list[dict[str, Any]] = []
-    for i in range(count):
-        name, kind = list(KINDS.items())[i % len(KINDS)]
-        case = kind.case(i // len(KINDS))
-        away = references.numbers_of(meanfield.solve(case.problem, kind.method)) - kind.reference(case)
-        rows.append({"flow_kind": name, "flow_phases": len(case.stops), "flow_difference": np.abs(away).max()})
-        print(f"flow {i}:", *rows[-1].values(), flush=True)
-    return columns("flow", rows)
+def flow(i: int) -> dict[str, Any]:
+    """Largest difference of a flow from SciPy; evenly over the kinds."""
+    name, kind = list(KINDS.items())[i % len(KINDS)]
+    case = kind.case(i // len(KINDS))
+    away = references.numbers_of(meanfield.solve(case.problem, kind.method)) - kind.reference(case)
+    return {"flow_kind": name, "flow_phases": len(case.stops), "flow_difference": np.abs(away).max()}
 
 
-def densities(count: int) -> xr.Dataset:
-    """Differences of so many densities from order parameters, by the stated errors; evenly over kinds with priors."""
-    rows: list[dict[str, Any]] = []
-    for i in range(count):
-        kind = KINDS[name := WITH_PRIORS[i % len(WITH_PRIORS)]]
-        problem = kind.case(i // len(WITH_PRIORS)).problem
-        density, limit = meanfield.solve(problem, "density"), meanfield.solve(problem, kind.method)
-        ratios = [np.abs(density[held] - limit[held]) / (density[f"{held}_error"] + ALLOWED) for held in kind.trained]
-        rows.append({"density_kind": name, "density_ratio": max(float(each.max()) for each in ratios)})
-        print(f"density {i}:", *rows[-1].values(), flush=True)
-    return columns("density", rows)
+def density(i: int) -> dict[str, Any]:
+    """Difference of a density from order parameters, by the stated errors; evenly over kinds with priors."""
+    kind = KINDS[name := WITH_PRIORS[i % len(WITH_PRIORS)]]
+    problem = kind.case(i // len(WITH_PRIORS)).problem
+    found, limit = meanfield.solve(problem, "density"), meanfield.solve(problem, kind.method)
+    ratios = [np.abs(found[held] - limit[held]) / (found[f"{held}_error"] + ALLOWED) for held in kind.trained]
+    return {"density_kind": name, "density_ratio": max(float(each.max()) for each in ratios)}
 
 
 def changes(kind: Kind, case: Case, right: xr.Dataset, report: xr.Dataset) -> Iterator[tuple[str, float, xr.Dataset]]:
@@ -138,34 +134,39 @@ def changes(kind: Kind, case: Case, right: xr.Dataset, report: xr.Dataset) -> It
         yield key, effect, right.assign({name: right[name].copy(data=other[name]) for name in kind.trained})
 
 
-def pairs(count: int) -> xr.Dataset:
-    """Verdicts on so many true pairs of a limit and SGD, and on wrong limits; what was tried of each kind."""
-    rows: list[dict[str, Any]] = []
-    tried: list[dict[str, Any]] = []
-    for i in range(count):
-        name, kind = list(KINDS.items())[i % len(KINDS)]
-        case = kind.case(FIRST_PAIR + i // len(KINDS))
-        rotations.SEED = i
-        runs, right = meanfield.solve(case.problem, "particles"), meanfield.solve(case.problem, kind.method)
-        report = meanfield.compare(right, runs)
-        rows.append(
-            {
-                "pair_kind": name,
-                "p_value": float(report["p_value"][0]),
-                "verdict": report.attrs["verdict"],
-                "changed_key": "",
-                "changed_effect": np.nan,
-                "changed_verdict": "",
-            }
-        )
-        for key, effect, wrong in changes(kind, case, right, report.isel(pair=0)):
-            tried.append({"tried_kind": name, "tried_key": key, "tried_effect": effect})
-            if effect >= POWER:
-                told = meanfield.compare(wrong, runs).attrs["verdict"]
-                rows[-1] |= {"changed_key": key, "changed_effect": effect, "changed_verdict": told}
-                break
-        print(f"pair {i}:", *rows[-1].values(), flush=True)
-    return xr.merge([columns("true_pair", rows), columns("change", tried)])
+def pair(i: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Verdicts on a true pair of a limit and SGD and on a wrong limit, and what was tried."""
+    name, kind = list(KINDS.items())[i % len(KINDS)]
+    case = kind.case(FIRST_PAIR + i // len(KINDS))
+    rotations.SEED = i
+    runs, right = meanfield.solve(case.problem, "particles"), meanfield.solve(case.problem, kind.method)
+    report = meanfield.compare(right, runs)
+    told = {"pair_kind": name, "p_value": float(report["p_value"][0]), "verdict": report.attrs["verdict"]}
+    changed: dict[str, Any] = {"changed_key": "", "changed_effect": np.nan, "changed_verdict": ""}
+    tried = []
+    for key, effect, wrong in changes(kind, case, right, report.isel(pair=0)):
+        tried.append({"tried_kind": name, "tried_key": key, "tried_effect": effect})
+        if effect >= POWER:
+            verdict = meanfield.compare(wrong, runs).attrs["verdict"]
+            changed = {"changed_key": key, "changed_effect": effect, "changed_verdict": verdict}
+            break
+    return told | changed, tried
+
+
+def measure(flows: int, densities: int, pairs: int) -> xr.Dataset:
+    """All numbers: of so many flows, densities and pairs, side by side."""
+
+    def listed(name: str, found: Iterator[T]) -> Iterator[T]:
+        for i, row in enumerate(found):
+            print(f"{name} {i}:", row, flush=True)
+            yield row
+
+    with ProcessPoolExecutor() as pool:
+        away = list(listed("flow", pool.map(flow, range(flows))))
+        dense = list(listed("density", pool.map(density, range(densities))))
+        told, tried = zip(*listed("pair", pool.map(pair, range(pairs))), strict=True)
+    parts = {"flow": away, "density": dense, "true_pair": told, "change": list(chain.from_iterable(tried))}
+    return xr.merge([columns(dim, rows) for dim, rows in parts.items()])
 
 
 def counted(names: xr.DataArray, of: str, right: xr.DataArray | None = None) -> str:
@@ -308,7 +309,7 @@ def main() -> int:
         with xr.open_dataset(PUBLICATION.numbers) as known:
             data = known.load()
     else:
-        data = xr.merge([flows(arguments.flows), densities(arguments.densities), pairs(arguments.pairs)])
+        data = measure(arguments.flows, arguments.densities, arguments.pairs)
     return PUBLICATION.write(data, judge(data), began, arguments.page)
 
 

@@ -7,7 +7,7 @@ import xarray as xr
 import meanfield
 from meanfield.problems.problem_keys import number_keys, value_of
 from validation.in_time import all_families
-from validation.in_time.all_families import FACTOR, KINDS, flows, judge, page
+from validation.in_time.all_families import FACTOR, KINDS, flow, judge, page
 from validation.in_time.cases import scaled
 
 
@@ -35,10 +35,10 @@ def test_a_fifth_more_is_that_of_every_value():
 def test_a_flow_that_is_off_is_noticed(monkeypatch):
     kind = KINDS["hidden_manifold"]
     monkeypatch.setattr(all_families, "KINDS", {"right": kind})
-    assert float(flows(1)["flow_difference"][0]) < 1e-11
+    assert flow(0)["flow_difference"] < 1e-11
     later = kind._replace(reference=lambda case: kind.reference(case.larger(0, "training.weight_decay", 1.0 + 1e-6)))
     monkeypatch.setattr(all_families, "KINDS", {"wrong": later})
-    assert float(flows(1)["flow_difference"][0]) > all_families.ALLOWED
+    assert flow(0)["flow_difference"] > all_families.ALLOWED
 
 
 def made_up(differ, unseen):
