@@ -37,12 +37,12 @@ MOST_ROWS = 128
 VALUES_AT_ONCE = 2**16
 """Number of rotated values that are worked on at once, few enough for the cache."""
 
-FEWEST_WEIGHTS = 32
+FEWEST_WEIGHTS = 64
 """Least number of weights of all runs together of which distribution functions are judged. Those of fewer are not
 Gaussian: of independent weights of a known law 8 % of comparisons differ with 16 weights, 6 % with 32, and 32 % of four
 runs of one weight each. Averages over fewer are not, either: moments of a single filter differ in 22 % of comparisons
-of 4 runs, in 9 % of 16 and in 6 % of 32. All of them together differ in 6.9 % of 32, in 6.0 % of 128 and in 5.1 % of
-512 runs of one weight."""
+of 4 runs, in 9 % of 16 and in 6 % of 32. All of them together differ in 6.9 % of 32 runs of one weight, which is too
+many, and in 6.0 % of 64 and of 128."""
 
 NEGLIGIBLE_ALLOWANCE = 0.05
 """Largest allowance, in standard errors, that decides nothing."""

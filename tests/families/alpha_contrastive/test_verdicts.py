@@ -115,11 +115,11 @@ def test_few_weights_do_not_differ():
     """Moments of a single filter are those of an angle, not Gaussian: 4 of them differ in 22 % of true pairs."""
     right, _, runs = pair("noise")
     wrong = right.assign(moment_cos=1.0 - 0.0 * right["moment_cos"])
-    assert meanfield.compare(wrong, runs.isel(replica=slice(32))).attrs["verdict"] == "DIFFERS"
-    found = meanfield.compare(wrong, runs.isel(replica=slice(31)))
+    assert meanfield.compare(wrong, runs.isel(replica=slice(64))).attrs["verdict"] == "DIFFERS"
+    found = meanfield.compare(wrong, runs.isel(replica=slice(63)))
     assert found.attrs["verdict"] == "CANNOT TELL"
-    assert "fewer than 32 weights of all runs together are not: take more runs" in str(found["reason"].values[0])
-    assert meanfield.compare(right, runs.isel(replica=slice(31))).attrs["verdict"] == "AGREES"
+    assert "fewer than 64 weights of all runs together are not: take more runs" in str(found["reason"].values[0])
+    assert meanfield.compare(right, runs.isel(replica=slice(63))).attrs["verdict"] == "AGREES"
 
 
 def test_distances_are_those_of_all_filters():

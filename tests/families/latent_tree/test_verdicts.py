@@ -64,7 +64,7 @@ def test_of_few_nodes_the_loss_is_told_by_the_output_and_two_nodes_of_a_sign_by_
     assert found.attrs["verdict"] == "AGREES"
     assert np.isnan(found["loss_chance"]).all()
     assert np.isfinite(found["Delta_chance"]).all()
-    assert "W1 of weights, where all runs together have fewer than 32 weights" in str(found["left_out"].values[0])
+    assert "W1 of weights, where all runs together have fewer than 64 weights" in str(found["left_out"].values[0])
     assert "loss" not in str(found["left_out"].values[0])
     away = density.assign(loss=density["loss"] + 1.0)  # no multiple of the square of Delta: judged again
     assert meanfield.compare(away, runs).attrs["verdict"] == "DIFFERS"
