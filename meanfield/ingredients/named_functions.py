@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
+from inspect import isfunction
 from typing import Any, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
@@ -12,7 +13,7 @@ from pydantic import ValidationInfo, model_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of, unknown
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.ingredients.user_functions import is_address
+from meanfield.ingredients.user_functions import address_of, is_address
 
 
 class Missing(Enum):
@@ -132,6 +133,19 @@ class NamesFunctions(NamesOutside):
     @property
     def _key(self) -> str:
         return self.function_key.rpartition(".")[2]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_objects(cls, data: Any) -> Any:
+        """Take a function itself, or a description such as `meanfield.Rule`, for its address."""
+        key = cls.function_key.rpartition(".")[2]
+        given = data.get(key) if isinstance(data, dict) else None
+        if not isfunction(given) and (isinstance(given, type) or not is_dataclass(given)):
+            return data
+        try:
+            return data | {key: address_of(given)}
+        except ValueError as error:
+            raise FieldError(key, str(error)) from error
 
     def look_up(self, info: ValidationInfo) -> None:
         """See `NamesOutside.look_up`; functions of the library are found in any case."""

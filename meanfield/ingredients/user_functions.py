@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -97,6 +98,26 @@ def lent(objects: Mapping[str, Any]) -> Iterator[None]:
         yield
     finally:
         _lent.reset(token)
+
+
+def address_of(content: Any) -> str:
+    """Address "package.module:name" of an object of a user, by the variable of its module that holds it.
+
+    Raises
+    ------
+    ValueError
+        If no module holds it.
+    """
+    parts = [content] if inspect.isfunction(content) else vars(content).values()
+    modules = {str(getattr(part, "__module__", "__main__")): None for part in parts} | {"__main__": None}
+    for module in modules:
+        for name, value in list(vars(sys.modules[module]).items()) if module in sys.modules else ():
+            if value is content:
+                return f"{module}:{name}"
+    raise ValueError(
+        f"{getattr(content, '__qualname__', type(content).__name__)} stands under no name in a module, so that results "
+        "could not say what it is; give it a name at the top level of its module, script or notebook"
+    )
 
 
 def load_object(address: str, folder: Path | None = None) -> Any:

@@ -102,6 +102,25 @@ def test_an_address_has_a_colon():
     assert [is_address(name) for name in ("package.module:name", "tanh")] == [True, False]
 
 
+def softer(w):
+    return np.tanh(w)
+
+
+def test_functions_and_descriptions_are_taken_for_their_addresses(monkeypatch):
+    """A description stands in no module by itself: those of its functions are looked through, and that of the user."""
+    pull = Prior(softer, lambda w: np.log(np.cosh(w)))
+    with pytest.raises(InputError, match=r"prior.name: Prior stands under no name in a module"):
+        with_values(make_problem(), {"prior.name": pull, "prior.strength": 0.1})
+    monkeypatch.setattr(sys.modules[__name__], "pull", pull, raising=False)
+    for name in (softer, pull):
+        address = f"{__name__}:{'pull' if name is pull else 'softer'}"
+        found, given = (
+            with_values(make_problem(), {"prior.name": each, "prior.strength": 0.1}) for each in (name, address)
+        )
+        assert found == given
+        assert found.prior.name == address
+
+
 @pytest.mark.parametrize("place", ["path", "working directory", "folder"])
 def test_where_a_module_is_looked_for(write, tmp_path, monkeypatch, place):
     name = f"found_in_{place.replace(' ', '_')}"
