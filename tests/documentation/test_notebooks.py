@@ -12,9 +12,9 @@ from tests import ROOT
 from tests.documentation.outputs import assert_same
 
 FOLDER = ROOT / "docs" / "notebooks"
-FIGURES = {"compare_histograms": 3, "finite_n_bands": 2, "phase_portrait": 2, "stationary_states": 2}
+FIGURES = {"compare_histograms": 3, "finite_n_bands": 2, "own_rule": 1, "phase_portrait": 2, "stationary_states": 2}
 
-SLOW = ("compare_histograms", "finite_n_bands", "stationary_states")
+SLOW = ("compare_histograms", "finite_n_bands", "own_rule", "stationary_states")
 """Notebooks that take seconds: branches of states, and runs of SGD, which other tests hold against the same theory."""
 
 LARGEST = 60_000

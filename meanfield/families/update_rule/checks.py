@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from meanfield.families.update_rule.kinds import FEATURES, along_of, places_of
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.nearest import nearest
+from meanfield.ingredients.schedules.shapes import Schedule
 
 if TYPE_CHECKING:
     from meanfield.families.update_rule.problem import Problem
@@ -216,3 +218,8 @@ def check_parameters(problem: Problem) -> None:
         for name in names:
             if name not in read:
                 raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
+    for name in re.findall(r"[A-Za-z_]\w*", " ".join(kink for kind in problem.kinds for kink in kind.kinks)):
+        if isinstance(problem.model.rule_parameters.get(name), Schedule):
+            raise ValueError(
+                f"model.rule_parameters: a kink reads '{name}', and does not move; give it a number, or some in phases"
+            )

@@ -13,6 +13,7 @@ import numpy as np
 
 from meanfield.families.update_rule.rule import Function, Rule
 from meanfield.ingredients.laws.base import HiddenPart
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.numerics.compiled.row_functions import Argument
 from meanfield.typing import FloatArray
 
@@ -205,11 +206,14 @@ class Places(NamedTuple):
     names : dict of str to Argument
     width, constants : int
         Numbers of columns of a row, and of constants.
+    numbers : dict of str to float
+        Values of parameters that follow no schedule.
     """
 
     names: dict[str, Argument]
     width: int
     constants: int
+    numbers: dict[str, float]
 
 
 def places_of(problem: Problem, kind: Kind) -> Places:
@@ -238,4 +242,6 @@ def places_of(problem: Problem, kind: Kind) -> Places:
     if M:
         names["R"] = Argument(first, squeezed(K, M), constant=True)
     names["Q"] = Argument(first + K * M, squeezed(K, K), constant=True)
-    return Places(names, width, first + K * (M + K))
+    given = problem.model.rule_parameters
+    numbers = {name: float(value) for name, value in given.items() if not isinstance(value, Schedule)}
+    return Places(names, width, first + K * (M + K), numbers)

@@ -14,10 +14,10 @@ from meanfield.numerics.gaussian_moments.rules import Kinks
 from meanfield.typing import FloatArray
 
 
-def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) -> Kinks:
+def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int, numbers: Mapping[str, float]) -> Kinks:
     """Kinks that a rule names, by linear forms that are 0 there.
 
-    A name of several vectors stands for each of them, and `s[0]` for one.
+    A name of several vectors stands for each of them, `s[0]` for one, and that of a parameter for its value.
 
     Parameters
     ----------
@@ -26,63 +26,62 @@ def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int) 
     names : mapping of str to Argument
     width : int
         Number of columns of a row.
+    numbers : mapping of str to float
+        Values of parameters.
 
     Raises
     ------
     ValueError
         If one is no linear form of what is in a row.
     """
-    found = [_form(text, names, width) for text in kinks]
-    rows = np.concatenate(found) if found else np.empty((0, width + 1))
+    columns, one = np.eye(width + 1), np.eye(width + 1)[width:]
+    known = {name: columns[list(place.columns)] for name, place in names.items() if not place.constant}
+    known |= {name: value * one for name, value in numbers.items()}
+    rows = np.concatenate([one[:0], *(_form(text, known) for text in kinks)])
     return Kinks(rows[:, :width], -rows[:, width])
 
 
-def _form(text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
+def _form(text: str, known: Mapping[str, FloatArray]) -> FloatArray:
     """Coefficients and offsets of a text, shape (forms, width + 1)."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise ValueError(f"the kink '{text}' cannot be read; write a linear form such as 's - y' or 's - 1'") from error
-    found = _value(tree, text, names, width)
-    if not found[:, :width].any(axis=1).all():
+    found = _value(tree, text, known)
+    if not found[:, :-1].any(axis=1).all():
         raise ValueError(f"the kink '{text}' reads no field; write a linear form such as 's - y' or 's - 1'")
     return found
 
 
-def _value(node: ast.expr, text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
+def _value(node: ast.expr, text: str, known: Mapping[str, FloatArray]) -> FloatArray:
     """Linear forms of an expression, a row for each of several vectors."""
     match node:
         case ast.Constant(value=int() | float() as number) if math.isfinite(number):
-            return np.append(np.zeros(width), number)[None]
+            width = next(iter(known.values())).shape[1]
+            return number * np.eye(width)[-1:]
         case ast.Name(id=name):
-            return _columns(name, text, names, width)
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)):
-            rows = _columns(name, text, names, width)
+            if name not in known:
+                raise ValueError(f"the kink '{text}': '{name}' is no field or parameter; {nearest(name, list(known))}")
+            return known[name]
+        case ast.Subscript(value=ast.Name() as vectors, slice=ast.Constant(value=int() as index)):
+            rows = _value(vectors, text, known)
             if not 0 <= index < len(rows):
-                raise ValueError(f"the kink '{text}': {name} has {len(rows)} vector(s), counted from 0")
+                raise ValueError(f"the kink '{text}': {vectors.id} has {len(rows)} vector(s), counted from 0")
             return rows[index : index + 1]
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, text, names, width)
+            return -_value(inner, text, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-            one, other = (_value(side, text, names, width) for side in (left, right))
+            one, other = (_value(side, text, known) for side in (left, right))
             if len(one) != len(other) and 1 not in (len(one), len(other)):
                 raise ValueError(f"the kink '{text}': {len(one)} and {len(other)} vectors; name one, as in s[0]")
             return one + other if isinstance(op, ast.Add) else one - other
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
-            one, other = (_value(side, text, names, width) for side in (left, right))
-            if isinstance(op, ast.Mult) and not one[:, :width].any():
+            one, other = (_value(side, text, known) for side in (left, right))
+            if isinstance(op, ast.Mult) and not one[:, :-1].any():
                 one, other = other, one
-            if not other[:, :width].any() and other[0, width] != 0.0:
-                factor = float(other[0, width])
+            if not other[:, :-1].any() and other[0, -1] != 0.0:
+                factor = float(other[0, -1])
                 return one * (factor if isinstance(op, ast.Mult) else 1.0 / factor)
     raise ValueError(
         f"the kink '{text}' is not linear; write forms such as 's - y' or 's - 1', and of a product one for each factor"
     )
-
-
-def _columns(name: str, text: str, names: Mapping[str, Argument], width: int) -> FloatArray:
-    if name not in names or names[name].constant:
-        known = [each for each, argument in names.items() if not argument.constant]
-        raise ValueError(f"the kink '{text}': '{name}' is no field; {nearest(name, known)}")
-    rows: FloatArray = np.eye(width, width + 1)[list(names[name].columns)]
-    return rows

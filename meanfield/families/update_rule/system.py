@@ -166,12 +166,12 @@ def _program(
     kind: Kind,
 ) -> Program:
     """Functions with the shapes of their values, side by side."""
-    names, width, constants = places
+    names, width, constants, _ = places
     bound = [
         (what, Bound(function, tuple(names[name] for name in arguments_of(function, what)), shape))
         for what, function, shape in functions
     ]
     try:
-        return Program(tuple(bound), width, constants, kinks_of(kind.kinks, names, width))
+        return Program(tuple(bound), width, constants, kinks_of(kind.kinks, names, width, places.numbers))
     except ValueError as error:
         raise InputError(f"{kind.what}: {error}") from error

@@ -19,6 +19,14 @@ def noisy_adatron(y, s, flip, rate):
     return -rate * s * (s * y * (1 - 2 * flip) < 0)
 
 
+def with_margin(y, s, rate, margin):
+    return rate * np.sign(y) * (s * np.sign(y) < margin)
+
+
+at_half = meanfield.Rule(with_margin, kinks=("y", "s - 0.5", "s + 0.5"))
+at_margin = meanfield.Rule(with_margin, kinks=("y", "s - margin", "s + margin"))
+
+
 def regression(y, s, eps, rate, sigma):
     return rate * (y + sigma * eps - s)
 

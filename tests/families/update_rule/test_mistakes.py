@@ -68,8 +68,11 @@ RULES = {
     "ojja": ({}, "has no 'ojja'; did you mean 'oja'?"),
     # kinks
     "kink_product": ({}, r"the kink 's\*s - 1' is not linear; write forms such as 's - y'"),
-    "kink_unknown": ({}, "the kink 'z': 'z' is no field; known: s, y"),
-    "kink_parameter": ({}, "the kink 's - rate': 'rate' is no field; known: s, y"),
+    "kink_unknown": ({}, "the kink 'z': 'z' is no field or parameter; known: rate, s, y"),
+    "kink_parameter": (
+        {"model": {"rule_parameters": {"rate": {"times": [0.0, 1.0], "values": [0.7, 0.1]}}}},
+        "model.rule_parameters: a kink reads 'rate', and does not move; .* or some in phases",
+    ),
     "kink_cut": ({}, "the kink 's -' cannot be read"),
     "kink_equation": ({}, "the kink 's == 0' is not linear"),
     "kink_number": ({}, "the kink '1' reads no field"),
