@@ -210,8 +210,8 @@ def find_fixed_points(problem: Problem) -> xr.Dataset:
     Parameters
     ----------
     problem : Problem
-        Of a family with closed equations of order parameters, `contrastive` or `hidden_manifold`; the start does not
-        matter to `contrastive` ones.
+        Of a family with closed equations of order parameters, `contrastive`, `hidden_manifold` or `update_rule`; the
+        start does not matter to `contrastive` ones.
 
     Returns
     -------

@@ -52,6 +52,36 @@ BRANCHES = {
 }
 """Branches of solutions, `meanfield.numerics.continuation`, as a key of the problem varies."""
 
+TYPES_OF_FIXED_POINTS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
+
+AT_REST = {
+    "residual": Variable(
+        ("time",),
+        "largest rate of change at a fixed point",
+        range=POSITIVE,
+        conserved=("equations of the fixed point, largest residual", 0.0),
+    ),
+    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "unstable_directions": Variable(
+        ("time",), "number of independent perturbations that grow", range=POSITIVE, gaps="never"
+    ),
+    "stability": Variable(
+        ("time",),
+        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
+        range=(-1.0, 1.0),
+        gaps="never",
+    ),
+    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue of small perturbations, real part"),
+    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue of small perturbations, imaginary part"),
+    "kind": Variable(
+        ("time",),
+        "kind of a fixed point: stable or unstable node or focus, saddle, or marginal",
+        words=True,
+        choices=TYPES_OF_FIXED_POINTS,
+    ),
+}
+"""Fixed points of order parameters."""
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(

@@ -110,6 +110,9 @@ def describe_branches(result: xr.Dataset) -> list[str]:
 
 
 def _overlap(point: xr.Dataset) -> str:
+    if "q" not in point:
+        parts = ((name, np.round(point[name].values.ravel(), 6) + 0.0) for name in ("R", "Q", "v") if name in point)
+        return ", ".join(f"{name} = {' '.join(f'{value:.6f}' for value in values)}" for name, values in parts)
     if "channel" not in point.dims:
         return "q = " + ", ".join(f"{value:9.6f}" for value in np.round(point["q"].values, 6) + 0.0)
     M = point["M"].transpose("channel", "channel_").values

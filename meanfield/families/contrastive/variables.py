@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
+from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -88,8 +88,6 @@ AVERAGE_STATISTICS = {
     if not name.endswith("_quantile")
 }
 
-TYPES_OF_FIXED_POINTS = ("stable node", "stable focus", "saddle", "unstable node", "unstable focus", "marginal")
-
 STATES = {
     "multiplier": Variable(("time",), "multiplier G of the norm"),
     "multiplier_residual": Variable(
@@ -109,26 +107,16 @@ STATES = {
         range=POSITIVE,
         conserved=("quadrature over u and w, largest error of q", 0.0),
     ),
-    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
+    "growth_rate": AT_REST["growth_rate"],
     "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
     "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, real part"),
     "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, imaginary part"),
-    "stability": Variable(
-        ("time",),
-        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
-        range=(-1.0, 1.0),
-        gaps="never",
-    ),
+    "stability": AT_REST["stability"],
     "potential": Variable(("time",), "Lyapunov function V(q) = -int_0^q dq/dt, where there is one"),
 }
 
 FIXED_POINTS = {
-    "kind": Variable(
-        ("time",),
-        "kind of a fixed point: stable or unstable node or focus, saddle, or marginal",
-        words=True,
-        choices=TYPES_OF_FIXED_POINTS,
-    ),
+    "kind": AT_REST["kind"],
     "orbit": Variable(
         ("time",),
         "number of the set of fixed points that are copies by symmetries",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, TIMES
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
-from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -203,25 +203,7 @@ REDUCED = {
 }
 """What sweeps keep by `meanfield.families.hidden_manifold.discrepancy`."""
 
-STATES = {
-    "residual": Variable(
-        ("time",),
-        "largest rate of change at a fixed point",
-        range=POSITIVE,
-        conserved=("equations of the fixed point, largest residual", 0.0),
-    ),
-    "growth_rate": Variable(("time",), "largest growth rate of small perturbations"),
-    "unstable_directions": Variable(
-        ("time",), "number of independent perturbations that grow", range=POSITIVE, gaps="never"
-    ),
-    "stability": Variable(
-        ("time",),
-        "1 stable, 0 marginal to the accuracy of eigenvalues, -1 unstable",
-        range=(-1.0, 1.0),
-        gaps="never",
-    ),
-    "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue of small perturbations, real part"),
-    "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue of small perturbations, imaginary part"),
+STATES = {name: each for name, each in AT_REST.items() if name != "kind"} | {
     "leading_direction": Variable(
         ("time", "student", "teacher"), "change of R along the leading perturbation, with largest entry 1"
     ),

@@ -27,6 +27,12 @@ FAMILY = Family(
             follows=FOLLOWS,
             phases=True,
         ),
+        "fixed_points": Method(
+            "fixed points",
+            f"{HERE}.fixed_points.states:find_fixed_points",
+            ("fixed_points",),
+            check=f"{HERE}.fixed_points.states:check_fixed_points",
+        ),
         "particles": Method(
             "particles",
             f"{HERE}.particles.simulation:simulate_sgd",

@@ -7,7 +7,9 @@ from meanfield.families.update_rule.variables import (
     FLUCTUATION_ERRORS,
     FLUCTUATIONS,
     NAMES,
+    SHARES,
     SPECTRUM,
+    STATES,
     STATISTICS,
     WEIGHTS,
 )
@@ -26,6 +28,15 @@ KINDS = {
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "fixed_points": Kind(
+        "fixed points of the order parameters",
+        ("Q", "Q_error", *STATES),
+        ("R", "R_error", *_OTHERS, "v_error", "observables_error", *SHARES),
+        leading="state",
+        check=f"{NUMBERS}:faults",
+        numbers="meanfield.report.key_numbers:of_states",
+        summary="meanfield.results.text:describe",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
-from meanfield.mckean_vlasov.declarations import LABELS, POSITIVE, PROBABILITY, SGD, TIMES
+from meanfield.mckean_vlasov.declarations import AT_REST, LABELS, POSITIVE, PROBABILITY, SGD, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -93,6 +94,19 @@ FLUCTUATION_ERRORS = {
     for name, each in FLUCTUATIONS.items()
 }
 
+STATES = AT_REST | {
+    "copies": Variable(
+        ("time",),
+        "number of states that are copies by symmetries, infinite in a continuum",
+        range=(1.0, inf),
+        gaps="never",
+    ),
+}
+
+SHARES = {
+    "region_share": Variable(("time",), "share of random starts that a state or a copy attracts", range=PROBABILITY)
+}
+
 WEIGHTS = {
     "snapshot_time": TIMES["snapshot_time"],
     "weights": Variable(
@@ -107,7 +121,9 @@ WEIGHTS = {
     ),
 }
 
+_OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
+
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
-    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | WEIGHTS | STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS),
+    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | WEIGHTS | _OVER_RUNS),
 }

@@ -6,6 +6,7 @@ parameter p. They return NaN outside their domain.
 
 from meanfield.numerics.continuation.branches import Branch, ParametricEquations, crossings, follow
 from meanfield.numerics.continuation.diagram import CachedEquations, SearchableEquations, all_branches, by_difference
+from meanfield.numerics.continuation.flows import slowed
 from meanfield.numerics.continuation.roots import (
     Equations,
     ball_starts,
@@ -13,6 +14,7 @@ from meanfield.numerics.continuation.roots import (
     find_roots,
     is_among,
     newton,
+    rough_differences,
     signed_permutations,
 )
 
@@ -31,5 +33,7 @@ __all__ = [
     "follow",
     "is_among",
     "newton",
+    "rough_differences",
     "signed_permutations",
+    "slowed",
 ]

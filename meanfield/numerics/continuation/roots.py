@@ -83,6 +83,13 @@ def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, Float
     return factor, factor * logarithmic
 
 
+def rough_differences(
+    function: Callable[[FloatArray], FloatArray], x: FloatArray, values: FloatArray, step: float
+) -> FloatArray:
+    """Jacobian of a function with these values at x by one-sided differences, good enough for Newton's method."""
+    return np.array([function(x + step * unit) - values for unit in np.eye(len(x))]).T / step
+
+
 def find_roots(
     equations: Equations,
     starts: Iterable[FloatArray],

@@ -56,13 +56,14 @@ def jacobian_at(function: Callable[[FloatArray], FloatArray], y: FloatArray, sys
     """
     state = unpacked(y, system.students, system.features)
     lengths = np.sqrt(np.diag(state.Q))
+    lengths[lengths == 0.0] = 1.0  # a student that has vanished has no size of its own
     size = packed(
         State(np.repeat(lengths[:, None], system.features, 1), np.outer(lengths, lengths), 1.0 + np.abs(state.v))
     )
     room = _room(y, system)
     if (room >= LEAST_ROOM * size).all():
         return _differences(function, y, np.minimum(STEP * size, SHARE * room))
-    inward = INWARD * packed(State(0.0 * state.R, np.diag(np.diag(state.Q)), 0.0 * state.v))
+    inward = INWARD * packed(State(0.0 * state.R, np.diag(lengths**2), 0.0 * state.v))
     first, second, third = (_differences(function, y + k * inward, STEP * size) for k in (1, 2, 3))
     if np.abs(first - 2.0 * second + third).max() > SMOOTH * np.abs(first).max():
         return np.full_like(first, np.nan)

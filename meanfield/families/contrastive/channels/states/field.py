@@ -97,14 +97,6 @@ class SmoothField(OverlapField):
         return np.asarray(np.einsum("k,kij->ij", weights, slopes))
 
 
-def rough_differences(
-    field: Callable[[FloatArray], FloatArray], x: FloatArray, values: FloatArray, room: float
-) -> FloatArray:
-    """Jacobian of a field with these values at x by one-sided differences, good enough for Newton's method."""
-    h = min(1e-7, ROOM_SHARE * room)  # errors of truncation and rounding are about equal
-    return np.array([field(x + h * unit) - values for unit in np.eye(len(x))]).T / h
-
-
 def differences(field: Callable[[FloatArray], FloatArray], x: FloatArray, room: float) -> FloatArray:
     """Jacobian of a field by central differences of fourth order, as short as the room that x has demands."""
     h = min(1e-3, ROOM_SHARE * room)

@@ -26,17 +26,13 @@ from meanfield.families.contrastive.channels.states.symmetry import (
     coincidence_near,
     coincidences,
 )
-from meanfield.numerics.continuation import newton
+from meanfield.numerics.continuation import newton, slowed
 from meanfield.numerics.growth_rates import FixedPoint, sorted_rates
-from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 TOLERANCE = 1e-11
 """Largest component of the velocity at rest, relative to its size."""
-
-FLOW_TOLERANCE = Tolerance(relative=1e-4, absolute=1e-7)
-"""Tolerance of a step on the way to an attractor, on which only the side of a border depends."""
 
 STAGES = (3e-2, 1e-4, 1e-6, 1e-8)
 """Speeds, relative to the size of the velocity, at which the end of a path is looked for by Newton's method."""
@@ -176,15 +172,7 @@ class ChannelStates:
 
     def _slowed(self, x: FloatArray, speed: float) -> FloatArray:
         """End of the path from x at a speed relative to the size."""
-        size = self.field.size
-
-        def excess(t: float, x: FloatArray) -> float:
-            return float(np.log(np.abs(self.field(x)).max() / (speed * size) + np.finfo(float).tiny))
-
-        if excess(0.0, x) <= 0.0:
-            return x
-        path = solve_ode(lambda t, x: self.field(x), x, [0.0, 1e4 / size], FLOW_TOLERANCE, stops=[excess])
-        return path.end if np.isfinite(path.end).all() else x
+        return slowed(self.field, x, speed * self.field.size, 1e4 / self.field.size)
 
     def _arrives(self, x: FloatArray, root: FloatArray) -> bool:
         """Whether a path at x ends at a state: it is not unstable, and near enough for x to move straight to it."""

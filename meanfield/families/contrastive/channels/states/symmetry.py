@@ -16,7 +16,8 @@ from itertools import permutations, product
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.states.field import SmoothField, random_state, rough_differences
+from meanfield.families.contrastive.channels.states.field import ROOM_SHARE, SmoothField, random_state
+from meanfield.numerics.continuation import rough_differences
 from meanfield.typing import FloatArray
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -75,7 +76,8 @@ class Coincidence:
         values = self.values(z)
         if not np.isfinite(values).all():
             return values, np.full((len(z), len(z)), np.nan)
-        return values, rough_differences(self.values, z, values, self.room(z))
+        step = min(1e-7, ROOM_SHARE * self.room(z))  # errors of truncation and rounding are about equal
+        return values, rough_differences(self.values, z, values, step)
 
     def _unpacked(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         size = self.field.features * self.groups
