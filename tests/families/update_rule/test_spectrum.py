@@ -19,6 +19,7 @@ from meanfield.ingredients.spectra import interpolated
 from meanfield.problems.variable import DIFFERS
 from tests.families.hidden_manifold.problems import solved as hidden_manifold
 from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.test_draws import gan, two_views
 from validation.update_rule.random_rules import problem_of
 
 POWER = {"law": "power_law", "exponent": 1.0, "range": 50.0}
@@ -127,6 +128,8 @@ PLAIN = {
         data={"signal": "spiked", "observed": 0.4} | data,
         side={"gain": {"start": 0.5, "step": "tests.families.update_rule.own_rules:petrels_gain"}},
     ),
+    "draws, groups and moves": lambda **data: gan(data=data, time={"stop": 2.0, "outputs": 2}),
+    "two views": lambda **data: two_views(data={"signal": "orthogonal"} | data, time={"stop": 2.0, "outputs": 2}),
     "equal students": lambda **data: problem(
         "oja", 0.3, features=[feature([0.3, 0.3], 3.0)], students=[{}, {"initial_overlap": [1.0]}],
         data={"signal": "spiked"} | data,
