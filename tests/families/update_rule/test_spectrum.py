@@ -15,6 +15,8 @@ from scipy import stats
 from scipy.linalg import expm
 
 import meanfield
+from meanfield.families.update_rule.order_parameters.equations import Equations
+from meanfield.families.update_rule.spectral import gains_of
 from meanfield.ingredients.spectra import interpolated
 from meanfield.problems.variable import DIFFERS
 from tests.families.hidden_manifold.problems import solved as hidden_manifold
@@ -29,6 +31,8 @@ SPECTRA = {
     "Marchenko-Pastur": {"law": "marchenko_pastur", "aspect_ratio": 1.5},
     "atoms": {"law": "atoms", "eigenvalues": [0.0, 0.5, 2.5], "weights": [0.3, 0.375, 0.325], "teacher": [0, 1.8, 1.0]},
 }
+
+ONES = {"law": "atoms", "eigenvalues": [1.0, 1.0, 1.0], "weights": [0.5, 0.3, 0.2]}
 
 LAST_DIGIT = 1.5e-10
 """Error of numbers with ten digits."""
@@ -113,7 +117,6 @@ def test_regression_on_two_variances():
     assert error.isel(time=-1).values.ravel() == pytest.approx([0.61332879, 0.22503498], abs=5e-9)  # digits printed
 
 
-ONES = {"law": "atoms", "eigenvalues": [1.0, 1.0, 1.0], "weights": [0.5, 0.3, 0.2]}
 PLAIN = {
     "two hidden variables and a batch": lambda **data: problem(
         "oja", 0.3, features=[feature([0.3, 0.05], 3.0), feature([0.1, 0.2], 1.5)], students=[{}, {}],
@@ -137,8 +140,14 @@ PLAIN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("made", PLAIN.values(), ids=PLAIN)
-def test_equal_variances_change_nothing(made):
+LONGER = ("draws, groups and moves", "equal students")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONGER else []) for name in PLAIN]
+)
+def test_equal_variances_change_nothing(name):
+    made = PLAIN[name]
     plain, same = (meanfield.solve(made(**more), "order_parameters") for more in ({}, {"spectrum": ONES}))
     for name in [name for name in ("R", "Q", "v", "observables") if name in plain]:
         # Both take the same quadrature, and steps far below their tolerance.
@@ -230,6 +239,24 @@ def test_masked_noise_beside_the_features_is_that_of_matrices():
     w = expm(2.0 * rate * covariance) @ (0.4 * u)
     found = result["R_rho"].isel(time=-1).values.ravel()
     assert found == pytest.approx([np.mean((u * w)[block == b]) for b in range(3)], abs=1e-8)  # a hundredth of its own
+
+
+def test_two_views_have_the_gains_of_steins_lemma():
+    """Gains by derivatives of the rule, with noise of each view, and noise of both beside the features."""
+    equations = Equations(two_views(features=[feature(0.4, 1.5)], data={"signal": "orthogonal", "spectrum": ONES}))
+    choices = equations.choose([(0.0, equations.start)], 1e-10, {})
+    rule = equations.rules(choices, lambda each: each.rule).draws[0][0]
+    R, m, tau, own = 0.3, 1.5, 0.05, np.array([[0.2, -0.5 * np.sqrt(0.06)], [-0.5 * np.sqrt(0.06), 0.3]])
+    G, weighted = np.array([[1.0, R], [R, 0.8]]), np.array([[1.2, 0.2], [0.2, 0.9]])
+    system = equations.stretches[0].system
+    constants = system.constants(equations.problem, 0.0, np.array([[R]]), np.array([[0.8]]), np.zeros(0))
+    gains = gains_of(system.draws[0], 0, G, weighted, constants, rule)
+    fields = R**2 * m + 0.9 - 2.0 * R * 0.2 + R**2 * 1.2 + 0.9 * own
+    slopes = tau * np.array([[2.0 * fields[1, 1], 4.0 * fields[0, 1]], [4.0 * fields[0, 1], 2.0 * fields[0, 0]]])
+    beside, white = slopes.sum(), (own * slopes).sum()
+    assert gains.noise.ravel() == pytest.approx([-R * beside, white + beside], rel=1e-10)  # of averages
+    signal = 2.0 * tau * R * m * (np.trace(fields) + 4.0 * fields[0, 1])
+    assert gains.along.ravel() == pytest.approx([signal - (0.2 - R * 1.2) * beside, 0.0], rel=1e-10, abs=1e-13)
 
 
 def test_sgd_starts_and_ends_with_the_overlaps_of_its_eigenvalues():
