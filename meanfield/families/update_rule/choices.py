@@ -47,11 +47,12 @@ def choose(
     weights = None if hidden.exact else np.array([given.probability for given in components])
     laws = [given.law for given in components]
     gains = draw.inputs * draw.students if program is draw.update else 0  # whose products are averaged
+    call = program.call  # whose errors name the function
     try:
         for variable in np.flatnonzero(np.isfinite(hidden.powers)):
             _check_tail(draw, program, G, constants, int(variable))
         return choose_rule(
-            program.call,
+            call,
             constants,
             laws,
             program.kinks,

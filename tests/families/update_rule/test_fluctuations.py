@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 import meanfield
+from meanfield.families.update_rule.order_parameters import fluctuations
 from meanfield.families.update_rule.order_parameters.equations import Equations
 from meanfield.families.update_rule.order_parameters.steps import covariance_of_step
 from meanfield.numerics.gaussian_moments.rules import Kinks, Rule
@@ -149,3 +150,22 @@ def test_a_single_run_is_judged_by_the_predicted_scatter():
     spread = np.sqrt(limit["R_covariance"].values.ravel() / 1000)
     moved = sgd.assign(R=sgd["R"] + 8.0 * spread[:, None, None])
     assert meanfield.compare(limit, moved).attrs["verdict"] == "DIFFERS"
+
+
+@pytest.mark.slow
+def test_stated_errors_hold_where_products_take_random_points(monkeypatch):
+    """A committee of three reads six fields; its averages are sums of terms, and products of four values are not."""
+    given = problem(
+        "committee",
+        0.5,
+        features=[feature([0.3, 0.05, 0.1]), feature([0.1, 0.2, 0.0]), feature([0.1, 0.0, 0.3])],
+        students=[{"initial_norm": 0.5}] * 3,
+        time={"stop": 2.0, "outputs": 3},
+        order_parameters={"tolerance": 1e-4},
+    )
+    found = meanfield.solve_order_parameters(given)
+    monkeypatch.setattr(fluctuations, "POINTS", 2**16)
+    finer = meanfield.solve_order_parameters(given)
+    for name in ("overlap_covariance", "R_covariance"):
+        assert (np.abs(found[name] - finer[name]) <= found[f"{name}_error"] + finer[f"{name}_error"]).all()
+    assert float(found["overlap_covariance_error"].max()) < 0.05 * float(found["overlap_covariance"].max())

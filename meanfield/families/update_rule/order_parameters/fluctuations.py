@@ -41,6 +41,9 @@ IN_TIME = 1e-5
 FINER = 1.25
 """Factor of the nodes for products of four values of a rule, where averages have two."""
 
+POINTS = 2**13
+"""Random points of a randomisation for such products of sums of terms that read more than memory allows in products."""
+
 
 def fluctuations(
     equations: Equations, solution: Solution, places: Iterable[Place]
@@ -79,9 +82,10 @@ def fluctuations(
     solutions: list[dict[str, FloatArray]] = []
     coarse = equations.with_fewer_hidden_nodes()
     exact = coarse is equations and all(choice.coarser is choice.rule for choice in choices.values())
-    others = [(coarse, coarse.rules(choices, which)) for which in other_rules(choices)]
-    for each, rules in [(equations, equations.rules(choices, lambda choice: choice.rule)), *([] if exact else others)]:
-        C, interrupted = _covariance(each, solution, rules)
+    others = [] if exact else [(coarse, which, 0) for which in other_rules(choices)]
+    for each, which, randomisation in [(equations, lambda choice: choice.rule, None), *others]:
+        rules = each.rules(choices, which)
+        C, interrupted = _covariance(each, solution, rules, randomisation)
         solutions.append(_parts(each, solution, rules, C))
         if interrupted:
             return solutions[0], True
@@ -92,35 +96,42 @@ def fluctuations(
     return found | errors, False
 
 
-def _finer(rule: Rule, directions: int) -> Rule:
+def _finer(rule: Rule, directions: int, randomisation: int | None) -> Rule:
     """Rule for products of four values, which have twice the degree of those of two, as far as memory allows."""
     if rule.kind == "polynomial":
         return replace(rule, order=max(2 * rule.order - 1, rule.order + 1))
     order = math.ceil(FINER * rule.order)
-    fits = rule.kind == "kinked" or (rule.kind == "smooth" and order**directions <= MOST_NODES)
-    return replace(rule, order=order) if fits else rule
+    if rule.kind == "kinked":
+        return replace(rule, order=order)
+    if rule.kind != "random" and order**directions <= MOST_NODES:
+        return replace(rule, kind="smooth", order=order, parts=None)
+    if rule.kind == "terms":  # the products have terms of more slots than two
+        return Rule("random", POINTS, rule.kinks, randomisation=randomisation)
+    return rule
 
 
-def _covariance(equations: Equations, solution: Solution, rules: Rules) -> tuple[FloatArray, bool]:
-    """C at output times, and whether Ctrl-C came."""
+def _covariance(
+    equations: Equations, solution: Solution, rules: Rules, randomisation: int | None
+) -> tuple[FloatArray, bool]:
+    """C at output times, and whether Ctrl-C came; where points are random, by one of their randomisations or all."""
     path = solution.path
     assert path is not None
 
     def stretches() -> Iterator[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]]:
         for number, stretch in enumerate(equations.stretches):
-            yield stretch.times, _drift_and_noise(equations, number, path, rules.draws[number])
+            yield stretch.times, _drift_and_noise(equations, number, path, rules.draws[number], randomisation)
 
     C, interrupted = covariance_in_stretches(stretches(), len(equations.start), solution.times)
     return np.where(np.abs(C) > 1e-12 * np.nanmax(np.abs(C)), C, 0.0 * C), interrupted  # smaller ones are rounding
 
 
 def _drift_and_noise(
-    equations: Equations, number: int, path: Path, rules: Sequence[Rule]
+    equations: Equations, number: int, path: Path, rules: Sequence[Rule], randomisation: int | None
 ) -> Callable[[float], tuple[FloatArray, FloatArray]]:
     """J and S in a stretch, as series in time."""
     stretch = equations.stretches[number]
     rate, draws = equations.velocity(stretch, rules), stretch.system.draws
-    finer = [_finer(rule, len(draw.update.reads)) for rule, draw in zip(rules, draws, strict=True)]
+    finer = [_finer(rule, len(draw.update.reads), randomisation) for rule, draw in zip(rules, draws, strict=True)]
 
     def jacobian(times: FloatArray) -> FloatArray:
         return np.array([jacobian_at(partial(rate, t), path(t), stretch.system) for t in times.tolist()])

@@ -51,9 +51,11 @@ def solve_order_parameters(problem: Problem) -> Solved:
     -------
     xarray.Dataset
         `R`, `Q`, side variables `v` and `observables` with their errors; with `data.spectrum` also `R_noise` and
-        `Q_noise`, overlaps that are weighted with the eigenvalues, and `R_rho`, `Q_rho` at the nodes `rho`. The
-        attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
-        The attribute `warning` says so where the tolerance was not met.
+        `Q_noise`, overlaps that are weighted with the eigenvalues, and `R_rho`, `Q_rho` at the nodes `rho`.
+        `overlap_covariance` is N times the covariance of all order parameters over runs of SGD to leading order, with
+        its parts `R_covariance` and so on, where it is known; `provenance` says why it is not. The attribute `status`
+        is `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN. The attribute
+        `warning` says so where the tolerance was not met.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
 
     Notes
     -----
-    All quantities are dimensionless. Source: update_rules.md, sections 2 to 4 and 7.
+    All quantities are dimensionless. Source: update_rules.md, sections 2 to 4, 6 and 7.
     """
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
