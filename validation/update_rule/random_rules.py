@@ -45,7 +45,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "smooth": {},
     "kinked": {"prior": {"name": "l2", "strength": 0.2}},
     "noisy": {"data": {"coins": {"flip": 0.15}, "normals": ["eps"]}},
-    "several": {"students": [{"initial_norm": 0.8}, {"initial_norm": 0.6}]},
+    "several": {"students": [{"initial_norm": 0.8}, {"initial_norm": 0.6}], "order_parameters": {"tolerance": 1e-3}},
     "signal": {"data": {"signal": "spiked"}, "model": {"constraint": "sphere"}},
 }
 """What problems of each rule say besides."""

@@ -8,12 +8,16 @@ from scipy.stats import norm
 import meanfield
 from validation.update_rule.papers import (
     clipping,
+    continual_learning,
     erf_networks,
     independent_components,
     linear_regression,
+    mean_teacher,
     missing_data,
     noisy_labels,
+    optimal_perceptron,
     perceptron_rules,
+    phase_diagram,
     phase_retrieval,
 )
 
@@ -112,6 +116,52 @@ def test_limits_of_rules_are_solutions_of_closed_forms(name):
     found, tolerance = of_rule(made())
     assert np.abs(found - integrated(velocity, np.array(start))).max() < tolerance
     assert np.abs(found - start).max() > 0.01
+
+
+def averaged(times, weight=1.0):
+    """Errors of a student and of its average, by equations of |w - u|^2/N, (w - u).(w' - u)/N and |w' - u|^2/N."""
+    rate, seen, follows = mean_teacher.RATE, mean_teacher.SEEN, mean_teacher.AVERAGING
+
+    def velocity(t, x):
+        student, both, average = x
+        square = seen * (mean_teacher.SIGMA**2 + student + 2.0 * weight * (student - both))
+        square += weight**2 * (student - 2.0 * both + average)
+        return (
+            2.0 * rate * (weight * (both - student) - seen * student) + rate**2 * square,
+            rate * (weight * (average - both) - seen * both) + follows * (student - both),
+            2.0 * follows * (both - average),
+        )
+
+    path = solve_ivp(velocity, (0.0, times[-1]), [2.0] * 3, t_eval=times, rtol=1e-10, atol=1e-12).y
+    return 0.5 * path[[0, 2]].T
+
+
+def one_unit(times):
+    network = erf_networks.Network(np.zeros((1, 1)), np.full((1, 1), 0.25), np.ones(1), 1.0, 0.0, phase_diagram.SIGMA)
+    return erf_networks.errors(network, np.append(0.0, times))[1:]
+
+
+CURVES = {
+    "mean teacher": (lambda: mean_teacher.problem_of(1.0), 20.0, averaged),
+    "two tasks": (lambda: continual_learning.problem_of(0.7), 120.0, lambda t: continual_learning.errors(0.7, t)),
+    "erf unit": (lambda: phase_diagram.problem_of(1.0), 5.0, one_unit),
+    "optimal perceptron": (
+        lambda: optimal_perceptron.problem_of("optimal"),
+        20.0,
+        lambda t: optimal_perceptron.exact(np.append(0.0, t))[1:],
+    ),
+}
+
+
+@pytest.mark.slow  # rules of a study's own, which take longer to compile than to run
+@pytest.mark.parametrize("name", CURVES)
+def test_errors_of_rules_are_closed_forms(name):
+    made, stop, exact = CURVES[name]
+    problem = meanfield.with_value(made(), "time", {"stop": stop, "outputs": 5})
+    found = meanfield.solve(problem, "order_parameters")
+    allowed = 3.0 * float(found["observables_error"].max()) + 1e-8  # its own error, and that of what is held against it
+    assert np.abs(found["observables"].values[1:] - exact(found["time"].values[1:]).reshape(4, -1)).max() < allowed
+    assert allowed < 1e-4
 
 
 def test_erf_networks_have_the_numbers_of_the_theory():

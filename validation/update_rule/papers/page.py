@@ -14,9 +14,9 @@ PAGE = ROOT / "docs" / "update_rule_papers.md"
 
 HEAD = """# Published results from a rule
 
-Results of ten papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the family
-`update_rule`: the rule is a few lines of Python at the top of a file in validation/update_rule/papers, and everything
-else, the equations of order parameters, their averages and SGD, is the library's.
+Results of fourteen papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the
+family `update_rule`: the rule is a few lines of Python at the top of a file in validation/update_rule/papers, and
+everything else, the equations of order parameters, their averages and SGD, is the library's.
 
 No figure of the papers is copied, and none was at hand: parameters are ours, in units in which |w|^2 = N and time is
 t = k/N. What curves are held against is derived *by hand* for the case that is drawn: closed forms, or equations
@@ -25,11 +25,10 @@ abstract or main text is known for, and is confirmed or contradicted for that ca
 hold or fail. Lines are limits, and marks with two standard errors are means of 16 runs of SGD, at N = 500 where a
 section names no other; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
 
-**What is not here**, as a rule of one draw with white noise cannot say it: sparse priors of [regression and principal
-or independent components](theory/density.md), whose weights have a density; generative adversarial networks (several
-draws, a trained generator); contrastive learning with noisy views (two inputs; see the [first family](figures.md)) and
-targets that are averages of students; inputs with a power-law spectrum; the directions sign(x) of sign descent in each
-coordinate; batches in proportion to N and samples that are seen twice.
+**What is not here**: sparse priors of [regression and principal or independent components](theory/density.md), whose
+weights have a density; generative adversarial networks (several draws, a trained generator); contrastive learning with
+noisy views (two inputs; see the [first family](figures.md)); the directions sign(x) of sign descent in each coordinate;
+batches in proportion to N and samples that are seen twice.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_committee` makes one of the figures.
