@@ -20,6 +20,7 @@ from numba.core import types
 from numba.extending import intrinsic, overload
 
 from meanfield.numerics.compiled.scalar_functions import with_compiled_calls
+from meanfield.numerics.compiled.straight_line import StraightLine, straight_line
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -130,21 +131,43 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFuncti
     ]
     first = 0
     for number, each in enumerate(bound):
-        names[f"f{number}"] = numba.njit(with_compiled_calls(each.function, _special_functions()), error_model="numpy")
-        given = ", ".join(map(_read, each.arguments))
         last = first + math.prod(each.shape)
-        value = f"f{number}({given})"
-        lines.append(
-            f"        write({value}, values[i], {first}, {last})"
-            if each.shape
-            else f"        values[i, {first}] = {value}"
-        )
+        straight = _straight(each)
+        if straight is None:
+            names[f"f{number}"] = with_compiled_calls(each.function, _special_functions())
+            value = f"f{number}({', '.join(map(_read, each.arguments))})"
+            lines.append(
+                f"        write({value}, values[i], {first}, {last})"
+                if each.shape
+                else f"        values[i, {first}] = {value}"
+            )
+        else:
+            names |= straight.functions
+            written = (f"values[i, {first + n}] = {value}" for n, value in enumerate(straight.values))
+            code = [f"def f{number}(x, k, values, i):", *(f"    {line}" for line in (*straight.lines, *written))]
+            exec("\n".join(code), names)  # the text holds names and numbers alone
+            lines.append(f"        f{number}(x, k, values, i)")
+        names[f"f{number}"] = numba.njit(names[f"f{number}"], error_model="numpy")
         first = last
     exec("\n".join(lines), names)  # the text holds numbers alone, of places
     pointer = types.CPointer(types.float64)
     compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])
     _KEPT_ALIVE.append(compiled)
     return RowFunction(int(compiled.address), width, constants, outputs)
+
+
+def _straight(bound: Bound) -> StraightLine | None:
+    """Operations of a function of small arrays; None of other functions, and of those that have no such."""
+    if not bound.shape and not any(each.shape for each in bound.arguments):
+        return None
+    arguments = [
+        ([_read(Argument(column, (), each.constant)) for column in each.columns], each.shape)
+        for each in bound.arguments
+    ]
+    found = straight_line(getattr(bound.function, "py_func", bound.function), arguments, _special_functions())
+    if found is None or len(found.values) not in (1, math.prod(bound.shape)):
+        return None
+    return found._replace(values=found.values * (math.prod(bound.shape) // len(found.values)))
 
 
 def _write(value, row, first, last):  # type: ignore[no-untyped-def]

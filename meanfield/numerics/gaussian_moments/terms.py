@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.numerics.compiled.array_operations import dot, largest_of
+from meanfield.numerics.compiled.array_operations import copy, dot, largest_of
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
 from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS, PROBES, separate
@@ -107,9 +107,17 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
     directions = _given(unit, parts.hub[j], parts.hub[i], loadings, left)
     S = _needed(own, j, i, slots)
     orders = _powers(unit, loadings, left, slots[:S], powers) if both else 2
+    step, spacing = 2.0 * line.reach / line.cells, line.x[1] - line.x[0]
     for a in range(S):
-        low[a] = -line.reach * math.sqrt(loadings[0, slots[a]] ** 2 + loadings[1, slots[a]] ** 2)
-        _smooth(own, slots[a], line, left[slots[a]], low[a], orders, values, smooth[a])
+        c = slots[a]
+        if directions < 2:  # at the nodes themselves
+            _smooth(own, c, line, left[c], loadings[0, c] * line.x[0], loadings[0, c] * spacing, orders, values,
+                    smooth[a, : q**directions])  # fmt: skip
+        else:
+            far = line.reach * math.sqrt(loadings[0, c] ** 2 + loadings[1, c] ** 2)
+            low[a] = -far - (POINTS // 2 - 1) * step
+            points = min(int(2.0 * far / step) + POINTS, smooth.shape[1])
+            _smooth(own, c, line, left[c], low[a], step, orders, values, smooth[a, :points])
     total, least = 0.0, line.weight[0] * line.weight[q // 2]
     for node in range(q**directions):
         weight, z, w = 1.0, 0.0, 0.0
@@ -122,8 +130,11 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
                 continue
         for a in range(S):
             c = slots[a]
-            width = own.functions[c] * (orders + own.functions[c])
-            _interpolate(smooth[a], width, loadings[0, c] * z + loadings[1, c] * w - low[a], line, means[a])
+            if directions < 2:
+                copy(smooth[a, node], means[a])
+            else:
+                at = (loadings[0, c] * z + loadings[1, c] * w - low[a]) / step
+                _interpolate(smooth[a], own.functions[c] * (orders + own.functions[c]), at, means[a])
         place = 0.0
         if directions > 0 and parts.hub[j] >= 0:
             place = loadings[0, parts.hub[j]] * z + loadings[1, parts.hub[j]] * w
@@ -227,23 +238,23 @@ def _powers(unit, loadings, left, slots, powers):  # type: ignore[no-untyped-def
 
 
 @without_reference_counts()
-def _smooth(own, slot, line, left, low, orders, values, table):  # type: ignore[no-untyped-def]
-    """Tabulate averages of functions of a slot times Hermite polynomials, and covariances, by the mean of the slot.
+def _smooth(own, slot, line, left, low, step, orders, values, table):  # type: ignore[no-untyped-def]
+    """Write averages of functions of a slot times Hermite polynomials, and covariances, for equidistant means of it.
 
     Parameters
     ----------
     left : float
         Deviation of the slot about its mean.
-    low : float
-        The least mean; -low is the largest.
+    low, step : float
+        The first mean, and the distance of means.
     values : ndarray, shape (functions, nodes)
         Room.
-    table : ndarray, shape (points, columns)
+    table : ndarray, shape (means, columns)
         Columns are functions and orders, then pairs of functions.
     """
-    count, q, step = own.functions[slot], line.x.size, 2.0 * line.reach / line.cells
-    for g in range(min(int(-2.0 * low / step) + POINTS, table.shape[0])):
-        mean = low + (g - POINTS // 2 + 1) * step
+    count, q = own.functions[slot], line.x.size
+    for g in range(table.shape[0]):
+        mean = low + g * step
         for k in range(count * (orders + count)):
             table[g, k] = 0.0
         for b in range(count):
@@ -277,11 +288,10 @@ def _value(table, line, x):  # type: ignore[no-untyped-def]
 
 
 @without_reference_counts()
-def _interpolate(table, width, x, line, out):  # type: ignore[no-untyped-def]
-    """Write the first columns of a table, at x from its beginning."""
-    place = max(x / (2.0 * line.reach / line.cells), 0.0)
-    cell = min(int(place), table.shape[0] - POINTS)
-    t = place - cell
+def _interpolate(table, width, place, out):  # type: ignore[no-untyped-def]
+    """Write the first columns of a table at a place between its rows."""
+    cell = min(max(int(place) - POINTS // 2 + 1, 0), table.shape[0] - POINTS)
+    t = place - cell - (POINTS // 2 - 1)
     for column in range(width):
         out[column] = 0.0
     for k in range(POINTS):

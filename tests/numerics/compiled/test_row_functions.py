@@ -8,6 +8,7 @@ from scipy import special
 from scipy.special import erf
 
 from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
+from meanfield.numerics.compiled.straight_line import straight_line
 from meanfield.typing import FloatArray
 
 COUNT = 64
@@ -85,3 +86,53 @@ def test_functions_stand_side_by_side_in_one_loop():
 def test_values_of_another_number_are_nan():
     found = compile_rows([Bound(pair, (Argument(1, (2,)),), (3,))], 4, 6)
     assert np.isnan(found(np.zeros((1, 4)), np.zeros(6))).all()
+
+
+TABLE = np.array([[0.5, -1.0], [2.0, 0.25]])
+
+
+def means(s: FloatArray, y: float) -> FloatArray:
+    return TABLE @ np.maximum(s, y) * s.mean() + np.array([y, s[0]]) ** 3 - (1 - 2 * (s > y)) / np.dot(s, s)
+
+
+def truths(s: FloatArray, y: float) -> FloatArray:
+    return 1.5 * ((s > y) & (s < 2.0) | ~(s >= y)) * -np.sign(s)
+
+
+def listed_by_hand(s: FloatArray, y: float) -> list[float]:
+    return [element * y for element in s]
+
+
+@pytest.mark.parametrize("function", [means, truths, listed_by_hand])
+def test_functions_of_small_arrays_become_arithmetic_of_numbers(function):  # type: ignore[no-untyped-def]
+    found = straight_line(function, [(["s0", "s1"], (2,)), (["y"], ())], {})
+    assert found is not None
+    rng = np.random.default_rng(2)
+    names = dict(found.functions)
+    code = ["def straight(s0, s1, y):", *found.lines, f"return {', '.join(found.values)}"]
+    exec("\n    ".join(code), names)
+    for s, y in zip(rng.normal(size=(COUNT, 2)), rng.normal(size=COUNT), strict=True):
+        # rounding
+        np.testing.assert_allclose(names["straight"](*s, y), function(s, y), rtol=1e-13)
+    test_a_function_of_rows_is_the_function(function, (Argument(1, (2,)), Argument(0)), (2,))
+
+
+def branching(s: FloatArray) -> FloatArray:
+    return 2.0 * s if s[0] > 0 else s
+
+
+def filled(s: FloatArray) -> FloatArray:
+    out = np.zeros(2)
+    for i in range(2):
+        out[i] = np.exp(s[i])
+    return out
+
+
+def counted(s: FloatArray) -> FloatArray:
+    return s * (s > 0).sum()
+
+
+@pytest.mark.parametrize("function", [branching, filled, counted])
+def test_functions_that_do_not_become_arithmetic_are_compiled_as_they_are(function):  # type: ignore[no-untyped-def]
+    assert straight_line(function, [(["s0", "s1"], (2,))], {}) is None
+    test_a_function_of_rows_is_the_function(function, (Argument(1, (2,)),), (2,))
