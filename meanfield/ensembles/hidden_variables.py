@@ -7,6 +7,7 @@ loops that vectorise. Rejections, which are rare, take their numbers from a stre
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from meanfield.ensembles.gamma_variables import gamma
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.process import own_numba as numba
-from meanfield.typing import FloatArray, IntArray
+from meanfield.typing import BoolArray, FloatArray, IntArray
 
 
 class HiddenDraws(NamedTuple):
@@ -27,7 +28,7 @@ class HiddenDraws(NamedTuple):
         Cumulative probabilities within each group.
     mean, deviation : ndarray, shape (components, d1)
         Zero in the columns of other groups.
-    box, gamma_shape, gamma_power : ndarray, shape (groups,)
+    box, gamma_shape, gamma_power, exponential : ndarray, shape (groups,)
     components, features, uniforms, normals : ndarray, shape (groups + 1,)
         Where each group begins among the components, the features, and the kinds of numbers that a sample takes.
     """
@@ -38,6 +39,7 @@ class HiddenDraws(NamedTuple):
     box: FloatArray
     gamma_shape: FloatArray
     gamma_power: FloatArray
+    exponential: BoolArray
     components: IntArray
     features: IntArray
     uniforms: IntArray
@@ -63,6 +65,7 @@ def hidden_draws(laws: Sequence[HiddenPart]) -> HiddenDraws:
         np.array([recipe.box for recipe in recipes]),
         np.array([recipe.gamma_shape for recipe in recipes]),
         np.array([recipe.gamma_power for recipe in recipes]),
+        np.array([recipe.exponential for recipe in recipes], dtype=bool),
         components,
         features,
         _starts(a + b for a, b in zip(choice, gamma, strict=True)),
@@ -121,11 +124,13 @@ def draw_hidden(draws, key, replica, slot, uniforms, normals, chosen, c):  # typ
         if draws.box[g] > 0.0:
             for k in range(first, last):
                 _shift(draws.box[g], u, c[k])
-        if draws.gamma_power[g] != 0.0:
+        if draws.gamma_power[g] != 0.0 and not draws.exponential[g]:
             _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c)
         elif draws.normals[g + 1] > draws.normals[g]:
             for k in range(first, last):
                 _spread(draws.deviation, k, chosen, n[(k - first) * m :], c[k])
+        if draws.exponential[g]:
+            _exponentiate(draws, g, key, replica, slot, uniforms, normals, c)
 
 
 @numba.njit(inline="always", error_model="numpy")
@@ -181,3 +186,17 @@ def _spread_by_gamma(draws, g, key, replica, slot, uniforms, normals, chosen, c)
         for k in range(first, draws.features[g + 1]):
             normal = normals[(draws.normals[g] + k - first) * m + b]
             c[k, b] += draws.deviation[chosen[b], k] * factor * normal
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _exponentiate(draws, g, key, replica, slot, uniforms, normals, c):  # type: ignore[no-untyped-def]
+    """Take exponentials of the features of group g, times a power of a gamma variable that all share."""
+    m = c.shape[1]
+    u, n = uniforms[(draws.uniforms[g + 1] - 1) * m :], normals[(draws.normals[g + 1] - 1) * m :]
+    for b in range(m):
+        factor = 1.0
+        if draws.gamma_power[g] != 0.0:
+            own = slot + b * draws.box.size + g
+            factor = gamma(draws.gamma_shape[g], n[b], u[b], key, replica, own) ** draws.gamma_power[g]
+        for k in range(draws.features[g], draws.features[g + 1]):
+            c[k, b] = factor * math.exp(c[k, b])

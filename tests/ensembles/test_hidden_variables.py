@@ -29,10 +29,11 @@ from meanfield.ingredients.laws.hidden import (
     TwoPoint,
     Uniform,
 )
+from meanfield.ingredients.laws.scales import LogNormal, StudentScale
 from tests.oracles.p_values import all_above, independent
 
 FALSE_ALARM = 1e-3  # of the whole file
-TESTS = 40
+TESTS = 44
 """Largest number of statistical tests in this file."""
 check = partial(all_above, FALSE_ALARM / TESTS)
 SAMPLES = 2**17
@@ -51,6 +52,7 @@ CONTINUOUS = {
     "student_t, 2.1": (StudentT(degrees_of_freedom=2.1), stats.t(2.1, scale=math.sqrt(0.1 / 2.1))),
     "student_t, 5": (StudentT(degrees_of_freedom=5.0, second_moment=2.0), stats.t(5, scale=math.sqrt(6 / 5))),
     "student_t, 150": (StudentT(degrees_of_freedom=150.0), stats.t(150, scale=math.sqrt(148 / 150))),
+    "scale, lognormal": (LogNormal(deviation=0.7), stats.lognorm(0.7, scale=math.exp(-0.49))),
 }
 ATOMIC = {
     "three_point": (ThreePoint(second_moment=1.1, fourth_moment=6.05), [-math.sqrt(5.5), 0, math.sqrt(5.5)], [1, 8, 1]),
@@ -103,6 +105,11 @@ def test_laws_with_a_density(law):
     law, right = CONTINUOUS[law]
     c = draw(law)[:, 0]
     check(law=stats.kstest(c, right.cdf).pvalue, neighbours=independent(c[1:], c[:-1]))
+
+
+def test_scale_of_noise_of_student():
+    r = draw(MIXTURE, StudentScale(degrees_of_freedom=5.0))[:, 1]
+    check(law=stats.kstest(3.0 / r**2, stats.chi2(5.0).cdf).pvalue, neighbours=independent(r[1:], r[:-1]))
 
 
 @pytest.mark.parametrize("law", ATOMIC)

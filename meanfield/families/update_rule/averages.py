@@ -49,27 +49,32 @@ class Given(NamedTuple):
     regression : ndarray, shape (width, rank)
         Covariance of all columns with z.
     covariance : ndarray, shape (width, width)
+    signal, noise : float
+        See `Laws`.
     """
 
     probability: float
     law: Law
     regression: FloatArray
     covariance: FloatArray
+    signal: float
+    noise: float
 
 
 def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
     """Components of the law of a row, by standard normal variables for what is read."""
     columns = list(reads)
     found: list[Given] = []
-    for probability, mean, covariance in zip(*laws, strict=True):
+    for probability, mean, covariance, signal, noise in zip(*laws, strict=True):
         if found and np.array_equal(covariance, found[-1].covariance):  # as that of all values of a discrete law
-            last = found[-1]
-            found.append(Given(float(probability), Law(mean, last.law.factor), last.regression, last.covariance))
+            law = Law(mean, found[-1].law.factor)
+            found.append(found[-1]._replace(probability=float(probability), law=law, signal=signal, noise=noise))
             continue
         inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
         factor = np.zeros((len(mean), inner.shape[1]))
         factor[columns] = inner
-        found.append(Given(float(probability), Law(mean, factor), regression_on(factor, covariance), covariance))
+        regression = regression_on(factor, covariance)
+        found.append(Given(float(probability), Law(mean, factor), regression, covariance, signal, noise))
     return found
 
 
@@ -115,7 +120,7 @@ def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rul
             fields = draw.fields(number)
             E += p * (np.outer(given.law.mean[fields], F[number]) + given.regression[fields] @ along[:, number])
         products = found.products[:gains, :gains].reshape(L, K, L, K)
-        Lambda += p / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
+        Lambda += p * given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
         B += p * moves_of(draw, found.first[gains : len(found.first) - side])
         H += p * found.first[len(found.first) - side :]
     return Averages(E, B, Lambda, H)

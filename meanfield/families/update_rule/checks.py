@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from meanfield.families.update_rule.kinds import FEATURES, along_of, places_of
 from meanfield.families.update_rule.rule import arguments_of
+from meanfield.ingredients.laws.base import check_probabilities
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.schedules.shapes import Schedule
 
@@ -117,7 +118,7 @@ def check_hidden_variables(problem: Problem) -> None:
             remedy = "set it to 'spiked' or 'orthogonal', or remove features.hidden"
             remedy = remedy if problem.draws is None else "set along = 'u' in one of draws, or remove features.hidden"
             raise ValueError(f"features[{k}].hidden: {said} shows no hidden variable; {remedy}")
-        if FEATURES in shown and feature.hidden is None and problem.hidden is None:
+        if FEATURES in shown and feature.hidden is None and problem.hidden is None and problem.data.classes is None:
             by = said if problem.draws is None else "a sample along 'u'"
             raise ValueError(
                 f"features[{k}].hidden: is missing, and {by} shows it; add it, or a [hidden] table with the joint law "
@@ -147,6 +148,36 @@ def check_hidden_variables(problem: Problem) -> None:
             raise ValueError(f"students[{k}].hidden: no sample is along '{name}', which would show it; remove it")
 
 
+def check_classes(problem: Problem) -> None:
+    """Refuse classes that are no mixture of samples along the features.
+
+    Raises
+    ------
+    ValueError
+    """
+    classes = problem.data.classes
+    if classes is None:
+        return
+    if not any(kind.along == problem.vectors[FEATURES] and kind.others for kind in problem.kinds):
+        raise ValueError(
+            f"data.classes: data.signal = '{problem.data.signal}' shows no mean; set it to 'spiked' or 'orthogonal', "
+            "or leave classes out"
+        )
+    check_probabilities(len(classes), [each.probability for each in classes], "class")
+    own = [f"features[{k}].hidden" for k, feature in enumerate(problem.features) if feature.hidden is not None]
+    if own or problem.hidden is not None:
+        raise ValueError(
+            f"data.classes: their means are the hidden variables, and {[*own, 'the [hidden] table'][0]} is another "
+            "law of these; remove one of the two"
+        )
+    for number, each in enumerate(classes):
+        if len(each.mean) != len(problem.features):
+            raise ValueError(
+                f"data.classes[{number}].mean has {len(each.mean)} number(s) for {len(problem.features)} feature(s); "
+                "give one for each"
+            )
+
+
 def check_names(problem: Problem) -> None:
     """Refuse names that mean two things.
 
@@ -154,12 +185,25 @@ def check_names(problem: Problem) -> None:
     ------
     ValueError
     """
+    scale = problem.data.scale
+    scales = [] if scale is None or scale.name is None else [scale.name]
     known: dict[str, str] = dict.fromkeys(OF_VECTORS, "what every rule may read")
+    known |= {} if problem.data.classes is None else {"label": "the label of data.classes"}
     for kind in problem.kinds:
-        taken = {"t", "R", "Q", "c", *problem.model.rule_parameters, *problem.data.coins, *problem.data.normals}
+        taken = {
+            "t",
+            "R",
+            "Q",
+            "c",
+            *problem.model.rule_parameters,
+            *problem.data.coins,
+            *problem.data.normals,
+            *scales,
+        }
         fields = [name for name in places_of(problem, kind).names if name not in taken | {*problem.side}]
         known |= dict.fromkeys([name for name in fields if name not in known], "a field of draws")
     for key, names in (
+        ("data.scale.name", scales),
         ("model.rule_parameters", problem.model.rule_parameters),
         ("data.coins", problem.data.coins),
         ("data.normals", problem.data.normals),
@@ -210,7 +254,9 @@ def check_parameters(problem: Problem) -> None:
     if not problem.at_hand:
         return
     read = sorted({*_read(problem)})
+    scale = problem.data.scale
     for key, names in (
+        ("data.scale.name", [] if scale is None or scale.name is None else [scale.name]),
         ("model.rule_parameters", problem.model.rule_parameters),
         ("data.coins", problem.data.coins),
         ("data.normals", problem.data.normals),

@@ -17,7 +17,7 @@ from meanfield.numerics.gaussian_moments.kernel import Moments
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
 
-COUNTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+COUNTS = (8, 10, 12, 14, 17, 20, 24, 28, 32, 38, 46, 56, 68, 82, 100, 128, 160, 200, 256)
 """Numbers of nodes of a law of hidden variables that are tried."""
 
 FAR = 1e5, 1e6
@@ -48,9 +48,8 @@ def choose(
     laws = [given.law for given in components]
     gains = draw.inputs * draw.students if program is draw.update else 0  # whose products are averaged
     call = program.call  # whose errors name the function
+    check_tails(draw, program, G, constants)
     try:
-        for variable in np.flatnonzero(np.isfinite(hidden.powers)):
-            _check_tail(draw, program, G, constants, int(variable))
         return choose_rule(
             call,
             constants,
@@ -65,33 +64,50 @@ def choose(
         raise InputError(f"{program.what}: {error}") from error
 
 
-def _check_tail(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, variable: int) -> None:
-    """Refuse a function that grows faster with a hidden variable than its law has moments."""
-    hidden = draw.hidden
-    mean = hidden.probability @ hidden.mean
-    second = np.tensordot(hidden.probability, hidden.covariance, 1)
+def check_tails(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, products: int = 2) -> None:
+    """Refuse functions that grow faster with a hidden variable than its law has moments.
+
+    Parameters
+    ----------
+    products : int, optional
+        Number of values of the functions that are averaged together: 4 for covariances.
+
+    Raises
+    ------
+    InputError
+    """
+    limits = draw.hidden.powers
+    for variable in np.flatnonzero(np.isfinite(limits)).tolist():
+        power = 0.5 * products * _growth(draw, program, G, constants, variable)
+        if not power <= limits[variable] + 1e-6:  # rounding of a logarithm
+            of_noise = variable in draw.scales_noise
+            key = "data.scale" if of_noise else f"the hidden variable {draw.columns[variable]}"
+            grows = f"to the power {power:.3g}" if math.isfinite(power) else "beyond any power"
+            raise InputError(
+                f"{program.what}: its {'square' if products == 2 else 'fourth power'} and its products with fields "
+                f"grow with {key} {grows}, and averages over its law exist and are resolved up to "
+                f"{limits[variable]:.3g}; clip the function, or let {'data.scale' if of_noise else 'hidden'} be a law "
+                "with lighter tails (of student_t raise degrees_of_freedom)"
+            )
+
+
+def _growth(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, variable: int) -> float:
+    """Power with which C F^2, F^2 and F times a field grow with a hidden variable; NaN or infinite beyond any."""
+    hidden, scales = draw.hidden, variable in draw.scales_noise
+    mean, second = hidden.probability @ hidden.mean, np.tensordot(hidden.probability, hidden.covariance, 1)
+    second[variable] = second[:, variable] = 0.0
     squares = []
     for deviation in FAR:
-        far = second.copy()
-        far[variable] = far[:, variable] = 0.0
-        far[variable, variable] = deviation**2
-        alone = replace(draw, hidden=Hidden(np.ones(1), mean[None], far[None], hidden.powers))
+        mean[variable], second[variable, variable] = (deviation, 0.0) if scales else (0.0, deviation**2)
+        alone = replace(draw, hidden=Hidden(np.ones(1), mean[None], second[None], hidden.powers))
         parts = components_of(alone.laws(G, program.reads), program.reads)
         rule = Rule("random", FAR_POINTS, program.kinks)
         moments = [rule.moments(program.call, constants, given.law) for given in parts]
         squares.append(sum(g.probability * np.diagonal(m.products) for g, m in zip(parts, moments, strict=True)))
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.log(squares[1] / squares[0]) / math.log(FAR[1] / FAR[0])
-    power = float(np.max(np.where(squares[0] > 0.0, growth, 0.0), initial=0.0))  # NaN where squares are infinite
-    power = max(power, 1.0 + 0.5 * power)  # of F^2, and of F times a field
-    if not power <= hidden.powers[variable] + 1e-6:  # rounding of the logarithm
-        key = f"features[{variable}].hidden"
-        grows = f"to the power {power:.3g}" if math.isfinite(power) else "beyond any power"
-        raise InputError(
-            f"its square and its products with fields grow with {key} {grows}, and averages over its law exist and are "
-            f"resolved up to {hidden.powers[variable]:.3g}; clip the function, or take a law with lighter tails (of "
-            "student_t raise degrees_of_freedom)"
-        )
+    power = float(np.max(np.where(squares[0] > 0.0, growth, 0.0), initial=0.0))
+    return power + 2.0 if scales else max(power, 1.0 + 0.5 * power)
 
 
 def enough_nodes(averages: Callable[[int], Sequence[Moments]], tolerance: float) -> int:
@@ -146,12 +162,15 @@ def means_of(
     rule: Rule,
     weighted: FloatArray | None = None,
 ) -> Moments:
-    """Averages of a program over all components: <f>, <x f> of all columns x in units of their sizes, and <f^2>."""
+    """Averages of a program: <f>, <x f> of all columns x in units of their sizes, and <(1 + C) f^2>.
+
+    C is the factor of the noise.
+    """
     first = squares = rows = second = np.zeros(())
     for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
         p, found = given.probability, rule.moments(program.call, constants, given.law)
         first = first + p * found.first
-        squares = squares + p * np.diagonal(found.products)
+        squares = squares + p * (1.0 + given.noise) * np.diagonal(found.products)
         rows = rows + p * (np.outer(given.law.mean, found.first) + given.regression @ found.along)
         second = second + p * (given.law.mean**2 + np.diagonal(given.covariance))
     return Moments(first, rows / np.sqrt(np.maximum(second, 1e-300))[:, None], squares)

@@ -64,11 +64,15 @@ class Laws(NamedTuple):
     probability : ndarray, shape (components,)
     mean : ndarray, shape (components, width)
     covariance : ndarray, shape (components, width, width)
+    signal, noise : ndarray, shape (components,)
+        Factors of the signal, and of the variance of the noise.
     """
 
     probability: FloatArray
     mean: FloatArray
     covariance: FloatArray
+    signal: FloatArray
+    noise: FloatArray
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,8 @@ class Draw:
         Vector and student of each of these values of B.
     observed : float
         Share of coordinates of all inputs that a mask keeps.
+    scales_noise, scales_signal : tuple of int
+        Hidden variables, of a few values, by whose product the noise of all inputs, or the signal, is multiplied.
     """
 
     names: Mapping[str, Argument]
@@ -162,11 +168,13 @@ class Draw:
     update: Program
     moves: tuple[tuple[int, int], ...] = ()
     observed: float = 1.0
+    scales_noise: tuple[int, ...] = ()
+    scales_signal: tuple[int, ...] = ()
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of a row, for messages."""
-        found = [""] * self.width
+        found = ["a hidden variable"] * self.width
         for name, place in self.names.items():
             for number, column in enumerate(() if place.constant else place.columns):
                 found[column] = f"{name}[{number}]" if place.shape else name
@@ -209,7 +217,10 @@ class Draw:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """C, the covariance per coordinate of the noise that is left by the mask, shape (inputs, inputs)."""
+        """C, the covariance per coordinate of the noise that is left by the mask, shape (inputs, inputs).
+
+        That of a component of the law of a row has its factor `Laws.noise` besides.
+        """
         return self.observed * np.asarray(sum(each.covariance for each in self.noise))
 
     def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
@@ -227,20 +238,23 @@ class Draw:
         along = self.observed * np.concatenate([G @ D for D in self.signal])
         fields, first = slice(self.first_field, self.width), self.first_coin
         outcomes, chances = self._coins(reads)
+        signal = hidden.mean[:, list(self.scales_signal)].prod(axis=1)
+        noise = hidden.mean[:, list(self.scales_noise)].prod(axis=1) ** 2
         mean = np.zeros((len(hidden.probability), len(chances), self.width))
         mean[:, :, :variables] = hidden.mean[:, None]
         mean[:, :, first : self.first_field] = outcomes
-        mean[:, :, fields] = (hidden.mean @ along.T)[:, None]
+        mean[:, :, fields] = (signal[:, None] * hidden.mean @ along.T)[:, None]
         covariance = np.zeros((len(hidden.probability), self.width, self.width))
         covariance[:, :variables, :variables] = hidden.covariance
         covariance[:, range(variables, first), range(variables, first)] = 1.0
-        covariance[:, fields, :variables] = along @ hidden.covariance
+        covariance[:, fields, :variables] = along @ (signal[:, None, None] * hidden.covariance)
         covariance[:, :variables, fields] = covariance[:, fields, :variables].swapaxes(1, 2)
-        covariance[:, fields, fields] = along @ hidden.covariance @ along.T + self._noise_of_fields(G, weighted)
+        covariance[:, fields, fields] = along @ (signal[:, None, None] ** 2 * hidden.covariance) @ along.T
+        covariance[:, fields, fields] += noise[:, None, None] * self._noise_of_fields(G, weighted)
         return Laws(
             np.multiply.outer(hidden.probability, chances).ravel(),
             mean.reshape(-1, self.width),
-            np.repeat(covariance, len(chances), axis=0),
+            *(np.repeat(each, len(chances), axis=0) for each in (covariance, signal, noise)),
         )
 
     def _noise_of_fields(self, G: FloatArray, weighted: FloatArray | None) -> FloatArray:

@@ -57,7 +57,11 @@ class Kind:
     along : range
         Vectors that hidden variables multiply, by numbers among all vectors.
     laws : tuple of HiddenPart
-        Of these variables.
+        Of these variables, and of others that follow.
+    others : mapping of str to int
+        Which of the variables functions read besides, by names.
+    scales_noise, scales_signal : tuple of int
+        Variables by which noise and signal are multiplied.
     projected : bool
         Whether the noise that views share has no part along features.
     noise, observed : float
@@ -79,6 +83,9 @@ class Kind:
     what: str
     along: range
     laws: tuple[HiddenPart, ...]
+    others: Mapping[str, int]
+    scales_noise: tuple[int, ...]
+    scales_signal: tuple[int, ...]
     projected: bool
     noise: float
     observed: float
@@ -89,6 +96,11 @@ class Kind:
     side: tuple[str, ...]
     measured: Mapping[str, tuple[str, Function]]
     kinks: tuple[str, ...]
+
+    @property
+    def variables(self) -> int:
+        """Number of hidden variables."""
+        return sum(law.dimension for law in self.laws)
 
     @property
     def views(self) -> int:
@@ -121,6 +133,29 @@ def along_of(problem: Problem, sample: Sample) -> str | None:
     return None if sample.along == "none" else sample.along
 
 
+class Variables(NamedTuple):
+    """Hidden variables of a kind of sample; see `Kind`."""
+
+    laws: tuple[HiddenPart, ...]
+    others: Mapping[str, int]
+    scales_noise: tuple[int, ...]
+    scales_signal: tuple[int, ...]
+
+
+def _variables(problem: Problem, along: str | None) -> Variables:
+    """Hidden variables of samples along some vectors: theirs, of classes a label and a deviation, and the scale."""
+    laws = () if along is None else problem.laws_of(along)
+    count, scale = sum(law.dimension for law in laws), problem.data.scale
+    others: dict[str, int] = {}
+    noise: tuple[int, ...] = ()
+    if along == FEATURES and problem.data.classes is not None:
+        others, noise = {"label": count - 2}, (count - 1,)
+    if scale is None:
+        return Variables(laws, others, noise, ())
+    named = {} if scale.name is None else {scale.name: count}
+    return Variables((*laws, scale), others | named, (*noise, count), (count,) if scale.of == "sample" else ())
+
+
 def _of_rule(problem: Problem) -> Kind:
     data, vectors = problem.data, problem.vectors
     M, K = len(problem.features), len(problem.students)
@@ -136,7 +171,7 @@ def _of_rule(problem: Problem) -> Kind:
     return Kind(
         what="model.rule",
         along=vectors[FEATURES] if signal else range(0),
-        laws=problem.laws_of(FEATURES) if signal else (),
+        **_variables(problem, FEATURES if signal else None)._asdict(),
         projected=data.signal == "orthogonal",
         noise=data.noise,
         observed=data.observed,
@@ -180,7 +215,7 @@ def _of_sample(problem: Problem, sample: Sample, number: int) -> Kind:
     return Kind(
         what=what,
         along=range(0) if along is None else vectors[along],
-        laws=() if along is None else problem.laws_of(along),
+        **_variables(problem, along)._asdict(),
         projected=along == FEATURES and data.signal == "orthogonal",
         noise=sample.noise or data.noise,
         observed=sample.observed or data.observed,
@@ -229,6 +264,8 @@ def places_of(problem: Problem, kind: Kind) -> Places:
 
     if len(kind.along):
         put("c", len(kind.along))
+    names |= {name: Argument(variable) for name, variable in kind.others.items()}
+    first = kind.variables
     for name in (*problem.data.normals, *problem.data.coins):
         put(name, 1)
     for view in range(kind.views):

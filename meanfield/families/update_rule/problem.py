@@ -14,12 +14,14 @@ from pydantic import AfterValidator, Field, model_validator
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.update_rule.checks import (
     check_arguments,
+    check_classes,
     check_draws,
     check_groups,
     check_hidden_variables,
     check_names,
     check_parameters,
 )
+from meanfield.families.update_rule.data import Classes, Data
 from meanfield.families.update_rule.kinds import FEATURES, Kind, kinds_of
 from meanfield.families.update_rule.model import Model, Parameter, Side
 from meanfield.families.update_rule.rule import Function
@@ -29,7 +31,6 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.ingredients.spectra import Spectrum
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
@@ -37,36 +38,9 @@ from meanfield.typing import FloatArray
 
 Overlap = Annotated[float, Field(ge=-1e6, le=1e6)]
 Overlaps = Annotated[tuple[Overlap, ...], Field(strict=False)]
-Chance = Annotated[float, Field(ge=0, le=1)]
 
 STUDENTS = "s"
 """Group of trained vectors where none is named."""
-
-
-class Data(Part):
-    """Inputs of a sample."""
-
-    signal: Literal["none", "spiked", "orthogonal"] = Field(
-        default="none",
-        description="'none' is white noise, 'spiked' adds features times hidden variables, 'orthogonal' does so where "
-        "the noise has no part along them",
-    )
-    noise: float = Field(default=1.0, gt=0, le=1e6, description="variance of the noise of a coordinate")
-    spectrum: Spectrum | None = Field(
-        default=None,
-        description="law of the eigenvalues rho of the covariance of the noise, by which the variance of a coordinate "
-        "is multiplied, a table with law = ...; left out: all are 1",
-    )
-    observed: float = Field(
-        default=1.0, gt=0, le=1, description="share of the coordinates that is kept in each sample, others are 0"
-    )
-    coins: Annotated[dict[str, Chance], AfterValidator(NamedValues)] = Field(
-        default=NamedValues(),
-        description="arguments that are 1 with a probability and else 0, such as { flip = 0.1 }",
-    )
-    normals: Annotated[tuple[str, ...], Field(strict=False)] = Field(
-        default=(), description='arguments that are standard normal numbers of the sample, such as ["eps"]'
-    )
 
 
 class Feature(Part):
@@ -164,7 +138,7 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Problem:
-        for check in (check_groups, check_draws, check_hidden_variables):
+        for check in (check_groups, check_draws, check_hidden_variables, check_classes):
             check(self)
         return self
 
@@ -268,7 +242,12 @@ class Problem(base.Problem):
         )
 
     def laws_of(self, group: str) -> tuple[HiddenPart, ...]:
-        """Laws of the hidden variables that multiply the vectors of a group, independent of each other."""
+        """Laws of the hidden variables that multiply the vectors of a group, independent of each other.
+
+        That of classes has their label and the deviation of their noise besides.
+        """
+        if group == FEATURES and self.data.classes is not None:
+            return (Classes(members=self.data.classes),)
         if group == FEATURES and self.hidden is not None:
             return (self.hidden,)
         owners = self.features if group == FEATURES else [each for each in self.students if each.group == group]

@@ -126,15 +126,15 @@ def gains_of(draw: Draw, side: int, G: FloatArray, weighted: FloatArray, constan
         F, directed = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, L, K)
         for number in range(L):
             c = np.outer(given.law.mean[:variables], F[number]) + given.regression[:variables] @ directed[:, number]
-            along += chance * p * draw.signal[number] @ c
+            along += chance * given.signal * p * draw.signal[number] @ c
             white, projected = (
-                chance * regression_on(given.law.factor, each) @ directed[:, number]
+                chance * given.noise * regression_on(given.law.factor, each) @ directed[:, number]
                 for each in _unit_noise(draw, number)
             )
             noise += white + beside @ projected
             along[:M] -= (weighted @ beside)[:M] @ projected
         products = found.products[:gains, :gains].reshape(L, K, L, K)
-        Lambda += chance / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
+        Lambda += chance * given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
         along += chance * moves_of(draw, found.first[gains : len(found.first) - side])
         H += chance * found.first[len(found.first) - side :]
     return Gains(noise, along, Lambda, H)

@@ -109,7 +109,7 @@ def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
         (f"side.{name}.step", side.function if name in kind.side else _nothing, ())
         for name, side in problem.side.items()
     ]
-    signal = np.zeros((L, M + K, len(kind.along)))
+    signal = np.zeros((L, M + K, kind.variables))
     for variable, vector in enumerate(kind.along):
         signal[:, vector, variable] = 1.0
     noise = [Noise(np.full((L, L), kind.noise), kind.projected)] + [Noise(kind.own)] * bool(kind.own.any())
@@ -126,18 +126,20 @@ def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
         update=update,
         moves=tuple((j, k - M) for use in kind.moves for j in use.vectors for k in use.students),
         observed=kind.observed,
+        scales_noise=kind.scales_noise,
+        scales_signal=kind.scales_signal,
     )
 
 
 def _forms_of(kind: Kind, places: Places) -> FloatArray:
     """What columns of a row say of hidden variables, shape (width, variables); NaN where they say other things, too."""
-    variables = len(kind.along)
+    variables = kind.variables
     forms = np.full((places.width, variables), np.nan)
     forms[:variables] = np.eye(variables)
-    if kind.projected and kind.observed == 1.0 and not kind.own.any():
+    if kind.projected and kind.observed == 1.0 and not kind.own.any() and not kind.scales_signal:
         fields = [place for name, place in places.names.items() if name.rstrip("0123456789") == "y"]
         for place in fields:
-            forms[list(place.columns)] = np.eye(variables)
+            forms[list(place.columns)] = np.eye(len(kind.along), variables)
     return forms
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.explanation.explanation import Statement
+from meanfield.families.update_rule.data import Data
 from meanfield.families.update_rule.kinds import FEATURES, Kind, along_of
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
@@ -99,9 +100,29 @@ def _data(problem: Problem, look_up: bool) -> str:
     coins = "".join(f"; {name} = 1 with probability {p:g}" for name, p in data.coins.items())
     normals = f"; standard normal numbers: {', '.join(data.normals)}" if data.normals else ""
     spectrum = "" if data.spectrum is None else f"; {data.spectrum.in_words('its covariance', look_up)}"
-    laws = ", ".join(law.model_dump()["law"] for law in problem.laws_of(FEATURES))
-    hidden = f"; {'joint law' if problem.hidden else 'law'} of c: {laws}" if laws else ""
-    return f"{SIGNALS[data.signal]}{size}{spectrum}{hidden}{kept}{coins}{normals}"
+    own = [problem.hidden] if problem.hidden else [each.hidden for each in problem.features if each.hidden]
+    hidden = f"; {'joint law' if problem.hidden else 'law'} of c: {', '.join(law.law for law in own)}" if own else ""
+    return f"{SIGNALS[data.signal]}{size}{spectrum}{hidden}{_classes(data)}{_scale(data)}{kept}{coins}{normals}"
+
+
+def _classes(data: Data) -> str:
+    """Classes, one after the other."""
+    if data.classes is None:
+        return ""
+    listed = (
+        f"mean {', '.join(f'{m:g}' for m in each.mean)}, noise {each.noise:g}, label "
+        f"{number if each.label is None else each.label:g} with probability {each.probability:g}"
+        for number, each in enumerate(data.classes)
+    )
+    return f"; classes: {'; '.join(listed)}"
+
+
+def _scale(data: Data) -> str:
+    if data.scale is None:
+        return ""
+    what = "the noise" if data.scale.of == "noise" else "all"
+    read = f", {data.scale.name}," if data.scale.name else ""
+    return f"; {what} of a sample times a random factor{read} of the law {data.scale.law}"
 
 
 def _start(problem: Problem) -> str:

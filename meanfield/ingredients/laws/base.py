@@ -34,6 +34,8 @@ Components = tuple[FloatArray, FloatArray, FloatArray]
 class Recipe(NamedTuple):
     """Recipe to draw c from uniform, normal and gamma variables: mean_a + box (2 u - 1) + deviation_a G^power n.
 
+    An exponential one is G^power exp(mean_a + deviation_a n).
+
     Parameters
     ----------
     probability : ndarray, shape (components,)
@@ -43,6 +45,7 @@ class Recipe(NamedTuple):
         Half-width of what the uniform variable u adds to a law of one component.
     gamma_shape, gamma_power : float
         G ~ Gamma(gamma_shape), of a shape that is at least 1; a power of 0 leaves it out.
+    exponential : bool
     """
 
     probability: FloatArray
@@ -51,6 +54,7 @@ class Recipe(NamedTuple):
     box: float = 0.0
     gamma_shape: float = 1.0
     gamma_power: float = 0.0
+    exponential: bool = False
 
 
 class HiddenPart(Part):

@@ -146,3 +146,22 @@ jumps_at_y = meanfield.Rule(above_a_threshold_of_y, kinks=("y - 0.4",))
 jumps_without_a_word = meanfield.Rule(above_a_threshold)
 bends_at_s = meanfield.Rule(rectified, kinks=("s",))
 jumps_at_both = meanfield.Rule(unequal_hidden, kinks=("c[0] - c[1]",))
+
+
+def separating(s, label, rate):
+    return rate * label / (1 + np.exp(label * s))
+
+
+def wrong_class(s, label):
+    return s * label < 0
+
+
+def noisy_regression(y, s, eps, rate):
+    return rate * (y + 0.3 * eps - s)
+
+
+def robust(y, s, level, rate):
+    return rate * np.tanh(y - s) / (1 + level)
+
+
+classifier = meanfield.Rule(separating, kinks=("s",), observables={"error": wrong_class})

@@ -129,7 +129,7 @@ def refused(act, said):
         (
             "ica",
             {"degrees_of_freedom": 6.5},
-            r"step: .* grow with features\[0\].hidden to the power 6, and .* up to 5.5",
+            "step: .* grow with the hidden variable c to the power 6, and .* up to 5.5",
         ),
         ("oja", {"degrees_of_freedom": 2.9}, "to the power 2, and .* up to 1.9; clip the function"),
     ],

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.update_rule.choices import check_tails
 from meanfield.families.update_rule.order_parameters.equations import Equations, Place, Rules, programs_of
 from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.jacobian import jacobian_at
@@ -77,6 +78,10 @@ def fluctuations(
     kinks = any(len(program.kinks.levels) for _, program in programs_of(equations.stretches[0].system))
     tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
     choices = equations.choose(places, TOLERANCE_AT_KINKS if kinks else tolerance, {})
+    for number, stretch in enumerate(equations.stretches):
+        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start)
+        for draw in system.draws:
+            check_tails(draw, draw.update, G, constants, products=4)
     if kinks and any(choice.rule.kind == "random" for choice in choices.values()):
         raise InputError("averages over random points that meet kinks have no derivatives")
     solutions: list[dict[str, FloatArray]] = []

@@ -67,7 +67,7 @@ def _scatter(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: 
             at, w = z[:, first : first + ROWS].T, given.probability * weights[first : first + ROWS]
             values = program.call(given.law.mean + at @ given.law.factor.T, constants)
             psi = (given.law.mean[fields] + at @ regression.T).reshape(-1, L, n)
-            X = _terms(draw, values, psi, side) @ along.T
+            X = _terms(draw, values, psi, side, given.noise) @ along.T
             mean += w @ X
             square += (w * X.T) @ X
             products += (w * values[:, : L * K].T) @ values[:, : L * K]
@@ -77,7 +77,7 @@ def _scatter(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: 
     return square - np.outer(mean, mean)
 
 
-def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int) -> FloatArray:
+def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int, noise: float) -> FloatArray:
     """Terms of samples of which `Averages` are the means, side by side, shape (samples, entries).
 
     Parameters
@@ -85,10 +85,14 @@ def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int) -> FloatA
     values : ndarray, shape (samples, outputs)
     psi : ndarray, shape (samples, inputs, vectors)
         Means of the fields, given what is read.
+    side : int
+        Number of side variables.
+    noise : float
+        Factor of the variance of the noise.
     """
     L, K, last = draw.inputs, draw.students, values.shape[1] - side
     F = values[:, : L * K].reshape(-1, L, K)
     E = np.einsum("cla,clk->cak", psi, F)
     B = moves_of(draw, values[:, L * K : last])
-    Lambda = np.einsum("lm,clk,cmj->ckj", draw.covariance, F, F) / draw.batch_size
+    Lambda = np.einsum("lm,clk,cmj->ckj", noise * draw.covariance, F, F) / draw.batch_size
     return np.concatenate([each.reshape(len(values), -1) for each in (E, B, Lambda, values[:, last:])], axis=1)

@@ -21,6 +21,7 @@ from meanfield.families.update_rule.particles.steps import (
     draw_rows,
     first_slot,
     room_for,
+    scale_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, dot
@@ -85,7 +86,8 @@ def _steps(steps, key, replica, first, end, X, side, room, work):  # type: ignor
         add_values(steps, step, values, side, A)
         _move(steps, A, values, xi, X, moved)
         own_uniform = uniform[m * (steps.hidden.uniforms[-1] + steps.coins.size) :]
-        _add_beyond(steps, key, replica, step, own[m * vectors :], own_uniform, values, Q, factor, back, moved, beyond)
+        mine = own[m * vectors :]
+        _add_beyond(steps, key, replica, step, mine, own_uniform, rows, values, Q, factor, back, moved, beyond)
         factorise_products(beyond, factor)
         if not _constrained(steps, moved, factor, overlaps, Q, back, X, side):
             return step
@@ -110,11 +112,13 @@ def _write_fields(steps, normals, X, c, xi, rows):  # type: ignore[no-untyped-de
     K, vectors = X.shape
     first = rows.shape[1] - vectors
     for b in range(xi.shape[0]):
+        deviation = steps.deviation * scale_of(steps.scales_noise, rows[b])
+        size = scale_of(steps.scales_signal, rows[b])
         for j in range(vectors):
-            xi[b, j] = steps.deviation * normals[b * vectors + j]
+            xi[b, j] = deviation * normals[b * vectors + j]
         if steps.signal:
             for j in range(vectors - K):
-                xi[b, j] = c[j, b] + (0.0 if steps.projected else xi[b, j])
+                xi[b, j] = size * c[j, b] + (0.0 if steps.projected else xi[b, j])
         for j in range(vectors - K):
             rows[b, first + j] = xi[b, j]
         for k in range(K):
@@ -137,7 +141,7 @@ def _move(steps, A, values, xi, X, moved):  # type: ignore[no-untyped-def]
 
 @without_reference_counts()
 def _add_beyond(  # type: ignore[no-untyped-def]
-    steps, key, replica, step, normals, uniforms, values, Q, factor, triangle, moved, beyond
+    steps, key, replica, step, normals, uniforms, rows, values, Q, factor, triangle, moved, beyond
 ):
     """Write coordinates beyond the features: those of before, and what samples add orthogonally to all vectors.
 
@@ -150,7 +154,7 @@ def _add_beyond(  # type: ignore[no-untyped-def]
         for j in range(k + 1):
             total = 0.0
             for b in range(m):
-                total += values[b, k] * values[b, j]
+                total += values[b, k] * values[b, j] * scale_of(steps.scales_noise, rows[b]) ** 2
             Q[k, j] = Q[j, k] = total
     factorise(Q, factor)
     free, slot = steps.dimension - moved.shape[1], first_slot(steps, step + 1) - K

@@ -19,6 +19,7 @@ from meanfield.families.update_rule.particles.steps import (
     draw_rows,
     room_for,
     row_of,
+    scale_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
@@ -129,14 +130,15 @@ def _draw_input(steps, key, replica, number, U, W, back, row, projections, numbe
     K, N = W.shape
     M = U.shape[0]
     fields = row[row.size - M - K :]
+    deviation = steps.deviation * scale_of(steps.scales_noise, row)
     for j in range(M + K):
         projections[j] = fields[j] = 0.0
     for start in range(0, N, BLOCK):
         size = min(BLOCK, x.size - start)
         noise = x[start : start + size]
         call(fill_normals, key, replica, VECTOR, number * x.size + start, noise)
-        if steps.deviation != 1.0:
-            scale(noise, steps.deviation, noise)
+        if deviation != 1.0:
+            scale(noise, deviation, noise)
         for i in range(min(size, steps.deviations.size - start)):  # none where all variances are 1
             noise[i] *= steps.deviations[start + i]
         if steps.projected:
@@ -165,9 +167,9 @@ def _show(steps, key, replica, number, start, U, W, row, numbers, x, projections
     M, K = U.shape[0], W.shape[0]
     end = start + x.size
     if steps.signal:
-        root = math.sqrt(W.shape[1])
+        root, size = math.sqrt(W.shape[1]), scale_of(steps.scales_signal, row)
         for j in range(M):
-            shift = row[j] / root - row[row.size - M - K + j]
+            shift = size * row[j] / root - row[row.size - M - K + j]
             column = U[j, start:end]
             add(x[: column.size], shift, column)
     if steps.observed < 1.0:

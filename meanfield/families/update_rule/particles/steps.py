@@ -12,7 +12,6 @@ import numpy as np
 
 from meanfield.ensembles.hidden_variables import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
-from meanfield.families.update_rule.kinds import FEATURES
 from meanfield.families.update_rule.particles.constraints import CONSTRAINTS
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import System
@@ -53,6 +52,8 @@ class Steps(NamedTuple):
         Standard deviations by which those of coordinates differ, if they do.
     observed : float
         Share of the coordinates that a mask keeps.
+    scales_noise, scales_signal : ndarray of int
+        Columns of a row by whose product the noise, or the signal, is multiplied.
     constraint : int
         A value of `CONSTRAINTS`.
     lengths : ndarray, shape (students,)
@@ -83,6 +84,8 @@ class Steps(NamedTuple):
     deviation: float
     deviations: FloatArray
     observed: float
+    scales_noise: IntArray
+    scales_signal: IntArray
     constraint: int
     lengths: FloatArray
     force: int
@@ -92,7 +95,7 @@ class Steps(NamedTuple):
 
 def steps_of(problem: Problem, system: System) -> Steps:
     """Steps of a problem, with the numbers of the first one."""
-    (draw,), prior = system.draws, problem.prior.functions
+    (draw,), (kind,), prior = system.draws, problem.kinds, problem.prior.functions
     update, side = draw.update.call, len(system.side)
     return Steps(
         dimension=problem.particles.dimension,
@@ -105,7 +108,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         outputs=update.outputs,
         moves=update.outputs - system.students - side,
         side=side,
-        hidden=hidden_draws(problem.laws_of(FEATURES)),
+        hidden=hidden_draws(kind.laws),
         normals=draw.normals,
         coins=np.array(draw.coins, dtype=float),
         signal=problem.data.signal != "none",
@@ -113,6 +116,8 @@ def steps_of(problem: Problem, system: System) -> Steps:
         deviation=float(np.sqrt(problem.data.noise)),
         deviations=np.sqrt(variances_of(problem)),
         observed=draw.observed,
+        scales_noise=np.array(draw.scales_noise, dtype=np.int64),
+        scales_signal=np.array(draw.scales_signal, dtype=np.int64),
         constraint=CONSTRAINTS[system.constraints[0][0]],
         lengths=np.diag(problem.initial_Q).copy(),
         force=0 if prior.linear else compile_loop(prior.unit_force),
@@ -199,6 +204,15 @@ def draw_rows(steps, key, replica, step, normals, uniforms, chosen, c, rows):  #
         for j in range(steps.coins.size):
             heads = uniforms[first_uniform + j * m + b] <= steps.coins[j]
             rows[b, variables + steps.normals + j] = 1.0 if heads else 0.0
+
+
+@without_reference_counts(inline="always")
+def scale_of(columns, row):  # type: ignore[no-untyped-def]
+    """Product of some numbers of a row: factor of the noise or of the signal of a sample."""
+    product = 1.0
+    for column in columns:
+        product *= row[column]
+    return product
 
 
 @without_reference_counts(inline="always")

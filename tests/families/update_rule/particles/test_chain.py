@@ -25,6 +25,12 @@ from tests.oracles.p_values import all_above, same_law
 FALSE_ALARM = 1e-3
 
 LAPLACE = [each | {"hidden": {"law": "laplace", "second_moment": 1.2}} for each in FULL["features"]]
+CLASSES = [
+    {"probability": 0.6, "mean": [1.0, 0.5], "noise": 0.5},
+    {"probability": 0.4, "mean": [-1.2, 0.3], "noise": 2.5},
+]
+SCALE = {"law": "student_t", "degrees_of_freedom": 6.0, "of": "sample"}
+BARE = [{key: value for key, value in each.items() if key != "hidden"} for each in FULL["features"]]
 CASES = {
     "spiked, l2, three samples": (FULL, {"model": {"batch_size": 3}, "prior": {"name": "l2", "strength": 0.5}}),
     "spiked, sphere": (FULL, {"model": {"constraint": "sphere"}, "features": LAPLACE}),
@@ -33,6 +39,9 @@ CASES = {
         FULL,
         ORTHONORMAL | {"model": {"constraint": "gram_schmidt", "batch_size": 2}, "data": {"signal": "orthogonal"}},
     ),
+    "classes, two samples": (FULL, {"model": {"batch_size": 2}, "data": {"classes": CLASSES}, "features": BARE}),
+    "elliptical": (FULL, {"data": {"scale": SCALE}}),
+    "orthogonal, noise of random size": (FULL, {"data": {"signal": "orthogonal", "scale": SCALE | {"of": "noise"}}}),
     "white noise": (SINGLE, {"model": {"rule": f"{RULES}:oja_itself", "rule_parameters": {"rate": 0.4}}}),
 }
 TESTS = 2 * len(CASES)
