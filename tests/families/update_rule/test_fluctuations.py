@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from meanfield.families.update_rule.order_parameters.steps import covariance_of_
 from meanfield.numerics.gaussian_moments.rules import Kinks, Rule
 from tests.families.update_rule.particles.problems import FULL, ORTHONORMAL, made, rows_after
 from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.test_draws import gan, two_views
 from tests.families.update_rule.test_reference_numbers import CASES
 from validation.update_rule.random_rules import TABLES, problem_of
 
@@ -92,12 +94,13 @@ DEVIATIONS = 4.9
         {"model": {"constraint": "sphere", "batch_size": 3}},
         pytest.param(ORTHONORMAL | {"model": {"constraint": "gram_schmidt"}}, marks=pytest.mark.slow),
         pytest.param(ORTHONORMAL | {"model": {"constraint": "polar"}}, marks=pytest.mark.slow),
+        pytest.param({"data": {"observed": 0.6}}, marks=pytest.mark.slow),  # which the chain does not take
     ],
 )
-def test_covariance_of_a_step_is_that_of_the_chain(changes):
+def test_covariance_of_a_step_is_that_of_sgd(changes):
     """Steps of SGD from one start, with moves along vectors, coins, normal numbers, and a side variable."""
-    N, runs = 3000, 40_000
-    given = made(FULL, **changes | {"particles": FULL["particles"] | {"method": "chain", "dimension": N}})
+    N, runs, method = (1000, 4000, "plain") if "data" in changes else (3000, 40_000, "chain")
+    given = made(FULL, **changes | {"particles": FULL["particles"] | {"method": method, "dimension": N}})
     equations = Equations(given)
     y = equations.start
     choice = Rule("random", 2**13, Kinks(np.empty((0, equations.stretches[0].system.draws[0].width)), np.empty(0)))
@@ -112,6 +115,51 @@ def test_covariance_of_a_step_is_that_of_the_chain(changes):
     assert (
         off <= DEVIATIONS * error + 1e-2 * np.sqrt(np.diag(S)[i] * np.diag(S)[j]) + 1e-9
     ).all()  # 1/N and random points
+
+
+def test_two_views_scatter_as_those_of_the_first_family():
+    """Noise orthogonal to features, noise of each view, ten samples, a hidden variable of three points, the sphere."""
+    given = two_views(order_parameters={"tolerance": 1e-6})
+    contrastive = meanfield.Problem(
+        model={"activation": "quadratic", "centering": "none", "learning_rate": 0.05, "batch_size": 10},
+        features=given.model_dump(exclude_none=True)["features"],
+        augmentation={"variance": [0.2, 0.3], "correlation": -0.5},
+        time={"stop": 4.0, "outputs": 3},
+    )
+    found = meanfield.solve_order_parameters(given)
+    known = meanfield.solve_order_parameters(contrastive)["q_covariance"].values.ravel()
+    np.testing.assert_allclose(found["R_covariance"].values.ravel(), known, rtol=1e-5)  # series in time of both
+
+
+def test_covariance_of_a_step_of_several_draws():
+    """A step of the GAN, a real sample and two others, with vectors."""
+    N, runs = 200, 10_000
+    given = gan()
+    equations = Equations(given)
+    y = equations.start
+    system, G, _, constants = equations.place(0, 0.0, y)
+    rules = equations.rules(equations.choose([(0.0, y)], 1e-9, {}), lambda each: each.rule)
+    S = covariance_of_step(system, G, constants, [replace(rule, order=4) for rule in rules.draws[0]])
+    rng = np.random.default_rng(0)
+    normals = np.linalg.qr(rng.standard_normal((N, 3)))[0] * np.sqrt(N)
+    u, w, V = (normals @ np.linalg.cholesky(G).T).T
+    c = np.sqrt([3.0, 2.5, 2.5])[:, None] * rng.standard_normal((3, runs))
+    noise = rng.standard_normal((2, runs, N))
+    real, fake = (c[i][:, None] * vector / np.sqrt(N) + noise[i] for i, vector in enumerate((u, V)))
+    field = np.sqrt(G[1, 1]) * rng.standard_normal(runs) + c[2] * G[1, 2]  # of w, of the last sample
+    rate, slow = 0.2, 0.1
+    own, other = rate * real @ w / np.sqrt(N), -rate * fake @ w / np.sqrt(N)
+    hold = np.array([rate * np.tanh(G[1, 1] - 1), slow * np.tanh(G[2, 2] - 1)])
+    w_after = (1 - hold[0] / N) * w + (own[:, None] * real + other[:, None] * fake) / np.sqrt(N)
+    V_after = (1 - hold[1] / N) * V + (slow * field * c[2])[:, None] * w / N
+    overlaps = [w_after @ u, V_after @ u, (w_after**2).sum(1), (V_after * w_after).sum(1), (V_after**2).sum(1)]
+    X = np.stack(overlaps, axis=1) - N * y
+    away = X - X.mean(axis=0)
+    i, j = np.tril_indices(len(y))
+    products = away[:, i] * away[:, j]
+    size = np.sqrt(np.diag(S)[i] * np.diag(S)[j])
+    off = np.abs(products.mean(axis=0) - S[i, j])
+    assert (off <= DEVIATIONS * products.std(axis=0) / np.sqrt(runs) + 2e-2 * size).all()  # of order 1/N
 
 
 def test_reason_where_nothing_is_known():

@@ -96,8 +96,9 @@ def fluctuations(
             return solutions[0], True
     found = solutions[0]
     errors = errors_by(solutions[1:] or [found], found)
-    for name, values in found.items():
-        errors[f"{name}_error"] += IN_TIME * np.nanmax(np.abs(values), initial=0.0)
+    for name, values in found.items():  # the largest of all entries: at single ones solutions agree by chance
+        largest = np.nanmax(errors[f"{name}_error"], initial=0.0) + IN_TIME * np.nanmax(np.abs(values), initial=0.0)
+        errors[f"{name}_error"] = np.where(np.isnan(values), np.nan, largest)
     return found | errors, False
 
 
