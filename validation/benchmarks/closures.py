@@ -2,7 +2,8 @@
 
 Measured is one evaluation inside compiled code at |q| = 0.5. The notes add one at |q| = 0.9999, where the
 pre-activations nearly lose their Gaussian part; the two mean outputs, which SGD with population centring asks for at
-every step; a call from Python; and what it takes to tabulate everything once per problem.
+every step; a call from Python; and what it takes to tabulate everything once per problem. The same averages of the same
+problem as an update rule, from the step alone, are the last table.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from typing import Any
 import numba
 import numpy as np
 
+import meanfield
+from meanfield import Rule
 from meanfield.contrastive import Problem
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.expectation import overlap_table
 from meanfield.families.contrastive.closures.outputs import mean_outputs
 from meanfield.families.contrastive.closures.views import bracket_table
+from meanfield.families.update_rule.order_parameters.equations import Equations
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.mckean_vlasov.closures import closure_values
 from validation.benchmarks.table import Row, Table, run_benchmark
@@ -91,6 +95,73 @@ def row(label: str, problem: Problem) -> Row:
     return Row(label, 1e6 * inside / CALLS, "us", note=note)
 
 
+def square(s, rate):  # type: ignore[no-untyped-def]
+    """Step of a square on both views without noise."""
+    return 4.0 * rate * s**3
+
+
+def sigmoid(s, rate):  # type: ignore[no-untyped-def]
+    """The same of a hyperbolic tangent."""
+    return 2.0 * rate * np.tanh(s) * (1.0 - np.tanh(s) ** 2)
+
+
+def bent(s, rate):  # type: ignore[no-untyped-def]
+    """The same of a rectified line."""
+    return 2.0 * rate * s * (s > 0.0)
+
+
+def square_of_first(s1, s2, rate):  # type: ignore[no-untyped-def]
+    """Step of a square along the first of two views."""
+    return 2.0 * rate * s1 * s2**2
+
+
+def square_of_second(s1, s2, rate):  # type: ignore[no-untyped-def]
+    """The same along the second."""
+    return 2.0 * rate * s2 * s1**2
+
+
+def sigmoid_of_first(s1, s2, rate):  # type: ignore[no-untyped-def]
+    """Step of a hyperbolic tangent along the first of two views."""
+    return rate * np.tanh(s2) * (1.0 - np.tanh(s1) ** 2)
+
+
+def sigmoid_of_second(s1, s2, rate):  # type: ignore[no-untyped-def]
+    """The same along the second."""
+    return rate * np.tanh(s1) * (1.0 - np.tanh(s2) ** 2)
+
+
+STEPS = {"quadratic": Rule(square), "tanh": Rule(sigmoid), "relu": Rule(bent, kinks=("s",))}
+rule_of_quadratic, rule_of_tanh, rule_of_relu = STEPS.values()
+VIEWS = {"quadratic": (square_of_first, square_of_second), "tanh": (sigmoid_of_first, sigmoid_of_second)}
+
+
+def as_a_rule(activation: str, count: int, noisy: bool) -> Row:
+    """One evaluation of the equations of an update rule, and of the closure of the same problem."""
+    noise = CORRELATED if noisy else None
+    problem = make_problem(activation, [THREE_POINT] * count, noise, "none")
+    model: dict[str, Any] = {"rule_parameters": {"rate": 0.1}, "batch_size": 4, "constraint": "sphere"}
+    given: dict[str, Any] = {"model": model, "data": {"signal": "orthogonal"}, "time": {"stop": 1.0}}
+    if noisy:
+        gains = [f"{__name__}:{each.__name__}" for each in VIEWS[activation]]
+        given["draws"] = [{"views": 2, "view_covariance": [[0.3, 0.15], [0.15, 0.3]], "gain": {"s": gains}}]
+    else:
+        model["rule"] = STEPS[activation]
+    features = [{"hidden": THREE_POINT, "initial_overlap": 0.5 / np.sqrt(count)}] * count
+    equations = Equations(meanfield.Problem(family="update_rule", features=features, **given))
+    rules = equations.rules(equations.choose([(0.0, equations.start)], 1e-8, {}), lambda choice: choice.rule)
+    velocity, closure = equations.velocity(equations.stretches[0], rules.draws[0]), Closure(problem)
+    q = np.full(count, 0.5 / np.sqrt(count))
+    asked, tabulated, compiled = seconds(
+        lambda: velocity(0.0, equations.start),
+        lambda: closure(q),
+        lambda: evaluate(closure.compiled[0], q, CALLS),
+        rounds=5,
+    )
+    label = f"{activation}, {count} feature{'s' * (count > 1)}, {'correlated' if noisy else 'no'} noise"
+    times = f"closure {1e6 * tabulated:.1f} us from Python, {1e6 * compiled / CALLS:.2f} us in compiled code"
+    return Row(label, 1e6 * asked, "us", note=times)
+
+
 def tables() -> Iterator[Table]:
     row("", make_problem("quadratic", LAWS["uniform"], CORRELATED, "batch"))  # compiles
     rows = []
@@ -106,6 +177,9 @@ def tables() -> Iterator[Table]:
             centred = make_problem(activation, laws, OPPOSITE, "population")
             rows.append(row(f"{activation}, {name}, opposite noise, centring population", centred))
     yield Table("Closures by hidden law", ONE_THREAD, tuple(rows))
+    rows = [as_a_rule(activation, count, noisy=False) for activation in STEPS for count in (1, 3)]
+    rows += [as_a_rule(activation, count, noisy=True) for activation in VIEWS for count in (1, 3)]
+    yield Table("The same averages from the step alone", ONE_THREAD, tuple(rows))
 
 
 if __name__ == "__main__":
