@@ -24,9 +24,6 @@ from meanfield.typing import FloatArray
 FINE = 4096
 """Panels along an angle by which quantiles of the Marchenko-Pastur law are found, to 1e-6: runs scatter by more."""
 
-FINE_NODES = 512
-"""Nodes of the rule along log(rho) whose moments Gauss nodes of a power law have: exact to rounding for any range."""
-
 
 class Nodes(NamedTuple):
     """Quadrature nodes of averages over the spectrum.
@@ -48,7 +45,7 @@ class _Spectrum(Part):
     """Law of eigenvalues."""
 
     def nodes(self, count: int) -> Nodes:
-        """Quadrature nodes, exact for polynomials in rho of degree 2 count - 1, and all eigenvalues if there are few.
+        """Quadrature nodes of averages of smooth functions of rho, and all eigenvalues if there are few.
 
         Parameters
         ----------
@@ -119,13 +116,12 @@ class PowerLaw(_Spectrum):
     )
 
     def nodes(self, count: int) -> Nodes:
-        """See `_Spectrum.nodes`; Gauss nodes of a fine rule along log(rho)."""
-        x, weight = leggauss(FINE_NODES)
+        """See `_Spectrum.nodes`; those of Gauss and Legendre along log(rho), where wide ranges need few."""
+        x, weight = leggauss(count)
         log_rho = 0.5 * (x + 1.0) * np.log(self.range)
         weight = weight * np.exp(-log_rho / self.exponent)
-        rho = np.exp(log_rho) / (weight @ np.exp(log_rho)) * weight.sum()
-        nodes, share = _gauss(tuple(rho), tuple(weight / weight.sum()), count)
-        return self._with_teacher(nodes, share)
+        weight /= weight.sum()
+        return self._with_teacher(np.exp(log_rho) / (weight @ np.exp(log_rho)), weight)
 
     def in_words(self, matrix: str, look_up: bool = True) -> str:
         """See `_Spectrum.in_words`."""

@@ -271,7 +271,7 @@ def test_sgd_starts_and_ends_with_the_overlaps_of_its_eigenvalues():
     t = rho / rho.mean()
     for time in (0, 1):
         nodes = np.stack([limit[f"{name}_rho"][time].values.ravel() for name in "RQ"], axis=1)
-        R, Q = interpolated(limit["rho"].values, nodes, rho).T
+        R, Q = interpolated(np.log(limit["rho"].values), nodes, np.log(rho)).T
         w = sgd["weights"].isel(replica=0, snapshot_time=time).values.ravel()
         residual = (w - R / t * u) / np.sqrt(Q - R**2 / t)
         assert stats.kstest(residual, "norm").pvalue > 1e-3  # the false-alarm rate

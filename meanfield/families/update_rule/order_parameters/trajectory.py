@@ -72,8 +72,12 @@ def solve_order_parameters(problem: Problem) -> Solved:
     equations, choices, solution, found = _resolved(equations, tolerance, {})
     half = equations.with_nodes(0.5)
     before = found if half is equations else half.observe(*_path(half, choices, tolerance))
-    while _largest(errors_by([before], found)) > tolerance and (finer := equations.with_nodes(2.0)) is not equations:
-        before = found
+    last = np.inf
+    # A change that does not fall with more nodes is one of steps.
+    while tolerance < (change := _largest(errors_by([before], found))) < 0.5 * last:
+        if (finer := equations.with_nodes(2.0)) is equations:
+            break
+        before, last = found, change
         equations, choices, solution, found = _resolved(finer, tolerance, choices)
     errors: dict[str, FloatArray] = {}
     warning, status = "", solution.status
