@@ -216,12 +216,17 @@ class Draw:
         return slice(first, first + self.vectors)
 
     @cached_property
+    def noise_covariance(self) -> FloatArray:
+        """Covariance per coordinate of all noise, shape (inputs, inputs)."""
+        return np.asarray(sum(each.covariance for each in self.noise))
+
+    @cached_property
     def covariance(self) -> FloatArray:
-        """C, the covariance per coordinate of the noise that is left by the mask, shape (inputs, inputs).
+        """C, that of the noise that is left by the mask, shape (inputs, inputs).
 
         That of a component of the law of a row has its factor `Laws.noise` besides.
         """
-        return self.observed * np.asarray(sum(each.covariance for each in self.noise))
+        return self.observed * self.noise_covariance
 
     def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
         """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).

@@ -107,6 +107,11 @@ class Kind:
         """Number of inputs of a sample."""
         return len(self.own)
 
+    @property
+    def acts(self) -> bool:
+        """Whether its samples change anything."""
+        return bool(any(self.gains) or self.moves or self.side)
+
     def functions(self) -> Iterator[tuple[str, Function]]:
         """All functions but those of side variables, with words for them."""
         yield from ((use.what, use.function) for gains in self.gains for use in gains)
@@ -211,7 +216,7 @@ def _of_sample(problem: Problem, sample: Sample, number: int) -> Kind:
         for other in sources
         if (key := f"move.{group}.{other}") in rules
     ]
-    names = (sample.name, None) if number == 0 else (sample.name,)
+    names = {sample.name} - {None} | ({None} if number == 0 else set())
     return Kind(
         what=what,
         along=range(0) if along is None else vectors[along],

@@ -19,9 +19,11 @@ from meanfield.families.update_rule.particles.steps import (
     add_values,
     draw_numbers,
     draw_rows,
+    first_field,
     first_slot,
     room_for,
     scale_of,
+    sources_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, dot
@@ -48,9 +50,10 @@ def chain_steps(steps, key, first_replica, first, count, X, side, reached):  # t
         Receives the step after which the state was still finite: the last one unless it blew up, now or earlier.
     """
     replicas, K, vectors = X.shape
-    room = room_for(steps, steps.batch_size * vectors + K * (K + 1) // 2, K)
+    noise = vectors * sources_of(steps)
+    room = room_for(steps, noise + K * (K + 1) // 2, K)
     work = (
-        np.empty((steps.batch_size, vectors)),
+        np.empty((steps.inputs, vectors)),
         np.empty((K, vectors)),
         np.empty((K, vectors)),
         np.empty((K, 2 * K)),
@@ -74,20 +77,25 @@ def _steps(steps, key, replica, first, end, X, side, room, work):  # type: ignor
     """Steps `first` to `end` - 1 of a replica, and the step after which it was still finite."""
     sizes, normals, uniforms, rows, values, constants, chosen, c, A = room
     xi, overlaps, moved, beyond, Q, factor, back = work
-    m, vectors = steps.batch_size, X.shape[1]
+    draws, D, vectors = steps.draws, steps.draws.inputs.size, X.shape[1]
     for step in range(first, end):
         normal, uniform = normals[(step - first) * sizes[1] :], uniforms[(step - first) * sizes[2] :]
         _overlaps(X, overlaps)
         write_constants(steps, step, side, overlaps, constants)
         draw_rows(steps, key, replica, step, normal, uniform, chosen, c, rows)
-        own = normal[m * (steps.hidden.normals[-1] + steps.normals) :]
-        _write_fields(steps, own, X, c, xi, rows)
-        call_rows(steps.update, rows, constants, values)
+        own = normal[steps.samples * (steps.hidden.normals[-1] + D * steps.normals) :]
+        _write_fields(steps, own, X, xi, rows)
+        if D == 1:
+            call_rows(draws.update[0], rows, constants, values)
+        else:  # rows of different draws have different widths
+            for d in range(D):
+                for b in range(d * steps.samples, d * steps.samples + draws.batch_size[d]):
+                    call_rows(draws.update[d], rows[b : b + 1], constants, values[b : b + 1])
         add_values(steps, step, values, side, A)
         _move(steps, A, values, xi, X, moved)
-        own_uniform = uniform[m * (steps.hidden.uniforms[-1] + steps.coins.size) :]
-        mine = own[m * vectors :]
-        _add_beyond(steps, key, replica, step, mine, own_uniform, rows, values, Q, factor, back, moved, beyond)
+        own_uniform = uniform[steps.samples * (steps.hidden.uniforms[-1] + D * steps.coins.size) :]
+        beside = own[vectors * sources_of(steps) :]
+        _add_beyond(steps, key, replica, step, beside, own_uniform, rows, values, Q, factor, back, moved, beyond)
         factorise_products(beyond, factor)
         if not _constrained(steps, moved, factor, overlaps, Q, back, X, side):
             return step
@@ -107,36 +115,58 @@ def _overlaps(X, overlaps):  # type: ignore[no-untyped-def]
 
 
 @without_reference_counts()
-def _write_fields(steps, normals, X, c, xi, rows):  # type: ignore[no-untyped-def]
-    """Write coordinates of inputs to `xi`, and their fields to the last columns of rows."""
+def _write_fields(steps, normals, X, xi, rows):  # type: ignore[no-untyped-def]
+    """Write coordinates of all inputs to `xi`, and their fields to the last columns of rows."""
+    draws, number, place = steps.draws, 0, 0
+    for d in range(draws.inputs.size):
+        for b in range(d * steps.samples, d * steps.samples + draws.batch_size[d]):
+            for j in range(draws.inputs[d]):
+                _write_input(steps, d, j, rows[b], normals[place:], X, xi[number])
+                number += 1
+            place += X.shape[1] * (draws.sources[d + 1] - draws.sources[d])
+
+
+@without_reference_counts()
+def _write_input(steps, d, number, row, normals, X, xi):  # type: ignore[no-untyped-def]
+    """Write coordinates and fields of one input of a sample."""
     K, vectors = X.shape
-    first = rows.shape[1] - vectors
-    for b in range(xi.shape[0]):
-        deviation = steps.deviation * scale_of(steps.scales_noise, rows[b])
-        size = scale_of(steps.scales_signal, rows[b])
-        for j in range(vectors):
-            xi[b, j] = deviation * normals[b * vectors + j]
-        if steps.signal:
-            for j in range(vectors - K):
-                xi[b, j] = size * c[j, b] + (0.0 if steps.projected else xi[b, j])
-        for j in range(vectors - K):
-            rows[b, first + j] = xi[b, j]
-        for k in range(K):
-            rows[b, first + vectors - K + k] = dot(X[k], xi[b])
+    draws, M = steps.draws, vectors - K
+    noise, signal = scale_of(draws.scales_noise[d], row), scale_of(draws.scales_signal[d], row)
+    for j in range(vectors):
+        xi[j] = 0.0
+        for i in range(draws.sources[d], draws.sources[d + 1]):
+            if j >= M or not draws.projected[i]:
+                xi[j] += draws.loading[i, number] * noise * normals[(i - draws.sources[d]) * vectors + j]
+    for variable in range(draws.variables[d + 1] - draws.variables[d]):
+        vector = draws.along[draws.variables[d] + variable]
+        if 0 <= vector < M:
+            xi[vector] += signal * row[variable]
+        elif vector >= M:
+            add(xi, signal * row[variable], X[vector - M])
+    fields = row[first_field(steps, d) + number * vectors :]
+    for j in range(M):
+        fields[j] = xi[j]
+    for k in range(K):
+        fields[M + k] = dot(X[k], xi)
 
 
 @without_reference_counts()
 def _move(steps, A, values, xi, X, moved):  # type: ignore[no-untyped-def]
     """Write coordinates of students after a step, along what was there before it."""
     K, vectors = X.shape
-    M = vectors - K
+    M, draws = vectors - K, steps.draws
     for k in range(K):
         for j in range(vectors):
             moved[k, j] = A[k, j] if j < M else 0.0
         for j in range(K):
             add(moved[k], A[k, M + j], X[j])
-        for b in range(xi.shape[0]):
-            add(moved[k], values[b, k] / (steps.batch_size * steps.dimension), xi[b])
+        number = 0
+        for d in range(draws.inputs.size):
+            m = draws.batch_size[d]
+            for b in range(d * steps.samples, d * steps.samples + m):
+                for j in range(draws.inputs[d]):
+                    add(moved[k], values[b, j * K + k] / (m * steps.dimension), xi[number])
+                    number += 1
 
 
 @without_reference_counts()
@@ -148,13 +178,17 @@ def _add_beyond(  # type: ignore[no-untyped-def]
     That has products of the law of Wishart: a root of its covariance, times a triangular matrix of normals with a
     chi-distributed diagonal.
     """
-    K, m = steps.students, steps.batch_size
-    scale = steps.deviation / (m * steps.dimension)
+    K, draws = steps.students, steps.draws
+    scale = steps.deviation / (draws.batch_size[0] * steps.dimension)
     for k in range(K):
         for j in range(k + 1):
             total = 0.0
-            for b in range(m):
-                total += values[b, k] * values[b, j] * scale_of(steps.scales_noise, rows[b]) ** 2
+            for d in range(draws.inputs.size):
+                L, C = draws.inputs[d], draws.covariance[d]
+                for b in range(d * steps.samples, d * steps.samples + draws.batch_size[d]):
+                    square = scale_of(draws.scales_noise[d], rows[b]) ** 2
+                    for n in range(L * L):
+                        total += C[n // L, n % L] * (values[b, n // L * K + k] * values[b, n % L * K + j]) * square
             Q[k, j] = Q[j, k] = total
     factorise(Q, factor)
     free, slot = steps.dimension - moved.shape[1], first_slot(steps, step + 1) - K
@@ -184,7 +218,7 @@ def _constrained(steps, moved, factor, overlaps, Q, back, X, side):  # type: ign
     for k in range(K):
         for j in range(K):
             Q[k, j] = overlaps[k, M + j]
-    constrain(steps.constraint, steps.lengths, Q, factor, back)
+    constrain(steps.constraints, steps.groups, steps.lengths, Q, factor, back)
     total = 0.0
     for k in range(K):
         for j in range(vectors):

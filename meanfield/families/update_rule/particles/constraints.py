@@ -17,13 +17,15 @@ SWEEPS = 32
 
 
 @without_reference_counts()
-def constrain(constraint, lengths, Q, work, A):  # type: ignore[no-untyped-def]
-    """Write the matrix that takes students back to the constraint; not finite where students vanish.
+def constrain(constraints, starts, lengths, Q, work, A):  # type: ignore[no-untyped-def]
+    """Write the matrix that takes students back to the constraints; not finite where students vanish.
 
     Parameters
     ----------
-    constraint : int
-        A value of `CONSTRAINTS`.
+    constraints : ndarray of int, shape (groups,)
+        Values of `CONSTRAINTS`.
+    starts : ndarray of int, shape (groups + 1,)
+        Where the students of each group begin.
     lengths : ndarray, shape (students,)
         Q_kk that the sphere keeps.
     Q : ndarray, shape (students, students)
@@ -31,10 +33,18 @@ def constrain(constraint, lengths, Q, work, A):  # type: ignore[no-untyped-def]
     work : ndarray, shape (students, students)
     A : ndarray, shape (students, students)
     """
-    students = Q.shape[0]
-    for k in range(students):
-        for j in range(students):
+    for k in range(Q.shape[0]):
+        for j in range(Q.shape[0]):
             A[k, j] = 1.0 if j == k else 0.0
+    for group in range(constraints.size):
+        a, b = starts[group], starts[group + 1]
+        _constrain(constraints[group], lengths[a:b], Q[a:b, a:b], work[a:b, a:b], A[a:b, a:b])
+
+
+@without_reference_counts()
+def _constrain(constraint, lengths, Q, work, A):  # type: ignore[no-untyped-def]
+    """Write the matrix of one group, which is 1 before."""
+    students = Q.shape[0]
     if constraint == SPHERE:
         for k in range(students):
             A[k, k] = math.sqrt(lengths[k] / Q[k, k])

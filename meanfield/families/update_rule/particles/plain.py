@@ -17,9 +17,11 @@ from meanfield.families.update_rule.particles.steps import (
     add_values,
     draw_numbers,
     draw_rows,
+    first_field,
     room_for,
     row_of,
     scale_of,
+    sources_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
@@ -63,12 +65,14 @@ def plain_steps(steps, key, replica, first, count, U, W, back, overlaps, side): 
     K, N = W.shape
     vectors = overlaps.shape[1]
     room = room_for(steps, 0, 0)
-    x = np.empty((1, N + N % 2))
-    several = steps.batch_size > 1
+    L = steps.draws.loading.shape[1]
+    x = np.empty((L, N + N % 2))
+    several = steps.inputs > 1
     added = np.zeros((K, N)) if several else x
     gains = np.eye(K) if several else np.empty((K, 1))
     work = (
-        np.empty(vectors),
+        np.empty((L, vectors)),
+        np.empty((L, vectors)),
         np.empty(BLOCK),
         np.empty((K, BLOCK)),
         np.empty((K, vectors)),
@@ -86,8 +90,8 @@ def _steps(  # type: ignore[no-untyped-def]
 ):
     """Steps `first` to `end` - 1, and the step after which everything was still finite."""
     sizes, normals, uniforms, rows, values, constants, chosen, c, A = room
-    projections, numbers, fresh, along, Q, other = work
-    m, some = steps.batch_size, sizes[0]
+    projections, shifts, numbers, fresh, along, Q, other = work
+    some, draws, several = sizes[0], steps.draws, steps.inputs > 1
     K, N = W.shape
     M = U.shape[0]
     drawn = first
@@ -99,87 +103,127 @@ def _steps(  # type: ignore[no-untyped-def]
         write_constants(steps, step, side, overlaps, constants)
         normal, uniform = normals[place * sizes[1] :], uniforms[place * sizes[2] :]
         draw_rows(steps, key, replica, step, normal, uniform, chosen, c, rows)
-        for b in range(m):
-            _draw_input(steps, key, replica, step * m + b, U, W, back, rows[b], projections, numbers, x[0])
-            call_rows(steps.update, rows[b : b + 1], constants, values[b : b + 1])
-            for k in range(K):
-                gain = values[b, k] / (m * math.sqrt(N))
-                if m == 1:
-                    gains[k, 0] = gain
-                else:
-                    add(added[k], gain, x[0])
+        source = step * sources_of(steps)
+        sample = step * draws.batch_size.sum()
+        for d in range(draws.inputs.size):
+            m, L = draws.batch_size[d], draws.inputs[d]
+            for b in range(d * steps.samples, d * steps.samples + m):
+                place = (key, replica, source, sample)
+                _draw_inputs(steps, d, place, U, W, back, rows[b], projections, shifts, numbers, x)
+                source += draws.sources[d + 1] - draws.sources[d]
+                sample += 1
+                call_rows(draws.update[d], rows[b : b + 1], constants, values[b : b + 1])
+                for k in range(K):
+                    for j in range(L):
+                        gain = values[b, j * K + k] / (m * math.sqrt(N))
+                        if not several:
+                            gains[k, 0] = gain
+                        elif gain != 0.0:
+                            add(added[k], gain, x[j])
         add_values(steps, step, values, side, A)
         _follow(A, back, along)
         pull = steps.numbers[row_of(steps, step), steps.numbers.shape[1] - 1] / N
         _move(steps.force, pull, along, gains, added, back, U, W, fresh, numbers, overlaps)
-        if m > 1:
+        if several:
             for k in range(K):
                 scale(added[k], 0.0, added[k])
         for k in range(K):
             for j in range(K):
                 Q[k, j] = overlaps[k, M + j]
-        constrain(steps.constraint, steps.lengths, Q, other, back)
+        constrain(steps.constraints, steps.groups, steps.lengths, Q, other, back)
         if not _taken_back(back, overlaps, along, side):
             return step
     return end
 
 
 @without_reference_counts()
-def _draw_input(steps, key, replica, number, U, W, back, row, projections, numbers, x):  # type: ignore[no-untyped-def]
-    """Draw input `number` of a replica to x, and write its fields to the last columns of its row."""
+def _draw_inputs(steps, d, place, U, W, back, row, projections, shifts, numbers, x):  # type: ignore[no-untyped-def]
+    """Draw the inputs of a sample of a draw to x, and write their fields to the last columns of its row.
+
+    `place` has the address of the random streams, and how many vectors of noise and samples there were before.
+    """
+    key, replica, source, _ = place
     K, N = W.shape
-    M = U.shape[0]
-    fields = row[row.size - M - K :]
-    deviation = steps.deviation * scale_of(steps.scales_noise, row)
-    for j in range(M + K):
-        projections[j] = fields[j] = 0.0
+    M, L = U.shape[0], steps.draws.inputs[d]
+    first, last, inner = steps.draws.sources[d], steps.draws.sources[d + 1], False
+    size_of_noise = scale_of(steps.draws.scales_noise[d], row)
+    for j in range(L):
+        for i in range(M + K):
+            projections[j, i] = shifts[j, i] = 0.0
     for start in range(0, N, BLOCK):
-        size = min(BLOCK, x.size - start)
-        noise = x[start : start + size]
-        call(fill_normals, key, replica, VECTOR, number * x.size + start, noise)
-        if deviation != 1.0:
-            scale(noise, deviation, noise)
-        for i in range(min(size, steps.deviations.size - start)):  # none where all variances are 1
-            noise[i] *= steps.deviations[start + i]
-        if steps.projected:
-            for j in range(M):
-                fields[j] += dot(U[j, start : start + BLOCK], noise) / N
-        else:
-            _show(steps, key, replica, number, start, U, W, row, numbers, noise, projections)
-    if steps.projected:
+        size = min(BLOCK, x.shape[1] - start)
+        for i in range(first, last):
+            alone = L == 1 and i == first  # its noise needs no room of its own
+            noise = x[0, start : start + size] if alone else numbers[:size]
+            call(fill_normals, key, replica, VECTOR, (source + i - first) * x.shape[1] + start, noise)
+            deviation = steps.draws.loading[i, 0] * size_of_noise
+            if alone and deviation != 1.0:
+                scale(noise, deviation, noise)
+            for n in range(min(size, steps.deviations.size - start)):  # none where all variances are 1
+                noise[n] *= steps.deviations[start + n]
+            for j in range(L):
+                loading = steps.draws.loading[i, j] * size_of_noise
+                if not alone:
+                    _load(i == first, loading, noise, x[j, start : start + size])
+                if steps.draws.projected[i]:
+                    inner = True
+                    for n in range(M):
+                        shifts[j, n] += (1.0 if alone else loading) * dot(U[n, start : start + BLOCK], noise) / N
+        if not inner:
+            _show(steps, d, place, start, size, U, W, back, row, numbers, x, shifts, projections)
+    if inner:
         for start in range(0, N, BLOCK):
-            size = min(BLOCK, x.size - start)
-            _show(steps, key, replica, number, start, U, W, row, numbers, x[start : start + size], projections)
-    for j in range(M):
-        fields[j] = projections[j] / math.sqrt(N)
-    for k in range(K):
-        fields[M + k] = 0.0
-        for j in range(K):
-            fields[M + k] += back[k, j] * projections[M + j] / math.sqrt(N)
+            size = min(BLOCK, x.shape[1] - start)
+            _show(steps, d, place, start, size, U, W, back, row, numbers, x, shifts, projections)
+    for j in range(L):
+        fields = row[first_field(steps, d) + j * (M + K) :]
+        for i in range(M):
+            fields[i] = projections[j, i] / math.sqrt(N)
+        for k in range(K):
+            fields[M + k] = 0.0
+            for i in range(K):
+                fields[M + k] += back[k, i] * projections[j, M + i] / math.sqrt(N)
 
 
 @without_reference_counts()
-def _show(steps, key, replica, number, start, U, W, row, numbers, x, projections):  # type: ignore[no-untyped-def]
-    """Add to a block of noise, from coordinate `start` on, what hidden variables say of it, mask it, and project it.
+def _load(first, loading, noise, out):  # type: ignore[no-untyped-def]
+    """Write or add a source of noise to an input."""
+    if first:
+        scale(noise, loading, out)
+    elif loading != 0.0:
+        add(out, loading, noise)
 
-    The first fields of the row have the projections of projected noise on the features, divided by N, else 0.
-    """
-    M, K = U.shape[0], W.shape[0]
-    end = start + x.size
-    if steps.signal:
-        root, size = math.sqrt(W.shape[1]), scale_of(steps.scales_signal, row)
-        for j in range(M):
-            shift = size * row[j] / root - row[row.size - M - K + j]
-            column = U[j, start:end]
-            add(x[: column.size], shift, column)
-    if steps.observed < 1.0:
-        call(fill_uniforms, key, replica, MASKS, number * (W.shape[1] + W.shape[1] % 2) + start, numbers[: x.size])
-        for i in range(x.size):
-            x[i] = x[i] if numbers[i] <= steps.observed else 0.0
-    for j in range(M):
-        projections[j] += dot(U[j, start:end], x)
-    for k in range(K):
-        projections[M + k] += dot(W[k, start:end], x)
+
+@without_reference_counts()
+def _show(  # type: ignore[no-untyped-def]
+    steps, d, place, start, size, U, W, back, row, numbers, x, shifts, projections
+):
+    """Add to a block of noise, from coordinate `start` on, what hidden variables say of it, mask it, and project it."""
+    key, replica, _, sample = place
+    M, K, L = U.shape[0], W.shape[0], steps.draws.inputs[d]
+    end, draws, observed = start + size, steps.draws, steps.draws.observed[d]
+    root, signal = math.sqrt(W.shape[1]), scale_of(draws.scales_signal[d], row)
+    masked = observed < 1.0
+    if masked:
+        call(fill_uniforms, key, replica, MASKS, sample * x.shape[1] + start, numbers[:size])
+    for j in range(L):
+        block = x[j, start:end]
+        for variable in range(draws.variables[d + 1] - draws.variables[d]):
+            vector = draws.along[draws.variables[d] + variable]
+            c = signal * row[variable] / root
+            if 0 <= vector < M:
+                column = U[vector, start:end]
+                add(block[: column.size], c - shifts[j, vector], column)
+            for i in range(K if vector >= M else 0):
+                column = W[i, start:end]
+                add(block[: column.size], c * back[vector - M, i], column)
+        if masked:
+            for i in range(size):
+                block[i] = block[i] if numbers[i] <= observed else 0.0
+        for i in range(M):
+            projections[j, i] += dot(U[i, start:end], block)
+        for k in range(K):
+            projections[j, M + k] += dot(W[k, start:end], block)
 
 
 @without_reference_counts()

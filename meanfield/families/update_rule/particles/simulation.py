@@ -69,8 +69,6 @@ def simulation_of(problem: Problem) -> Simulation:
     check_problem(problem, Problem)
     check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
-    if problem.draws is not None:
-        raise InputError("draws: SGD takes model.rule alone, with one kind of sample; solve the order parameters")
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
     chain = method == "chain"
@@ -79,8 +77,10 @@ def simulation_of(problem: Problem) -> Simulation:
     rows |= {"R_noise": (K, M), "Q_noise": (K, K)} if uneven else {}
     constants: dict[str, tuple[int, ...]] = {"U": (N, M)} if M else {}
     constants |= {"rho_of_coordinate": (N,)} if uneven else {}
-    m = max(piece.problem.model.batch_size for piece in pieces_of(problem))
-    vectors = 0 if chain else N * (3 * (M + K) + 1 + (K if m > 1 else 0))  # drawn and made orthogonal at the start
+    kinds = [kind for piece in pieces_of(problem) for kind in piece.problem.kinds]
+    m, L = (max(each) for each in zip(*((kind.batch_size * kind.views, kind.views) for kind in kinds), strict=True))
+    several = m * len(problem.kinds) > 1
+    vectors = 0 if chain else N * (3 * (M + K) + L + (K if several else 0))  # drawn and made orthogonal at the start
     numbers = m * 8 * (M + K + len(problem.data.normals) + len(problem.data.coins))
     return Simulation(
         identity=identity_of(problem),
@@ -120,7 +120,7 @@ def _obstacle(problem: Problem) -> str:
     instead = "set particles.method to 'plain', or"
     vectors, K = len(problem.features) + len(problem.students), len(problem.students)
     for piece in pieces_of(problem):
-        prior, observed = piece.problem.prior, piece.problem.data.observed
+        prior, kinds = piece.problem.prior, piece.problem.kinds
         if not prior.functions.linear:
             return (
                 f"prior.name = '{prior.name}': R and Q are a Markov chain only under priors with linear phi (none, "
@@ -131,11 +131,13 @@ def _obstacle(problem: Problem) -> str:
                 "data.spectrum: overlaps at single eigenvalues, of which there may be as many as coordinates, are no "
                 f"part of R and Q; {instead} remove data.spectrum"
             )
-        if observed < 1.0:
-            return (
-                f"data.observed = {observed:g}: R and Q are no Markov chain if inputs are masked; {instead} set "
-                "data.observed to 1"
-            )
+        for kind in kinds:
+            if kind.observed < 1.0:
+                key = f"{'data' if problem.draws is None else kind.what}.observed"
+                return (
+                    f"{key} = {kind.observed:g}: R and Q are no Markov chain if inputs are masked; {instead} set "
+                    f"{key} to 1"
+                )
     if problem.particles.dimension < vectors + K:
         return (
             f"particles.dimension = {problem.particles.dimension}: what samples add to {K} student(s) beyond the "

@@ -6,12 +6,16 @@ vectors Z, to students: W <- A Z + what samples add, before the constraint (upda
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.ensembles.hidden_variables import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
+from meanfield.families.update_rule.draws import Draw
+from meanfield.families.update_rule.kinds import Kind
 from meanfield.families.update_rule.particles.constraints import CONSTRAINTS
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import System
@@ -19,11 +23,59 @@ from meanfield.ingredients.schedules.shapes import values_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
+MOST_SCALES = 2
+"""Largest number of variables by which the noise of a sample is multiplied: that of its class, and a scale."""
+
 BUFFERED = 1024
 """Least number of random numbers that are drawn at once: enough to vectorise, few enough for the first-level cache."""
+
+
+class Draws(NamedTuple):
+    """Kinds of samples of a step, side by side, for compiled code.
+
+    Parameters
+    ----------
+    batch_size, inputs : ndarray of int, shape (draws,)
+    update, outputs : ndarray of int, shape (draws,)
+        Address of the functions of a row, and number of their values.
+    variables, sources, moves : ndarray of int, shape (draws + 1,)
+        Where each draw begins among hidden variables, independent sources of noise, and values of B.
+    along : ndarray of int, shape (hidden variables,)
+        Vector that each multiplies; -1 for one that multiplies none.
+    loading : ndarray, shape (sources, inputs)
+        Standard deviation of each source in each input of its draw.
+    projected : ndarray of bool, shape (sources,)
+        Whether a source has no part along features.
+    covariance : ndarray, shape (draws, inputs, inputs)
+        Of what a sample adds to a coordinate, in units of the first input of the first draw.
+    vector, student : ndarray of int, shape (values of B,)
+        What each moves, and along which vector.
+    observed : ndarray, shape (draws,)
+        Share of the coordinates that a mask keeps.
+    scales_noise, scales_signal : ndarray of int, shape (draws, most)
+        Columns of a row by whose product the noise, or the signal, is multiplied; -1 where there are fewer.
+    """
+
+    batch_size: IntArray
+    inputs: IntArray
+    update: IntArray
+    outputs: IntArray
+    variables: IntArray
+    sources: IntArray
+    moves: IntArray
+    along: IntArray
+    loading: FloatArray
+    projected: NDArray[np.bool_]
+    covariance: FloatArray
+    vector: IntArray
+    student: IntArray
+    observed: FloatArray
+    scales_noise: IntArray
+    scales_signal: IntArray
 
 
 class Steps(NamedTuple):
@@ -31,31 +83,29 @@ class Steps(NamedTuple):
 
     Parameters
     ----------
-    dimension, batch_size, features, students : int
-        N, m, M and K.
-    update : int
-        Address of the functions of a row.
+    dimension, features, students : int
+        N, M and K.
+    draws : Draws
+    samples, inputs : int
+        Largest batch size of all draws, and number of inputs of a step.
     width, constants, outputs : int
-        Numbers of columns of a row, of constants, and of values.
-    moves, side : int
-        How many of the values are those of B, and of H.
+        Largest numbers of columns of a row, of constants, and of values.
+    side : int
+        How many of the values are those of H.
     hidden : HiddenDraws
+        Of all draws side by side.
     normals : int
-        Number of normal numbers that the rule reads.
+        Number of normal numbers that a row has.
     coins : ndarray
         Probabilities.
-    signal, projected : bool
-        Whether inputs have hidden variables, and whether the noise has no part along features.
     deviation : float
-        Standard deviation of the noise.
+        Standard deviation of the noise in the first input of the first draw.
     deviations : ndarray, shape (dimension,) or (0,)
         Standard deviations by which those of coordinates differ, if they do.
-    observed : float
-        Share of the coordinates that a mask keeps.
-    scales_noise, scales_signal : ndarray of int
-        Columns of a row by whose product the noise, or the signal, is multiplied.
-    constraint : int
-        A value of `CONSTRAINTS`.
+    constraints : ndarray of int, shape (groups,)
+        Values of `CONSTRAINTS`.
+    groups : ndarray of int, shape (groups + 1,)
+        Where the students of each group begin.
     lengths : ndarray, shape (students,)
         Q_kk at the start.
     force : int
@@ -67,26 +117,22 @@ class Steps(NamedTuple):
     """
 
     dimension: int
-    batch_size: int
     features: int
     students: int
-    update: int
+    draws: Draws
+    samples: int
+    inputs: int
     width: int
     constants: int
     outputs: int
-    moves: int
     side: int
     hidden: HiddenDraws
     normals: int
     coins: FloatArray
-    signal: bool
-    projected: bool
     deviation: float
     deviations: FloatArray
-    observed: float
-    scales_noise: IntArray
-    scales_signal: IntArray
-    constraint: int
+    constraints: IntArray
+    groups: IntArray
     lengths: FloatArray
     force: int
     numbers: FloatArray
@@ -95,35 +141,77 @@ class Steps(NamedTuple):
 
 def steps_of(problem: Problem, system: System) -> Steps:
     """Steps of a problem, with the numbers of the first one."""
-    (draw,), (kind,), prior = system.draws, problem.kinds, problem.prior.functions
-    update, side = draw.update.call, len(system.side)
+    pairs = [(draw, kind) for draw, kind in zip(system.draws, problem.kinds, strict=True) if kind.acts]
+    draws, kinds = zip(*(pairs or [(system.draws[0], problem.kinds[0])]), strict=True)
+    prior, updates = problem.prior.functions, [draw.update.call for draw in draws]
     return Steps(
         dimension=problem.particles.dimension,
-        batch_size=draw.batch_size,
         features=system.features,
         students=system.students,
-        update=update.address,
-        width=update.width,
-        constants=update.constants,
-        outputs=update.outputs,
-        moves=update.outputs - system.students - side,
-        side=side,
-        hidden=hidden_draws(kind.laws),
-        normals=draw.normals,
-        coins=np.array(draw.coins, dtype=float),
-        signal=problem.data.signal != "none",
-        projected=problem.data.signal == "orthogonal",
-        deviation=float(np.sqrt(problem.data.noise)),
+        draws=_side_by_side(draws, kinds),
+        samples=max(draw.batch_size for draw in draws),
+        inputs=sum(draw.batch_size * draw.inputs for draw in draws),
+        width=max(update.width for update in updates),
+        constants=updates[0].constants,
+        outputs=max(update.outputs for update in updates),
+        side=len(system.side),
+        hidden=hidden_draws([law for kind in kinds for law in kind.laws]),
+        normals=draws[0].normals,
+        coins=np.array(draws[0].coins, dtype=float),
+        deviation=float(np.sqrt(draws[0].noise_covariance[0, 0])),
         deviations=np.sqrt(variances_of(problem)),
-        observed=draw.observed,
-        scales_noise=np.array(draw.scales_noise, dtype=np.int64),
-        scales_signal=np.array(draw.scales_signal, dtype=np.int64),
-        constraint=CONSTRAINTS[system.constraints[0][0]],
+        constraints=np.array([CONSTRAINTS[name] for name, _ in system.constraints]),
+        groups=np.array([0, *(students.stop for _, students in system.constraints)]),
         lengths=np.diag(problem.initial_Q).copy(),
         force=0 if prior.linear else compile_loop(prior.unit_force),
         numbers=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
         first=0,
     )
+
+
+def _side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
+    """Draws for compiled code; the addresses are those of functions that are compiled now."""
+    most = max(draw.inputs for draw in draws)
+    sources = [_sources(draw) for draw in draws]
+    moves = [move for draw in draws for move in draw.moves]
+    unit, first = draws[0].noise_covariance[0, 0], draws[0].batch_size
+    covariance = np.zeros((len(draws), most, most))
+    for place, draw in zip(covariance, draws, strict=True):
+        place[: draw.inputs, : draw.inputs] = draw.noise_covariance / unit * (first / draw.batch_size) ** 2
+    return Draws(
+        batch_size=np.array([draw.batch_size for draw in draws]),
+        inputs=np.array([draw.inputs for draw in draws]),
+        update=np.array([draw.update.call.address for draw in draws]),
+        outputs=np.array([draw.update.call.outputs for draw in draws]),
+        variables=_starts([kind.variables for kind in kinds]),
+        sources=_starts([len(loading) for loading, _ in sources]),
+        moves=_starts([len(draw.moves) for draw in draws]),
+        along=np.concatenate([_filled(kind.along, kind.variables) for kind in kinds]),
+        loading=np.concatenate([np.pad(loading, ((0, 0), (0, most - loading.shape[1]))) for loading, _ in sources]),
+        projected=np.concatenate([projected for _, projected in sources]),
+        covariance=covariance,
+        vector=np.array([vector for vector, _ in moves], dtype=np.int64),
+        student=np.array([student for _, student in moves], dtype=np.int64),
+        observed=np.array([draw.observed for draw in draws]),
+        scales_noise=np.stack([_filled(draw.scales_noise, MOST_SCALES) for draw in draws]),
+        scales_signal=np.stack([_filled(draw.scales_signal, MOST_SCALES) for draw in draws]),
+    )
+
+
+def _filled(numbers: Sequence[int], count: int) -> IntArray:
+    """Numbers as an array, with -1 at its end."""
+    return np.array([*numbers, *[-1] * (count - len(numbers))], dtype=np.int64)
+
+
+def _sources(draw: Draw) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Loadings of independent sources of noise in the inputs of a draw, and whether each is projected."""
+    loadings = [semidefinite_factor(np.ascontiguousarray(each.covariance)).T for each in draw.noise]
+    projected = [np.full(len(loading), each.projected) for loading, each in zip(loadings, draw.noise, strict=True)]
+    return np.concatenate(loadings), np.concatenate(projected)
+
+
+def _starts(sizes: Sequence[int]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def variances_of(problem: Problem) -> FloatArray:
@@ -156,25 +244,35 @@ def room_for(steps, own_normals, own_uniforms):  # type: ignore[no-untyped-def]
     Returns
     -------
     tuple
-        Number of steps, and how many normals and uniforms each has; these numbers; rows of samples, values of the
-        rule, and constants; then the inner numbers of `draw_rows`, and A, shape (students, features + students).
+        Number of steps, and how many normals and uniforms each has; these numbers; rows of samples and their values,
+        those of each draw from a multiple of the largest batch size on, and constants; then the inner numbers of
+        `draw_rows`, and A, shape (students, features + students).
     """
-    m, vectors = steps.batch_size, steps.features + steps.students
-    normals = m * (steps.hidden.normals[-1] + steps.normals) + own_normals
-    uniforms = m * (steps.hidden.uniforms[-1] + steps.coins.size) + own_uniforms
+    m, D, vectors = steps.samples, steps.draws.inputs.size, steps.features + steps.students
+    normals = m * (steps.hidden.normals[-1] + D * steps.normals) + own_normals
+    uniforms = m * (steps.hidden.uniforms[-1] + D * steps.coins.size) + own_uniforms
     normals, uniforms = normals + normals % 2, uniforms + uniforms % 2
     some = max(1, BUFFERED // (normals + uniforms + 1))
     return (
         (some, normals, uniforms),
         np.empty(some * normals),
         np.empty(some * uniforms),
-        np.empty((m, steps.width)),
-        np.empty((m, steps.outputs)),
+        np.empty((D * m, steps.width)),
+        np.empty((D * m, steps.outputs)),
         np.empty(steps.constants),
         np.empty(m, np.int64),
         np.empty((steps.hidden.mean.shape[1], m)),
         np.empty((steps.students, vectors)),
     )
+
+
+@without_reference_counts(inline="always")
+def sources_of(steps):  # type: ignore[no-untyped-def]
+    """Number of vectors of noise that a step draws."""
+    total = 0
+    for d in range(steps.draws.inputs.size):
+        total += steps.draws.batch_size[d] * (steps.draws.sources[d + 1] - steps.draws.sources[d])
+    return total
 
 
 @without_reference_counts()
@@ -187,23 +285,32 @@ def draw_numbers(key, replica, step, count, sizes, normals, uniforms):  # type: 
 @without_reference_counts(inline="always")
 def first_slot(steps, step):  # type: ignore[no-untyped-def]
     """First of the slots for rejections that belong to a step: one per group and sample, and one per student."""
-    return step * (steps.batch_size * steps.hidden.box.size + steps.students)
+    return step * (steps.samples * steps.hidden.box.size + steps.students)
 
 
 @without_reference_counts()
 def draw_rows(steps, key, replica, step, normals, uniforms, chosen, c, rows):  # type: ignore[no-untyped-def]
     """Write what rows show before the fields: hidden variables, normal numbers and coins of all samples of a step."""
-    m, variables = steps.batch_size, c.shape[0]
+    m, draws = steps.samples, steps.draws
     draw_hidden(steps.hidden, key, replica, first_slot(steps, step), uniforms, normals, chosen, c)
     first_normal, first_uniform = steps.hidden.normals[-1] * m, steps.hidden.uniforms[-1] * m
-    for b in range(m):
-        for j in range(variables):
-            rows[b, j] = c[j, b]
-        for j in range(steps.normals):
-            rows[b, variables + j] = normals[first_normal + j * m + b]
-        for j in range(steps.coins.size):
-            heads = uniforms[first_uniform + j * m + b] <= steps.coins[j]
-            rows[b, variables + steps.normals + j] = 1.0 if heads else 0.0
+    for d in range(draws.inputs.size):
+        first, variables = draws.variables[d], draws.variables[d + 1] - draws.variables[d]
+        for b in range(draws.batch_size[d]):
+            row = rows[d * m + b]
+            for j in range(variables):
+                row[j] = c[first + j, b]
+            for j in range(steps.normals):
+                row[variables + j] = normals[first_normal + (d * steps.normals + j) * m + b]
+            for j in range(steps.coins.size):
+                heads = uniforms[first_uniform + (d * steps.coins.size + j) * m + b] <= steps.coins[j]
+                row[variables + steps.normals + j] = 1.0 if heads else 0.0
+
+
+@without_reference_counts(inline="always")
+def first_field(steps, d):  # type: ignore[no-untyped-def]
+    """First column of a row of a draw that has a field."""
+    return steps.draws.variables[d + 1] - steps.draws.variables[d] + steps.normals + steps.coins.size
 
 
 @without_reference_counts(inline="always")
@@ -211,7 +318,8 @@ def scale_of(columns, row):  # type: ignore[no-untyped-def]
     """Product of some numbers of a row: factor of the noise or of the signal of a sample."""
     product = 1.0
     for column in columns:
-        product *= row[column]
+        if column >= 0:
+            product *= row[column]
     return product
 
 
@@ -250,19 +358,18 @@ def write_constants(steps, step, side, overlaps, constants):  # type: ignore[no-
 @without_reference_counts()
 def add_values(steps, step, values, side, A):  # type: ignore[no-untyped-def]
     """Write A, by which students become combinations of all vectors, and take the step of side variables."""
-    m, N, M, K = steps.batch_size, steps.dimension, steps.features, steps.students
+    N, M, K, draws = steps.dimension, steps.features, steps.students, steps.draws
     kept = 1.0
     if steps.force == 0:
         kept -= steps.numbers[row_of(steps, step), steps.numbers.shape[1] - 1] / N
     for k in range(K):
         for j in range(M + K):
             A[k, j] = kept if j == M + k else 0.0
-    for b in range(m):
-        if steps.moves == 1:  # of a single student the factor of itself
-            A[0, M] += values[b, K] / (m * N)
-        elif steps.moves > 1:
-            for j in range(M + K):
-                for k in range(K):
-                    A[k, j] += values[b, K + j * K + k] / (m * N)
-        for j in range(steps.side):
-            side[j] += values[b, K + steps.moves + j] / (m * N)
+    for d in range(draws.inputs.size):
+        m, first, last, gains = draws.batch_size[d], draws.moves[d], draws.moves[d + 1], draws.inputs[d] * K
+        for b in range(m):
+            value = values[d * steps.samples + b]
+            for j in range(first, last):
+                A[draws.student[j], draws.vector[j]] += value[gains + j - first] / (m * N)
+            for j in range(steps.side):
+                side[j] += value[gains + last - first + j] / (m * N)

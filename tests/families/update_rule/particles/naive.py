@@ -43,52 +43,85 @@ def constrained(W, constraint, lengths):
     return W
 
 
+def factor(covariance):
+    """Lower triangular root without columns of zeros."""
+    whole = np.zeros_like(covariance)
+    for b in range(len(covariance)):
+        pivot = covariance[b, b] - whole[b, :b] @ whole[b, :b]
+        if pivot > 1e-14 * covariance[b, b]:
+            whole[b:, b] = (covariance[b:, b] - whole[b:, :b] @ whole[b, :b]) / np.sqrt(pivot)
+    return whole[:, whole.any(axis=0)]
+
+
+def inputs(problem, kind, Z, c, noise):
+    """Views of a sample of a kind, before a mask, shape (views, N), from standard normal vectors."""
+    N, U, L = len(Z), Z[:, : len(problem.features)], kind.views
+    noise = noise * (1.0 if problem.data.spectrum is None else np.sqrt(variances_of(problem)))
+    shared, own = factor(np.full((L, L), kind.noise)), factor(kind.own)
+    common = shared @ noise[: shared.shape[1]]
+    if kind.projected:
+        common = common - common @ U @ U.T / N
+    return common + own @ noise[shared.shape[1] :] + Z[:, kind.along] @ c / np.sqrt(N)
+
+
 def run(problem, replica, steps):
     """U, W and side variables after some steps."""
-    N, m, key = problem.particles.dimension, problem.model.batch_size, stream_key(problem.particles.seed)
-    rng, even, data = replica_generator(problem.particles.seed, replica), N + N % 2, problem.data
+    N, key = problem.particles.dimension, stream_key(problem.particles.seed)
+    rng, even, data, kinds = replica_generator(problem.particles.seed, replica), N + N % 2, problem.data, problem.kinds
     U = draw_features(problem, rng)
     W = draw_students(problem, U, rng)
-    (_, K), rule = W.shape, problem.model.functions
+    M, most = len(problem.features), max(kind.batch_size for kind in kinds)
     v = np.array([side.start for side in problem.side.values()])
-    laws = [feature.hidden for feature in problem.features if feature.hidden is not None]
-    deviations = [float(np.sqrt(law.second_moment)) for law in laws]
+    hidden = [float(np.sqrt(law.second_moment)) for kind in kinds for law in kind.laws]
+    rows, coins = len(hidden) + len(kinds) * len(data.normals), len(kinds) * len(data.coins)
+    source = sample = 0
     for k in range(steps):
-        kinds = len(laws) + len(data.normals)
-        own = numbers(fill_normals, key, replica, NORMALS, k * (m * kinds + m * kinds % 2), m * kinds).reshape(kinds, m)
-        tossed = m * len(data.coins)
-        thrown = numbers(fill_uniforms, key, replica, UNIFORMS, k * (tossed + tossed % 2), tossed).reshape(-1, m)
+        own = numbers(fill_normals, key, replica, NORMALS, k * (most * rows + most * rows % 2), most * rows)
+        own, tossed = own.reshape(rows, most), most * coins
+        thrown = numbers(fill_uniforms, key, replica, UNIFORMS, k * (tossed + tossed % 2), tossed).reshape(-1, most)
         parameters = {
             name: each.value_at(k / N) if isinstance(each, Schedule) else each
             for name, each in problem.model.rule_parameters.items()
         }
+        Z = np.hstack([U, W])
         known = {"t": k / N, "Q": squeezed(W.T @ W / N), "R": squeezed(W.T @ U / N), **parameters}
         known |= dict(zip(problem.side, v, strict=True))
-        new, new_v = W.copy(), v.copy()
-        for b in range(m):
-            c = np.array([deviation * own[j, b] for j, deviation in enumerate(deviations)])
-            x = np.sqrt(data.noise) * numbers(fill_normals, key, replica, VECTOR, (k * m + b) * even, even)[:N]
-            x *= 1.0 if data.spectrum is None else np.sqrt(variances_of(problem))
-            if data.signal == "orthogonal":
-                x -= U @ (U.T @ x) / N
-            if data.signal != "none":
-                x += U @ c / np.sqrt(N)
-            if data.observed < 1.0:
-                x *= numbers(fill_uniforms, key, replica, MASKS, (k * m + b) * even, even)[:N] <= data.observed
-            sample = known | {
-                "y": squeezed(U.T @ x / np.sqrt(N)),
-                "s": squeezed(W.T @ x / np.sqrt(N)),
-                "c": squeezed(c),
-            }
-            sample |= {name: own[len(laws) + j, b] for j, name in enumerate(data.normals)}
-            sample |= {name: float(thrown[j, b] <= p) for j, (name, p) in enumerate(data.coins.items())}
-            new += np.outer(x, np.broadcast_to(value(rule.step, sample), K)) / (m * np.sqrt(N))
-            if rule.along is not None:
-                B = value(rule.along, sample)
-                new += (np.hstack([U, W]) @ B if B.ndim else W * B) / (m * N)
-            new_v += [value(side.function, sample) / (m * N) for side in problem.side.values()]
+        new, new_v, first = W.copy(), v.copy(), 0
+        for d, kind in enumerate(kinds):
+            m, count = kind.batch_size, 1 + factor(kind.own).shape[1]
+            for b in range(m):
+                c = np.array([hidden[first + j] * own[first + j, b] for j in range(len(kind.laws))])
+                noise = [
+                    numbers(fill_normals, key, replica, VECTOR, (source + j) * even, even)[:N] for j in range(count)
+                ]
+                x = inputs(problem, kind, Z, c, np.array(noise))
+                if kind.observed < 1.0:
+                    x *= numbers(fill_uniforms, key, replica, MASKS, sample * even, even)[:N] <= kind.observed
+                source, sample = source + count, sample + 1
+                seen = known | {"c": squeezed(c)}
+                for view, each in enumerate(x):
+                    number = str(view + 1) if kind.views > 1 else ""
+                    for group, vectors in problem.vectors.items():
+                        name = "y" if group == "u" else group
+                        seen[name + number] = squeezed(Z[:, vectors].T @ each / np.sqrt(N))
+                first_normal, first_coin = len(hidden) + d * len(data.normals), d * len(data.coins)
+                seen |= {name: own[first_normal + j, b] for j, name in enumerate(data.normals)}
+                seen |= {name: float(thrown[first_coin + j, b] <= p) for j, (name, p) in enumerate(data.coins.items())}
+                for each, uses in zip(x, kind.gains, strict=True):
+                    for use in uses:
+                        F = np.broadcast_to(value(use.function, seen), len(use.students))
+                        new[:, [k - M for k in use.students]] += np.outer(each, F) / (m * np.sqrt(N))
+                for use in kind.moves:
+                    B = value(use.function, seen).reshape(len(use.vectors), len(use.students))
+                    new[:, [k - M for k in use.students]] += Z[:, use.vectors] @ B / (m * N)
+                side = [problem.side[name].function if name in kind.side else lambda: 0.0 for name in problem.side]
+                new_v += [value(function, seen) / (m * N) for function in side]
+            first += len(kind.laws)
         strength = problem.prior.strength
         strength = strength.value_at(k / N) if isinstance(strength, Schedule) else strength
         new -= strength * problem.prior.functions.forces(W.ravel()).reshape(W.shape) / N
-        W, v = constrained(new, problem.model.constraint, np.diag(problem.initial_Q)), new_v
+        lengths = np.diag(problem.initial_Q)
+        for constraint, students in problem.constraints:
+            new[:, students] = constrained(new[:, students], constraint, lengths[students])
+        W, v = new, new_v
     return U, W, v

@@ -23,6 +23,45 @@ SINGLE = {
     "time": {"stop": 1.0, "outputs": 3},
     "particles": {"dimension": 64, "replicas": 2, "method": "plain"},
 }
+SEVERAL = {
+    "model": {"rule_parameters": {"rate": 0.3}},
+    "data": {"signal": "orthogonal", "noise": 1.3, "coins": {"flip": 0.4}, "normals": ["eps"]},
+    "features": [
+        GAUSSIAN[0] | {"initial_overlap": [0.3, -0.2, 0.1]},
+        GAUSSIAN[1] | {"initial_overlap": [0.1, 0.4, 0.2]},
+    ],
+    "groups": [{"name": "w", "constraint": "sphere"}, {"name": "V"}],
+    "students": [
+        {"group": "w", "initial_norm": 0.8},
+        GAUSSIAN[1] | {"group": "V", "initial_norm": 1.1, "initial_overlap": [0.2]},
+        GAUSSIAN[0] | {"group": "V", "initial_overlap": [0.1, 0.3]},
+    ],
+    "draws": [
+        {"batch_size": 2, "gain": {"w": f"{RULES}:real"}},
+        {
+            "along": "V",
+            "noise": 0.7,
+            "gain": {"V": f"{RULES}:drawn", "w": f"{RULES}:fake"},
+            "move": {"V": {"w": f"{RULES}:taught", "V": f"{RULES}:shrunk"}},
+        },
+    ],
+    "time": {"stop": 1.0, "outputs": 3},
+    "particles": {"dimension": 33, "replicas": 2, "seed": 5, "method": "plain"},
+}
+VIEWS = SEVERAL | {
+    "data": {"signal": "orthogonal", "noise": 1.3},
+    "draws": [
+        {
+            "name": "pairs",
+            "batch_size": 2,
+            "views": 2,
+            "view_covariance": [[0.5, 0.2], [0.2, 0.4]],
+            "gain": {"w": [f"{RULES}:first_view", f"{RULES}:second_view"], "V": [f"{RULES}:both_views"] * 2},
+        },
+        {"along": "V", "gain": {"w": f"{RULES}:fake"}},
+    ],
+    "side": {"gain": {"start": 0.7, "step": f"{RULES}:gain_of_views"}},
+}
 
 
 def changed(problem, **tables):

@@ -36,3 +36,39 @@ def _factor(s, rate):
 
 full = Rule(_step, along=_along)
 oja_itself = Rule(oja, along=_factor)
+
+
+def real(w, eps, flip, rate):
+    return rate * (math.tanh(w) + 0.3 * eps - 0.5 * flip)
+
+
+def fake(w, V, rate):
+    return -rate * math.tanh(w) * (1.0 + 0.1 * V[0])
+
+
+def drawn(w, V, rate):
+    return 0.5 * rate * np.tanh(w + V)
+
+
+def taught(w, c, rate):
+    return rate * w * c
+
+
+def shrunk(V, y, rate):
+    return -rate * np.outer(V, V) + 0.1 * y[0]
+
+
+def first_view(w1, w2, V2, rate):
+    return rate * (w2 - w1) * V2[1]
+
+
+def second_view(w1, y1, c, rate):
+    return rate * np.tanh(w1) * y1[0] - 0.1 * c[0]
+
+
+def both_views(V1, V2, rate):
+    return rate * np.tanh(V2) * V1
+
+
+def gain_of_views(w1, w2, gain):
+    return w1 * w2 - gain

@@ -14,7 +14,9 @@ from tests.families.update_rule.particles.problems import (
     FULL,
     ORTHONORMAL,
     RULES,
+    SEVERAL,
     SINGLE,
+    VIEWS,
     after,
     made,
     rows_after,
@@ -42,6 +44,8 @@ CASES = {
     "classes, two samples": (FULL, {"model": {"batch_size": 2}, "data": {"classes": CLASSES}, "features": BARE}),
     "elliptical": (FULL, {"data": {"scale": SCALE}}),
     "orthogonal, noise of random size": (FULL, {"data": {"signal": "orthogonal", "scale": SCALE | {"of": "noise"}}}),
+    "several draws": (SEVERAL, {}),
+    "views": (VIEWS, {"prior": {"name": "l2", "strength": 0.5}}),
     "white noise": (SINGLE, {"model": {"rule": f"{RULES}:oja_itself", "rule_parameters": {"rate": 0.4}}}),
 }
 TESTS = 2 * len(CASES)

@@ -11,7 +11,17 @@ from scipy import stats
 from meanfield.families.update_rule.particles.start import draw_features, draw_students
 from meanfield.families.update_rule.particles.steps import variances_of
 from tests.families.update_rule.particles import naive
-from tests.families.update_rule.particles.problems import FULL, ORTHONORMAL, RULES, SINGLE, after, made, rows_after
+from tests.families.update_rule.particles.problems import (
+    FULL,
+    ORTHONORMAL,
+    RULES,
+    SEVERAL,
+    SINGLE,
+    VIEWS,
+    after,
+    made,
+    rows_after,
+)
 
 FALSE_ALARM = 1e-3
 
@@ -46,6 +56,16 @@ CASES = {
     "one student": made(SINGLE, model={"rule": f"{RULES}:oja_itself", "constraint": "none"}),
     "one student without features": made(
         SINGLE, model={"rule": f"{RULES}:oja_itself", "constraint": "sphere", "batch_size": 2}, features=[]
+    ),
+    "several draws, masked": made(SEVERAL, data={"observed": 0.7}, particles={"dimension": 1031}),
+    "several draws, variances": made(
+        SEVERAL, data={"spectrum": {"law": "power_law", "exponent": 1.5, "range": 100.0, "teacher": 0.5}}
+    ),
+    "views": made(VIEWS, prior={"name": "l1", "strength": 0.5}),
+    "masked views along trained vectors": made(
+        VIEWS,
+        features=[{"initial_overlap": each["initial_overlap"]} for each in VIEWS["features"]],
+        draws=[VIEWS["draws"][0] | {"along": "V", "observed": 0.6}],
     ),
 }
 
