@@ -187,7 +187,7 @@ def _side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         sources=_starts([len(loading) for loading, _ in sources]),
         moves=_starts([len(draw.moves) for draw in draws]),
         along=np.concatenate([_filled(kind.along, kind.variables) for kind in kinds]),
-        loading=np.concatenate([np.pad(loading, ((0, 0), (0, most - loading.shape[1]))) for loading, _ in sources]),
+        loading=_stacked([loading for loading, _ in sources], most),
         projected=np.concatenate([projected for _, projected in sources]),
         covariance=covariance,
         vector=np.array([vector for vector, _ in moves], dtype=np.int64),
@@ -196,6 +196,16 @@ def _side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         scales_noise=np.stack([_filled(draw.scales_noise, MOST_SCALES) for draw in draws]),
         scales_signal=np.stack([_filled(draw.scales_signal, MOST_SCALES) for draw in draws]),
     )
+
+
+def _stacked(loadings: Sequence[FloatArray], most: int) -> FloatArray:
+    """Loadings of all draws, 0 in inputs that one does not have."""
+    found = np.zeros((sum(map(len, loadings)), most))  # whose layout in memory compiled code knows
+    first = 0
+    for each in loadings:
+        found[first : first + len(each), : each.shape[1]] = each
+        first += len(each)
+    return found
 
 
 def _filled(numbers: Sequence[int], count: int) -> IntArray:
