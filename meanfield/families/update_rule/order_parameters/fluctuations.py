@@ -27,6 +27,9 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 100
 """Largest number of order parameters whose covariance is followed: the cost grows with its cube."""
 
+MOST_NUMBERS_OF_TERMS = 20
+"""That of rules that are sums of terms, whose averages take up to 1000 times as long: 3 students of 3 teachers."""
+
 TOLERANCE = 1e-5
 """Least tolerance of averages; otherwise it is that of the order parameters, as bands need no more."""
 
@@ -78,6 +81,12 @@ def fluctuations(
     kinks = any(len(program.kinks.levels) for _, program in programs_of(equations.stretches[0].system))
     tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
     choices = equations.choose(places, TOLERANCE_AT_KINKS if kinks else tolerance, {})
+    terms = any(choice.rule.kind == "terms" for choice in choices.values())
+    if terms and len(equations.start) > MOST_NUMBERS_OF_TERMS:
+        raise InputError(
+            f"there are {len(equations.start)} order parameters, and at most {MOST_NUMBERS_OF_TERMS} are followed "
+            "where the rule is a sum of terms"
+        )
     for number, stretch in enumerate(equations.stretches):
         system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start)
         for draw in system.draws:

@@ -14,11 +14,15 @@ from meanfield.families.update_rule.averages import Averages, components_of, mov
 from meanfield.families.update_rule.draws import Draw
 from meanfield.families.update_rule.rates import packed, rates_of
 from meanfield.families.update_rule.system import System
+from meanfield.numerics.gaussian_moments.kernel import Nodes
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
 
 ROWS = 4096
 """Number of samples that are evaluated together."""
+
+NEGLIGIBLE = 1e-10
+"""Weight of nodes that are left out, relative to the largest: more than half of those in four directions."""
 
 
 def covariance_of_step(system: System, G: FloatArray, constants: FloatArray, rules: Sequence[Rule]) -> FloatArray:
@@ -61,7 +65,7 @@ def _scatter(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: 
     of_E = along[:, : n * K]
     mean, square = np.zeros(len(along)), np.zeros((len(along),) * 2)
     for given in components_of(draw.laws(G, program.reads), program.reads):
-        regression, (z, weights) = given.regression[fields], rule.nodes(given.law)
+        regression, (z, weights) = given.regression[fields], _likely(rule.nodes(given.law))
         products = np.zeros((L * K, L * K))
         for first in range(0, len(weights), ROWS):
             at, w = z[:, first : first + ROWS].T, given.probability * weights[first : first + ROWS]
@@ -75,6 +79,12 @@ def _scatter(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: 
         of_unread = np.einsum("lkmj,lamb->akbj", products.reshape(L, K, L, K), rest).reshape(n * K, n * K)
         square += of_E @ of_unread @ of_E.T
     return square - np.outer(mean, mean)
+
+
+def _likely(nodes: Nodes) -> Nodes:
+    """Nodes whose weights are not negligible."""
+    kept = np.flatnonzero(nodes.weights > NEGLIGIBLE * nodes.weights.max())
+    return Nodes(nodes.z[:, kept], nodes.weights[kept])
 
 
 def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int, noise: float) -> FloatArray:
@@ -92,7 +102,7 @@ def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int, noise: fl
     """
     L, K, last = draw.inputs, draw.students, values.shape[1] - side
     F = values[:, : L * K].reshape(-1, L, K)
-    E = np.einsum("cla,clk->cak", psi, F)
+    E = psi.swapaxes(1, 2) @ F
     B = moves_of(draw, values[:, L * K : last])
     Lambda = np.einsum("lm,clk,cmj->ckj", noise * draw.covariance, F, F) / draw.batch_size
     return np.concatenate([each.reshape(len(values), -1) for each in (E, B, Lambda, values[:, last:])], axis=1)
