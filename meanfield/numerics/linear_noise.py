@@ -151,14 +151,15 @@ def covariance_in_stretches(
     stretches: Iterable[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]],
     size: int,
     times: FloatArray,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, bool]:
-    """N times the covariance of a state along a trajectory whose J and S jump or bend at some times; from C = 0.
+    """N times the covariance of a state along a trajectory whose J and S jump or bend at some times.
 
     Parameters
     ----------
     stretches : iterable of (ndarray, callable)
         Times of a stretch, its ends and the output times in between, and J and S there.
-    size, times
+    size, times, start
         See `covariance_along`.
 
     Returns
@@ -166,7 +167,11 @@ def covariance_in_stretches(
     C, interrupted
         See `covariance_along`; C is NaN at times that no stretch has.
     """
-    C, last, interrupted = np.full((len(times), size, size), np.nan), np.zeros((size, size)), False
+    C, last, interrupted = (
+        np.full((len(times), size, size), np.nan),
+        np.zeros((size, size)) if start is None else start,
+        False,
+    )
     C[0] = last
     for inside, drift_and_noise in stretches:
         found, interrupted = covariance_along(drift_and_noise, size, inside, last)

@@ -198,6 +198,30 @@ def solve_in_stretches(
     return replace(found, times=at, values=values, path=_joined(paths, [inside[-1] for inside, _ in stretches]))
 
 
+def first_times(times: FloatArray, values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Times at which positive values first reach levels, by their logarithms, which are smooth; NaN if they do not.
+
+    Parameters
+    ----------
+    times : ndarray, shape (times,)
+    values : ndarray, shape (times, n)
+        NaN where they are not known.
+    levels : ndarray, shape (n,)
+    """
+    found = np.full(len(levels), np.nan)
+    for i, level in enumerate(levels):
+        there = np.isfinite(values[:, i]) & (values[:, i] > 0.0)
+        if not there.any():
+            continue
+        steps = np.arange(there.sum())
+        # 50 times between two outputs are enough to interpolate them.
+        fine = np.interp(np.arange(50 * (len(steps) - 1) + 1) / 50, steps, times[there])
+        reached = np.interp(fine, times[there], np.log(values[there, i])) >= np.log(level)
+        if reached.any():
+            found[i] = fine[np.argmax(reached)]
+    return found
+
+
 def _joined(paths: list[Path], ends: list[float]) -> Path | None:
     """Path from those of stretches and the ends of these, of which the last ones may not have been reached."""
     if not paths:

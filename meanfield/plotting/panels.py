@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting.course import Course, course_of
 from meanfield.plotting.legends import is_beside, place_legend
+from meanfield.typing import FloatArray
 
 Panel = Callable[[xr.Dataset, Axes], Axes]
 """Plot function of one quantity."""
@@ -63,6 +64,19 @@ def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]], course: Co
     if course is not None:
         course.shade(in_time)  # last, as legends may stand on phases
     return figure
+
+
+def mark_quantiles(axes: Axes, shares: FloatArray, times: FloatArray) -> None:
+    """Mark times by which shares of runs have done something."""
+    for share, t in zip(shares, times, strict=True):
+        mark_time(axes, t, f"{100 * share:g} %")
+
+
+def mark_time(axes: Axes, t: float, words: str) -> None:
+    """Mark a time with words at the foot of a panel; nothing if it is NaN."""
+    if np.isfinite(t):
+        axes.axvline(t, color="0.6", lw=0.8)
+        axes.annotate(words, (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
 
 
 def _is_in_time(axes: Axes) -> bool:

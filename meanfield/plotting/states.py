@@ -113,22 +113,31 @@ def _names(q: FloatArray) -> str:
     return f"${symbol} = {shown}$" if len(q) == 1 else f"${symbol} = {shown}$ ({len(q)} states)"
 
 
+_MATRICES = {"R": "overlap with features $R_{km}$", "Q": "overlap of students $Q_{kl}$", "v": "side variables"}
+"""Order parameters of update rules, and labels of their panels."""
+
+
 @draws(continuation="parameter branch")
 def plot_branches(continuation: xr.Dataset) -> Figure:
     """Branches of states against the number that varies: a panel for each overlap, one for r if it is not 0.
 
-    Overlaps of several channels with a feature share its panel. Stable states are solid, unstable ones dashed, marginal
-    ones dotted; circles are turning points.
+    Overlaps of several channels with a feature share its panel, and so do all entries of R, Q or v of update rules.
+    Stable states are solid, unstable ones dashed, marginal ones dotted; circles are turning points.
 
     Parameters
     ----------
     continuation : xarray.Dataset
-        From `meanfield.contrastive.continue_stationary_states` or `continue_fixed_points`.
+        From `meanfield.contrastive.continue_stationary_states`, or `continue_fixed_points` of any family.
     """
     panels: list[tuple[str, xr.DataArray]] = [
-        ("overlap $q$" if continuation.sizes["feature"] == 1 else f"overlap $q_{k + 1}$", continuation["q"][:, k])
-        for k in range(continuation.sizes["feature"])
+        (label, continuation[name])
+        for name, label in _MATRICES.items()
+        if name in continuation and np.any(np.ptp(continuation[name].values, axis=0) > 1e-9)  # more than rounding
     ]
+    if "q" in continuation:
+        features = continuation.sizes["feature"]
+        labels = ["overlap $q$"] if features == 1 else [f"overlap $q_{k + 1}$" for k in range(features)]
+        panels += [(label, continuation["q"][:, k]) for k, label in enumerate(labels)]
     if "M" in continuation:
         pairs = entries(continuation["M"], "point")
         panels += [(f"overlap of channels $M_{{{i}}}$", continuation["M"].isel(p)) for i, p in pairs if i[0] != i[1]]

@@ -38,7 +38,7 @@ from meanfield.families.hidden_manifold.order_parameters.trajectory import (
 )
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
-from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
+from meanfield.numerics.ode import Rate, Tolerance, first_times, solve_in_stretches
 from meanfield.numerics.refinement import largest_of_times
 from meanfield.process import own_numba as numba
 from meanfield.results.solved import Solved, solver
@@ -166,15 +166,7 @@ def _sizes(problem: Problem) -> FloatArray:
 
 def escape_times(times: FloatArray, part: FloatArray, sizes: FloatArray) -> FloatArray:
     """Times at which an antisymmetric part of R that starts with given sizes reaches `ESCAPED`; NaN if it does not."""
-    there = np.isfinite(part) & (part > 0.0)
-    if not there.any():
-        return np.full(len(sizes), np.nan)
-    steps = np.arange(there.sum())
-    # The logarithm is smooth: 50 times between two outputs are enough to interpolate it.
-    fine = np.interp(np.arange(50 * (len(steps) - 1) + 1) / 50, steps, times[there])
-    logarithm = np.interp(fine, times[there], np.log(part[there]))
-    reached = logarithm[:, None] >= np.log(ESCAPED / sizes)
-    return np.asarray(np.where(reached.any(axis=0), fine[np.argmax(reached, axis=0)], np.nan))
+    return first_times(times, np.repeat(part[:, None], len(sizes), axis=1), ESCAPED / sizes)
 
 
 class Amplification(NamedTuple):

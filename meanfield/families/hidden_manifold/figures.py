@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import order_parameters
 from meanfield.plotting.order_parameters import mean_of
-from meanfield.plotting.panels import Panel, draw_panels
+from meanfield.plotting.panels import Panel, draw_panels, mark_quantiles, mark_time
 from meanfield.plotting.phase_diagram import named_in
 from meanfield.plotting.style import TIME, curve_style
 from meanfield.results.result import Result
@@ -119,13 +119,9 @@ def _plot_error(escape: xr.Dataset, axes: Axes) -> Axes:
 
 def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
     axes.semilogy(escape["time"], escape["antisymmetric_part"], **curve_style(0))
+    quantiles, times = escape["quantile"].values, escape["escape_time_quantile"].values
     random = Result.of(escape).problem.student.initial == "random"  # else all quantiles are one time
-    shown = escape if random else escape.isel(quantile=[0])
-    for share, t in zip(shown["quantile"].values, shown["escape_time_quantile"].values, strict=True):
-        if np.isfinite(t):
-            words = f"{100 * share:g} %" if random else "escape"
-            axes.axvline(t, color="0.6", lw=0.8)
-            axes.annotate(words, (t, 0.02), xycoords=("data", "axes fraction"), fontsize="small")
+    mark_quantiles(axes, quantiles, times) if random else mark_time(axes, times[0], "escape")
     axes.set(xlabel=TIME, ylabel="antisymmetric part of $R$, linearised")
     return axes
 

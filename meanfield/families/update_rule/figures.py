@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting import order_parameters
+from meanfield.plotting.panels import draw_panels, mark_quantiles
+from meanfield.plotting.style import TIME, curve_style
 
 PANELS = {
     "observables": ("observables", ""),
@@ -29,3 +32,22 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
     """
     shown = {name: words for name, words in PANELS.items() if {name, f"{name}_mean"} & {*dataset}}
     return order_parameters.plot_order_parameters(dataset, shown, NAMES)
+
+
+def plot_escape(escape: xr.Dataset) -> Figure:
+    """Linearised change of R at finite N, with the times by which shares of runs escape.
+
+    Parameters
+    ----------
+    escape : xarray.Dataset
+        From `meanfield.update_rule.predict_escape`.
+    """
+    return draw_panels(escape, [_plot_deviation])
+
+
+def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
+    grown = escape["deviation"].where(escape["deviation"] > 0.0)
+    axes.semilogy(escape["time"], grown, **curve_style(0))
+    mark_quantiles(axes, escape["quantile"].values, escape["escape_time_quantile"].values)
+    axes.set(xlabel=TIME, ylabel="change of $R$, linearised, root mean square")
+    return axes

@@ -9,6 +9,7 @@ import xarray as xr
 
 from meanfield.families.update_rule.problem import Problem
 from meanfield.report.order_parameters import Labels, at_the_end, means_of_an_ensemble, means_of_replicas
+from meanfield.results.text import plain
 
 SYMMETRIC_TO_ROUNDING = 1e-9
 """Largest difference of entries of Q that are equal but for rounding, relative to the largest."""
@@ -38,6 +39,12 @@ def of_particles(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 def of_an_ensemble(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Number of replicas, and the means that statistics keep."""
     return means_of_an_ensemble(dataset, _labels(dataset))
+
+
+def of_an_escape(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Quantiles of the escape time."""
+    for share, t in zip(dataset["quantile"].values, dataset["escape_time_quantile"].values, strict=True):
+        yield f"time by which {100 * share:g} % of runs escape", plain(float(t))
 
 
 def _labels(dataset: xr.Dataset) -> Labels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meanfield.families.update_rule.variables import (
     ERRORS,
+    ESCAPE,
     FLUCTUATION_ERRORS,
     FLUCTUATIONS,
     NAMES,
@@ -13,6 +14,7 @@ from meanfield.families.update_rule.variables import (
     STATISTICS,
     WEIGHTS,
 )
+from meanfield.mckean_vlasov.declarations import BRANCHES
 from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
@@ -37,6 +39,27 @@ KINDS = {
         check=f"{NUMBERS}:faults",
         numbers="meanfield.report.key_numbers:of_states",
         summary="meanfield.results.text:describe",
+    ),
+    "fixed_point_branches": Kind(
+        "branches of fixed points",
+        ("Q", "Q_error", *(name for name in STATES if name != "copies"), *BRANCHES),
+        ("R", "R_error", *_OTHERS, "v_error", "observables_error"),
+        leading="point",
+        made_by="update_rule.continue_fixed_points",
+        check=f"{NUMBERS}:faults",
+        figure="meanfield.plotting.states:plot_branches",
+        numbers="meanfield.report.key_numbers:of_states",
+        notes="meanfield.results.text:describe_branches",
+    ),
+    "escape": Kind(
+        "escape of runs at finite N from an unstable start",
+        ("time", "Q", "R", *ESCAPE, "quantile"),
+        ("N", "v", "side_name"),
+        check=f"{NUMBERS}:faults",
+        made_by="update_rule.predict_escape",
+        figure="meanfield.families.update_rule.figures:plot_escape",
+        numbers=f"{NUMBERS}:of_an_escape",
+        stands_alone="its overlaps stay where they start for ever, as those of no run do",
     ),
     "particles": Kind(
         "stochastic gradient descent at finite N",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import AT_REST, LABELS, POSITIVE, PROBABILITY, SGD, TIMES
+from meanfield.mckean_vlasov.declarations import AT_REST, BRANCHES, LABELS, POSITIVE, PROBABILITY, SGD, TIMES
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -107,6 +107,18 @@ SHARES = {
     "region_share": Variable(("time",), "share of random starts that a state or a copy attracts", range=PROBABILITY)
 }
 
+ESCAPE = {
+    "deviation": Variable(
+        ("time",),
+        "length of the linearised change of R at finite N, root mean square over runs",
+        range=POSITIVE,
+        gaps="unfinished",
+    ),
+    "deviation_error": Variable(("time",), "estimated error of that length", range=POSITIVE),
+    "deviation_rate": Variable(("time",), "growth rate of that length, by differences of output times"),
+    "escape_time_quantile": Variable(("quantile",), "time by which a share of runs has escaped", range=POSITIVE),
+}
+
 WEIGHTS = {
     "snapshot_time": TIMES["snapshot_time"],
     "weights": Variable(
@@ -125,5 +137,5 @@ _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
-    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | WEIGHTS | _OVER_RUNS),
+    **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
 }

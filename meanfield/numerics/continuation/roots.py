@@ -24,6 +24,7 @@ def newton(
     known: Sequence[FloatArray] = (),
     tolerance: float = TOLERANCE,
     values_alone: Callable[[FloatArray], FloatArray] | None = None,
+    inside: Callable[[FloatArray], FloatArray] = lambda x: x,
 ) -> FloatArray | None:
     """Root of the equations, by damped Newton's method.
 
@@ -39,6 +40,8 @@ def newton(
         Largest component of F at the root.
     values_alone : callable, optional
         x -> F, where its Jacobian takes longer: for steps that may prove too long.
+    inside : callable, optional
+        The nearest point of the domain, to which steps go: roots may lie on its border.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def newton(
         step = step / stretch if abs(stretch) > 1e-3 else 1e3 * step
         size = factor * float(np.linalg.norm(values))
         for _ in range(6):  # of a step that does not reduce F, or leaves the domain
-            trial = x + step
+            trial = inside(x + step)
             values, slope = equations(trial) if values_alone is None else (values_alone(trial), slope)
             trial_size = _deflation(trial, known)[0] * float(np.linalg.norm(values))
             if trial_size < size:

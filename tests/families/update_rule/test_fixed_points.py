@@ -10,6 +10,7 @@ from scipy.optimize import root
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.plotting import plot_result
 from meanfield.results.text import describe
 from tests.families.update_rule.problems import feature, problem
 from tests.families.update_rule.test_jacobian import committee, phase_retrieval
@@ -146,8 +147,8 @@ def test_ordered_students_have_seven_kinds_of_states():
 def test_starts_go_to_the_side_of_the_unstable_state_on_which_they_are():
     found = states_of("ICA, Rademacher", starts=40, seed=3)
     border = found["R"].values[found["stability"].values < 0].item()
-    angle = np.random.default_rng(3).standard_normal((40, 2))
-    learnt = np.mean(np.abs(angle[:, 0]) / np.linalg.norm(angle, axis=1) > border)
+    numbers = np.random.default_rng(3).standard_normal((40, 3))[:, :2]  # the third would be a length
+    learnt = np.mean(np.abs(numbers[:, 0]) / np.linalg.norm(numbers, axis=1) > border)
     shares = dict(zip(found["R"].values.ravel().round(2), found["region_share"].values, strict=True))
     assert shares == {0.99: pytest.approx(learnt), 0.0: pytest.approx(1.0 - learnt), 0.47: 0.0}
     assert found["region_share"].attrs["starts"] == 40
@@ -208,3 +209,21 @@ def test_refusals():
     spectrum = {"spectrum": {"law": "atoms", "eigenvalues": [0.5, 1.5]}}
     with pytest.raises(InputError, match=r"data\.spectrum"):
         meanfield.find_fixed_points(meanfield.with_value(CASES["perceptron"][0](), "data", spectrum))
+
+
+@pytest.mark.slow
+def test_branches_turn_where_the_closed_form_does():
+    """Negative cube: learnt and unstable states meet at the largest of the rates at which an overlap stays."""
+    found = meanfield.update_rule.continue_fixed_points(ica(-0.05), "model.rule_parameters.rate", -0.02, -0.2, 15)
+    q = np.linspace(0.01, 0.99, 9801)
+    forth, back = rate_of_ica(1.0)(q), rate_of_ica(-1.0)(q)  # tau a - tau^2 b
+    largest = ((forth - back) / -(forth + back)).max()
+    turning = found["parameter"].values[found["turning"].values == 1]
+    np.testing.assert_allclose(turning, [-largest], rtol=1e-7, atol=0.0)  # of a grid of 1e-4 about a maximum
+    for p, R in zip(-found["parameter"].values, found["R"].values.ravel(), strict=True):
+        assert abs(rate_of_ica(p)(R)) < 1e-9  # of roots to 1e-11 of rates that are below 1
+    assert sorted(np.unique(found["branch"])) == [0, 1]
+    learnt = found["R"].values.ravel() > 0.93  # they meet at 0.914
+    assert np.all(found["stability"].values[learnt] == 1)
+    figure = plot_result(found)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["overlap with features $R_{km}$"]

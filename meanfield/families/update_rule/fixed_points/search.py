@@ -126,7 +126,7 @@ class RestingStates:
         with progress_bar(MOST_STARTS, "fixed points", "start") as bar:
             for number, start in enumerate(self._starts()):
                 known = len(self.x)
-                root = newton(self.velocity.equations, start, (), TOLERANCE, self.velocity.values)
+                root = rest_from(self.velocity, start)
                 if root is not None:
                     self.add(root)
                 quiet = quiet + 1 if len(self.x) == known else 0
@@ -182,7 +182,7 @@ class RestingStates:
             root = None
             for speed in STAGES:
                 x = velocity.inside(slowed(velocity, x, speed * velocity.size, 1e4 / velocity.size))
-                root = newton(velocity.equations, x, (), TOLERANCE, velocity.values)
+                root = rest_from(velocity, x)
                 if root is None:
                     continue
                 root, scale = velocity.inside(root), 1.0 + np.abs(x).max()
@@ -200,6 +200,28 @@ class RestingStates:
     def points(self) -> list[FixedPoint]:
         """The states in the order in which they were found."""
         return list(self._points)
+
+
+def rest_from(velocity: Velocity, start: FloatArray) -> FloatArray | None:
+    """State at rest by Newton's method from a start; None if it leads to none.
+
+    Errors of averages may put a state that is on the border, such as perfect students, beyond it. The nearest overlaps
+    that vectors have are then at rest to the accuracy of averages.
+    """
+    x = velocity.inside(start)
+    root = newton(velocity.equations, x, (), TOLERANCE, velocity.values, velocity.inside)
+    if root is not None:
+        return root
+    best = np.inf
+    for _ in range(10):  # of Newton's steps, which end sooner unless they come closer
+        values, slope = velocity.equations(x)
+        size = np.abs(values).max()
+        if size <= velocity.accuracy and velocity.room(x) < LEAST_ROOM:
+            return x
+        if not (size < best and np.isfinite(slope).all()):
+            return None
+        best, x = size, velocity.inside(x - np.linalg.lstsq(slope, values, rcond=None)[0])
+    return None
 
 
 def fixed_point_at(velocity: Velocity, x: FloatArray, orbit: int) -> FixedPoint | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from meanfield.arguments import as_whole
 from meanfield.errors import InputError
-from meanfield.families.update_rule.fixed_points.search import TOLERANCE, RestingStates, fixed_point_at
+from meanfield.families.update_rule.fixed_points.search import RestingStates, fixed_point_at, rest_from
 from meanfield.families.update_rule.fixed_points.symmetries import Symmetries
 from meanfield.families.update_rule.fixed_points.velocity import Velocity
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
@@ -16,7 +16,6 @@ from meanfield.families.update_rule.order_parameters.errors import errors_by, ot
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, check_order_parameters
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
-from meanfield.numerics.continuation import newton
 from meanfield.numerics.gaussian_moments.choosing import Choice
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.numerics.growth_rates import FixedPoint
@@ -26,7 +25,7 @@ from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
 
-SEARCH_TOLERANCE = 1e-4
+SEARCH_TOLERANCE = 1e-5
 """Tolerance of averages in the search; states that it finds are solved again with finer ones."""
 
 NEARBY = 0.05
@@ -120,10 +119,11 @@ def check_fixed_points(problem: Problem) -> None:
 def coarse_velocity(equations: Equations, tolerance: float) -> Velocity:
     """Velocity with averages that are good enough for a search."""
     choices = equations.choose([(0.0, equations.start)], tolerance, {})
-    return Velocity(equations, equations.rules(choices, _chosen))
+    return Velocity(equations, equations.rules(choices, chosen_rule), tolerance)
 
 
-def _chosen(choice: Choice) -> Rule:
+def chosen_rule(choice: Choice) -> Rule:
+    """The rule that was chosen."""
     return choice.rule
 
 
@@ -131,29 +131,37 @@ def solved_again(equations: Equations, states: RestingStates, number: int, toler
     """Variables of a state by averages that are as fine as they need to be there; None if these have no such state."""
     x, coarse = states.symmetries.representative(states.x[number]), states.velocity
     try:
-        choices = equations.choose([(0.0, coarse.embedded(x))], tolerance, {})
+        places = [(0.0, coarse.embedded(x))]
+        choices = equations.choose(places, tolerance, {})
+        equations = equations.with_enough_hidden_nodes(places, choices, tolerance)
     except InputError:  # averages that cannot be resolved are no state of the problem
         return None
-    levels = [equations.rules(choices, which) for which in (_chosen, *other_rules(choices))]
-    velocities = [Velocity(equations, rules) for rules in levels]
+    fewer = equations.with_fewer_hidden_nodes()
+    levels = [(equations, equations.rules(choices, chosen_rule))]
+    levels += [(fewer, fewer.rules(choices, which)) for which in other_rules(choices)]
+    velocities = [Velocity(*level, tolerance) for level in levels]
     found = [root for velocity in velocities if (root := solved_near(velocity, x)) is not None]
     point = fixed_point_at(velocities[0], found[0], number) if len(found) == len(levels) else None
     if point is None:
         return None
-    measured, *others = (_measured(equations, *each) for each in zip(velocities, levels, found, strict=True))
+    here, *others = (
+        measured(each, velocity, rules, root)
+        for (each, rules), velocity, root in zip(levels, velocities, found, strict=True)
+    )
     copies = np.inf if states.is_continuum(number) else states.symmetries.copies(x)
-    return state_variables(velocities[0], point) | measured | errors_by(others, measured) | {"copies": copies}
+    return state_variables(velocities[0], point) | here | errors_by(others, here) | {"copies": copies}
 
 
 def solved_near(velocity: Velocity, x: FloatArray) -> FloatArray | None:
     """State at rest near one of other averages."""
-    root = newton(velocity.equations, x, (), TOLERANCE, velocity.values)
+    root = rest_from(velocity, x)
     if root is None or np.abs(root - x).max() > NEARBY * (1.0 + np.abs(x).max()):
         return None
-    return velocity.inside(root)
+    return root
 
 
-def _measured(equations: Equations, velocity: Velocity, rules: Rules, x: FloatArray) -> dict[str, FloatArray]:
+def measured(equations: Equations, velocity: Velocity, rules: Rules, x: FloatArray) -> dict[str, FloatArray]:
+    """Order parameters and observables at a state."""
     y = velocity.embedded(x)
     found = velocity.state(y)._asdict() | {"observables": equations.measured(rules, 0.0, y)}
     return {name: values for name, values in found.items() if values.size}

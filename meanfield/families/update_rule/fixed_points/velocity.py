@@ -43,6 +43,8 @@ class Velocity:
     equations : Equations
     rules : Rules
         Of quadrature.
+    accuracy : float
+        Of averages, relative to their size.
 
     Attributes
     ----------
@@ -54,9 +56,9 @@ class Velocity:
         Size of the velocity, the unit of speeds: the median of its largest component at random states.
     """
 
-    def __init__(self, equations: Equations, rules: Rules) -> None:
+    def __init__(self, equations: Equations, rules: Rules, accuracy: float) -> None:
         stretch = equations.stretches[0]
-        self.system, self.start = stretch.system, equations.start
+        self.system, self.start, self.accuracy = stretch.system, equations.start, accuracy
         self._rate = partial(equations.velocity(stretch, rules.draws[0]), 0.0)
         K, M = self.system.students, self.system.features
         kept = np.zeros((K, K), dtype=bool)

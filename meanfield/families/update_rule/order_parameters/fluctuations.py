@@ -50,7 +50,7 @@ POINTS = 2**13
 
 
 def fluctuations(
-    equations: Equations, solution: Solution, places: Iterable[Place]
+    equations: Equations, solution: Solution, places: Iterable[Place], start: FloatArray | None = None
 ) -> tuple[dict[str, FloatArray], bool]:
     """N times covariances of the order parameters and of observables over runs, with errors.
 
@@ -61,6 +61,8 @@ def fluctuations(
         With its path.
     places : iterable of (float, ndarray)
         Times and states at which rules of quadrature are chosen.
+    start : ndarray, optional
+        N times the covariance at the start; zero, if nothing is said.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def fluctuations(
     others = [] if exact else [(coarse, which, 0) for which in other_rules(choices)]
     for each, which, randomisation in [(equations, lambda choice: choice.rule, None), *others]:
         rules = each.rules(choices, which)
-        C, interrupted = _covariance(each, solution, rules, randomisation)
+        C, interrupted = _covariance(each, solution, rules, randomisation, start)
         solutions.append(_parts(each, solution, rules, C))
         if interrupted:
             return solutions[0], True
@@ -126,7 +128,7 @@ def _finer(rule: Rule, directions: int, randomisation: int | None) -> Rule:
 
 
 def _covariance(
-    equations: Equations, solution: Solution, rules: Rules, randomisation: int | None
+    equations: Equations, solution: Solution, rules: Rules, randomisation: int | None, start: FloatArray | None
 ) -> tuple[FloatArray, bool]:
     """C at output times, and whether Ctrl-C came; where points are random, by one of their randomisations or all."""
     path = solution.path
@@ -136,7 +138,7 @@ def _covariance(
         for number, stretch in enumerate(equations.stretches):
             yield stretch.times, _drift_and_noise(equations, number, path, rules.draws[number], randomisation)
 
-    C, interrupted = covariance_in_stretches(stretches(), len(equations.start), solution.times)
+    C, interrupted = covariance_in_stretches(stretches(), len(equations.start), solution.times, start)
     return np.where(np.abs(C) > 1e-12 * np.nanmax(np.abs(C)), C, 0.0 * C), interrupted  # smaller ones are rounding
 
 

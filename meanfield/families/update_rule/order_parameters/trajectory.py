@@ -69,7 +69,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
     equations = Equations(problem)
-    equations, choices, solution, found = _resolved(equations, tolerance, {})
+    equations, choices, solution, found = resolved(equations, tolerance, {})
     half = equations.with_nodes(0.5)
     before = found if half is equations else half.observe(*_path(half, choices, tolerance))
     last = np.inf
@@ -78,7 +78,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
         if (finer := equations.with_nodes(2.0)) is equations:
             break
         before, last = found, change
-        equations, choices, solution, found = _resolved(finer, tolerance, choices)
+        equations, choices, solution, found = resolved(finer, tolerance, choices)
     errors: dict[str, FloatArray] = {}
     warning, status = "", solution.status
     kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
@@ -88,7 +88,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
         errors = {name: error + of_nodes[name] for name, error in _errors(equations, choices, found, tolerance).items()}
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
         try:
-            covariances, interrupted = fluctuations(equations, solution, _along(equations, solution))
+            covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution))
             found, status = found | covariances, "interrupted" if interrupted else status
         except InputError as error:
             details["fluctuations"] = f"not known, as {error}"
@@ -110,7 +110,7 @@ def check_order_parameters(problem: Problem) -> None:
     check_functions(problem)
 
 
-def _resolved(
+def resolved(
     equations: Equations, tolerance: float, known: Choices
 ) -> tuple[Equations, Choices, Solution, dict[str, FloatArray]]:
     """Nodes and rules that averages need along the path, no coarser rules than known ones, the path, what it has."""
@@ -119,7 +119,7 @@ def _resolved(
     equations = equations.with_enough_hidden_nodes(places, choices, share)
     while True:
         rules, solution = _path(equations, choices, tolerance)
-        places = list(_along(equations, solution))
+        places = list(places_along(equations, solution))
         choices = equations.choose(places, share, choices)
         finer = equations.with_enough_hidden_nodes(places, choices, share)
         same = equations.rules(choices, lambda each: each.rule).levels == rules.levels
@@ -134,7 +134,7 @@ def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rul
     return rules, equations.follow(rules, STEP_SHARE * tolerance, dense=True)
 
 
-def _along(equations: Equations, solution: Solution) -> Iterator[Place]:
+def places_along(equations: Equations, solution: Solution) -> Iterator[Place]:
     """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
     reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
     for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):

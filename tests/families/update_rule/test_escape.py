@@ -1,0 +1,70 @@
+"""Escape from unstable starts of update rules: against a closed form, and against the chain of SGD."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.errors import InputError
+from meanfield.plotting import plot_result
+from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.test_reference_numbers import SPIKED
+
+TAU, OMEGA = 0.5, 2.0
+GROWTH = TAU * OMEGA - TAU**2 / 2
+
+
+def nothing_known(N=10**4, stop=10.0, overlap=0.0, replicas=8):
+    return problem(
+        "oja", TAU, features=[feature(overlap, OMEGA)], model={"constraint": "sphere"}, **SPIKED,
+        time={"stop": stop, "outputs": 101}, particles={"dimension": N, "replicas": replicas, "method": "chain"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("random_start", [False, True])
+def test_deviation_is_that_of_linear_noise(random_start):
+    """A step moves R by tau y s/N, with independent y of variance 1 + omega and s of variance 1 where R = 0."""
+    found = meanfield.update_rule.predict_escape(nothing_known(), random_start=random_start)
+    t, S = found["time"].values, TAU**2 * (1 + OMEGA)
+    variance = S * np.expm1(2 * GROWTH * t) / (2 * GROWTH) + random_start * np.exp(2 * GROWTH * t)
+    error = found["deviation_error"].values + 1e-4 * np.sqrt(variance / 10**4)  # of series in time
+    assert np.all(np.abs(found["deviation"].values - np.sqrt(variance / 10**4)) <= error)
+    at_the_end = np.sqrt(S / (2 * GROWTH) + random_start) / 100
+    sizes = at_the_end * np.array([1.644854, 0.674490, 0.125661])  # that shares of |z| exceed
+    # 0.02 by samples, and 0.02 by what is not yet exp(2 j t)
+    np.testing.assert_allclose(found["escape_time_quantile"], np.log(0.15 / sizes) / GROWTH, rtol=0.0, atol=0.04)
+    assert len(plot_result(found).axes) == 1
+
+
+def test_time_grows_with_the_logarithm_of_the_dimension():
+    first, last = (
+        meanfield.update_rule.predict_escape(nothing_known(N, 16.0))["escape_time_quantile"] for N in (10**4, 10**8)
+    )
+    np.testing.assert_allclose(last - first, np.log(1e4) / (2 * GROWTH), rtol=0.0, atol=0.04)
+
+
+@pytest.mark.slow
+def test_chains_escape_as_predicted():
+    given = nothing_known(N=3000, replicas=400)
+    times = meanfield.update_rule.predict_escape(given)["escape_time_quantile"].values
+    runs = meanfield.simulate_sgd(given, workers=1)
+    size, when = np.abs(runs["R"].values.reshape(400, -1)), []
+    for run in size:
+        at = int(np.argmax(run >= 0.15))
+        assert at > 1
+        when.append(np.interp(np.log(0.15), np.log(run[at - 1 : at + 1]), runs["time"].values[at - 1 : at + 1]))
+    for share, time in zip((0.1, 0.5, 0.9), times, strict=True):
+        chance = 3.5 * np.sqrt(share * (1 - share) / 400)  # 1 in 2000 for each
+        # 0.03 by what is not linear at 0.15, and by 1/sqrt(N)
+        assert abs(np.mean(np.array(when) <= time) - share) <= chance + 0.03
+
+
+def test_refusals_and_what_is_said():
+    with pytest.raises(InputError, match=r"R moves by 0\.\d+ in the limit"):
+        meanfield.update_rule.predict_escape(nothing_known(stop=2.0, overlap=0.3))
+    late = meanfield.update_rule.predict_escape(nothing_known(stop=2.0))
+    assert np.isnan(late["escape_time_quantile"].values).all()
+    assert "raise time.stop" in late.attrs["warning"]
+    with pytest.raises(InputError, match="features is empty"):
+        meanfield.update_rule.predict_escape(problem("oja", 0.5))
