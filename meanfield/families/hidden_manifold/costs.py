@@ -25,6 +25,7 @@ from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory im
     RELAXATION_STEP,
     UNUSED_RULE_SIZE,
 )
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, start_of
 from meanfield.families.hidden_manifold.order_parameters.trajectory import (
@@ -67,10 +68,11 @@ def _averaged(problem: Problem) -> Prediction:
     """Cost of order parameters that move by averages over fast means: of chains at the start, timed once."""
     nodes = problem.inputs.eigenvalues.nodes(10)
     system = make_system(problem, nodes, UNUSED_RULE_SIZE)
+    system.training[:] = problem.training.average_numbers(problem.time.stop)
     start, outputs = start_of(problem, system), problem.time.outputs
-    chains, seconds = FastChains(problem, system, start, 0), 0.0
+    chains, seconds = FastChains(problem, steadily(system)[0], start, 0), 0.0
     with suppress(BlowUpError):  # which the solver meets as well, at once
-        chains.settle(0.0, LONGEST_STRIDE)
+        chains.settle(np.tile(start, (GROUPS, 1)), LONGEST_STRIDE)
         began = time.process_time()
         speed = chains.averages(0.0, np.tile(start, (GROUPS, 1))).speed
         steps = math.ceil(problem.time.stop * speed / RELAXATION_STEP)

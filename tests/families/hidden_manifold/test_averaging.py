@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 from scipy.special import erf
 
 import meanfield
@@ -14,7 +13,11 @@ from meanfield.families.hidden_manifold.order_parameters.averaging import statio
 from meanfield.families.hidden_manifold.order_parameters.rates import fields, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import make_system, observables, start_of, unpacked
 from meanfield.families.hidden_manifold.wording import warnings_of
+from meanfield.problems.base import corners_of
+from meanfield.problems.phases import phase_numbers, pieces_of
 from tests.families.hidden_manifold.problems import problem, solved
+from tests.references_in_time import inside
+from tests.references_in_time import integrated as in_time
 
 UNCENTRED = {"nonlinearity": "tests.families.hidden_manifold.problems:shifted_sign", "centered": False}
 ONE_UNIT = {
@@ -74,9 +77,10 @@ def by_closed_form(system, C, u):
     K, a, eta, chance = system.students, system.constant, system.training[0], system.chance
     v, spread = u[:K], np.einsum("a,qab,b->q", u, C, u)
     batch, noise = system.training[2], system.training[3]
-    x = eta * a**2 * (v @ v)
-    kept = (1.0 - chance @ x) ** 2 + (chance @ x**2 - (chance @ x) ** 2) / batch  # mean square of 1 - mean of x
-    variance = eta**2 * (v @ v) ** 2 * (chance @ (a**2 * (spread + noise))) / batch / (1.0 - kept)
+    x = a**2 * (v @ v)
+    mean = chance @ x
+    lost = 2.0 * mean - eta * (mean**2 + (chance @ x**2 - mean**2) / batch)  # 1 - E[(1 - eta mean of x)^2] by eta
+    variance = eta * (v @ v) ** 2 * (chance @ (a**2 * (spread + noise))) / batch / lost
     square = spread + a**2 * variance
     A = np.tile(np.outer(v, u), (len(a), 1, 1))
     nothing = np.zeros((len(a), K))
@@ -84,26 +88,34 @@ def by_closed_form(system, C, u):
 
 
 def integrated(of, case, accuracy):
-    """Q, R and the generalisation error of a problem at its output times, from expectations in each component."""
-    system = make_system(case, case.inputs.eigenvalues.nodes(10), 2)
-    K, n, components = system.students, system.students + system.teachers, len(system.chance)
+    """Q, R and the generalisation error of a problem at its output times, from expectations in each component.
 
-    def expectations(y):
+    Fields at the end of a stretch are those of its last step.
+    """
+    times, pieces = case.time.outputs_at, pieces_of(case)
+    systems = [make_system(piece.problem, case.inputs.eigenvalues.nodes(10), 2, case) for piece in pieces]
+    n, components = systems[0].students + systems[0].teachers, len(systems[0].chance)
+
+    def at(t, y):
+        i = phase_numbers(case, np.array([t]))[0]
+        systems[i].training[:] = pieces[i].problem.training.limits_at(np.array([t]))[:, 0]
         C, m, u = np.empty((components, n, n)), np.empty((components, n)), np.empty(n)
-        fields(system, y, C, m, u)
-        return C, m, of(system, C, m, u)
+        fields(systems[i], np.ascontiguousarray(y), C, m, u)
+        return systems[i], C, m, of(systems[i], C, m, u)
 
-    def rate(_, y):
-        C, m, (A, H, G, D, _square) = expectations(y)
+    def rate(t, y, low, high):
+        system, C, m, (A, H, G, D, _square) = at(inside(t, low, high), y)
         dy = np.empty(len(y))
         rates_of_expectations(system, y, C, m, A, H, G, D, dy)
         return dy
 
-    times = case.time.outputs_at
-    path = solve_ivp(rate, (0.0, times[-1]), start_of(case, system), t_eval=times, rtol=accuracy, atol=accuracy).y.T
-    squares = [system.chance @ expectations(np.ascontiguousarray(y))[2][-1] for y in path]
-    assert case.students == K
-    return observables(system, unpacked(system, path)) | {"generalisation_error": 0.5 * np.array(squares)}
+    tolerances = {"rtol": accuracy, "atol": accuracy}  # the caller says how far off that may be
+    path = in_time(rate, start_of(case, systems[0]), times, corners_of(case), tolerances)
+    ends = [at(np.nextafter(t, 0.0), y) for t, y in zip(times, path, strict=True)]
+    squares = [system.chance @ found[-1] for system, _, _, found in ends]
+    seen = [observables(system, unpacked(system, y)) for (system, *_), y in zip(ends, path, strict=True)]
+    named = {name: np.array([each[name] for each in seen]) for name in ("Q", "R")}
+    return named | {"generalisation_error": 0.5 * np.array(squares)}
 
 
 def assert_bounded(found, exact, slack, first):
@@ -144,6 +156,51 @@ def test_linear_units_against_an_autoregression(training):
     assert system.variance == pytest.approx([s**2 * (0.5 - 0.5 / math.pi) for s in (0.6, 1.3)])  # of relu(s u)
     centred = solved(**LINEAR | {"inputs": {"nonlinearity": "relu"}})
     assert np.abs(found["Q"].values - centred["Q"].values).max() > 0.03
+
+
+FALLING = {"schedule": "linear", "start": 1.2, "end": 0.2, "duration": 0.4}
+LATER = {"inputs.components": [{"weight": 0.4, "scale": 1.1}, {"weight": 0.6, "scale": 0.7}]}
+
+
+@pytest.mark.parametrize(
+    ("training", "phases"),
+    [
+        pytest.param(
+            {"learning_rate": {"schedule": "warmup_cosine", "peak": 1.2, "warmup": 0.2, "duration": 0.4}},
+            None,
+            marks=pytest.mark.slow,
+        ),
+        (
+            {
+                "learning_rate": FALLING,
+                "batch_size": {"times": [0.0, 0.12], "values": [1, 3], "interpolation": "step"},
+                "label_noise": {"times": [0.0, 0.1, 0.4], "values": [0.0, 0.0, 1.5]},
+                "weight_decay": FALLING | {"start": 0.0, "end": 0.8},
+            },
+            [{"stop": 0.23}, {"stop": 0.4, "set": LATER | {"training.batch_size": 2}}],
+        ),
+    ],
+    ids=["from 0 to 0", "all"],
+)
+def test_linear_units_follow_schedules_and_phases(training, phases):
+    """The closed form is that of a second layer that stays; it knows rates of 0."""
+    case = problem(
+        order_parameters={"averaging_tolerance": 2e-2},
+        **LINEAR | {"training": training, "time": {"stop": 0.4, "outputs": 3}},
+    )
+    case = meanfield.with_value(case, "phases", phases)
+    exact = integrated(lambda system, C, m, u: by_closed_form(system, C, u), case, 1e-8)
+    found = meanfield_solve(case)
+    assert found.attrs["status"] == "complete"
+    found["generalisation_error_error"] += 2e-3  # `SLOWEST` of the 0.2 that fields add at the largest rate
+    assert_bounded(found, exact, 2e-4, 1)  # `SIMPSON` and `RELAXATION_STEP`
+    larger = meanfield.with_value(case, "training.learning_rate", scaled(training["learning_rate"], 1.2))
+    off = np.abs(integrated(lambda system, C, m, u: by_closed_form(system, C, u), larger, 1e-8)["Q"] - found["Q"])
+    assert np.any(off > 3.0 * found["Q_error"])
+
+
+def scaled(schedule, factor):
+    return {key: factor * value if key in ("peak", "start", "end") else value for key, value in schedule.items()}
 
 
 def train(case, N, runs, rng):

@@ -194,10 +194,12 @@ def test_what_has_no_time_refuses_schedules(method):
         assert meanfield.solve(meanfield.at_time(given, 6.0), method).attrs["status"] == "complete"
 
 
-def test_averages_over_fast_means_refuse_schedules():
-    falling = {"learning_rate": 0.5, "label_noise": FALLING | {"end": 0.1}}
-    given = driven(falling, inputs={"nonlinearity": "step", "centered": False})
-    with pytest.raises(meanfield.InputError, match=r"training\.label_noise: .*centered to true, solve by particles"):
+def test_averages_over_fast_means_refuse_a_second_layer_that_learns_alone():
+    stopping = {"times": [0.0, 2.0], "values": [0.5, 0.0], "interpolation": "step"}
+    given = driven(
+        {"learning_rate": stopping, "output_learning_rate": 0.5}, inputs={"nonlinearity": "step", "centered": False}
+    )
+    with pytest.raises(meanfield.InputError, match=r"learning_rate is 0 from t = 2 to 6: .* differs from run to run"):
         meanfield.solve_order_parameters(given)
 
 

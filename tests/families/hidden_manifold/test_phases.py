@@ -209,12 +209,12 @@ def test_phases_in_which_a_component_comes_or_goes_are_refused(known, later, sai
         in_phases([{"stop": 2.0}, {"stop": 6.0, "set": {"inputs.components": later}}], inputs={"components": known})
 
 
-def test_fast_means_of_a_phase_are_refused():
+def test_means_that_come_in_a_phase_are_refused():
     apart = [{"weight": 0.5, "scale": 0.5}, {"weight": 0.5, "scale": 1.5}]
     given = in_phases(
         [{"stop": 2.0}, {"stop": 6.0, "set": {"inputs.nonlinearity": "abs"}}], inputs={"components": apart}
     )
-    with pytest.raises(meanfield.InputError, match=r"phases: averages over .*solve by particles, .*at_time"):
+    with pytest.raises(meanfield.InputError, match=r"phases\[1\]\.set: inputs have a mean, .* and not in others"):
         meanfield.solve_order_parameters(given)
     with pytest.raises(meanfield.InputError, match=r"inputs\.nonlinearity = 'abs' has other means"):
         meanfield.solve_density(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 
@@ -26,9 +27,11 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
 from meanfield.families.hidden_manifold.variables import AVERAGES
+from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
 from meanfield.numerics.refinement import change_of, missed, refine
-from meanfield.problems.base import check_problem, schedules_of
-from meanfield.problems.phases import pieces_of
+from meanfield.problems.base import check_problem, corners_of
+from meanfield.problems.phases import Piece, pieces_of
+from meanfield.problems.problem_keys import at_time
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -92,7 +95,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
     All quantities are dimensionless. Source: hidden_manifold.md, sections 2 to 4.
     """
     check_order_parameters(problem)
-    fast = problem.phases is None and has_fast_means(problem)  # not in any phase, which was checked
+    fast = has_fast_means(problem)  # in all phases or in none, which was checked
     times = problem.time.outputs_at
     if fast:
         system, path, found, warning = averaged(problem, times)
@@ -123,12 +126,14 @@ def order_parameter_arrays(problem: Problem, system: System, state: State) -> di
 def check_order_parameters(problem: Problem) -> None:
     """Refuse problems whose order parameters do not close; see `solve_order_parameters`."""
     check_problem(problem, Problem)
-    if not any(has_fast_means(piece.problem) for piece in pieces_of(problem)):
+    pieces = pieces_of(problem)
+    fast = [has_fast_means(piece.problem) for piece in pieces]
+    if not any(fast):
         return check_trajectory(problem)
-    for key in schedules_of(problem) if problem.phases is None else ["phases"]:
+    if not all(fast):
         raise InputError(
-            f"{key}: averages over the means of inputs follow nothing that changes in time; set inputs.centered to "
-            "true, solve by particles, or give the problem of one time: meanfield.at_time(problem, t)"
+            f"phases[{fast.index(not fast[0])}].set: inputs have a mean, which moves the student within single steps, "
+            "in some phases and not in others; set inputs.centered to true, or solve by particles"
         )
     if (average := problem.training.average_rate) is not None:
         raise InputError(
@@ -140,12 +145,29 @@ def check_order_parameters(problem: Problem) -> None:
             f"initial.from = '{problem.initial.path}': averages over the means of inputs begin with a start by keys; "
             "set inputs.centered to true, or solve by particles"
         )
-    if problem.training.momentum > 0.0:
+    for piece in pieces:
+        _check_fast(piece)
+
+
+def _check_fast(piece: Piece[Problem]) -> None:
+    """Refuse a phase in which inputs have a mean, and averages over its moves do not close."""
+    training = piece.problem.training
+    if training.momentum > 0.0:
         raise InputError(
-            f"training.momentum = {problem.training.momentum:g}: the means of inputs move the student within single "
+            f"training.momentum = {training.momentum:g}: the means of inputs move the student within single "
             "steps, over which averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
         )
-    check_averages(problem)
+    ends = [piece.start, *(time for time in corners_of(piece.problem) if piece.start < time < piece.stop), piece.stop]
+    for start, stop in itertools.pairwise(ends):
+        times = np.linspace(start, np.nextafter(stop, start), CHECKED_TIMES)
+        eta, eta_v = training.limits_at(times)[:2]
+        if not eta.any() and eta_v.any():
+            raise InputError(
+                f"training.learning_rate is 0 from t = {start:g} to {stop:g}: the student's fields stand where the "
+                "means of inputs left them, which differs from run to run, and its second layer learns from that; "
+                "let output_learning_rate be 0 there too, set inputs.centered to true, or solve by particles"
+            )
+        check_averages(at_time(piece.problem, float(times[eta.argmax()])))
 
 
 def check_trajectory(problem: Problem) -> None:

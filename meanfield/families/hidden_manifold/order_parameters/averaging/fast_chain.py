@@ -47,6 +47,8 @@ class Law(NamedTuple):
         Samples of a step.
     label_noise : float
         Standard deviation of the noise of labels.
+    normals : int
+        Number of normal numbers that a sample has, one of them for the noise of labels if there ever is any.
     """
 
     functions: IntArray
@@ -58,6 +60,7 @@ class Law(NamedTuple):
     rate: float
     batch_size: int
     label_noise: float
+    normals: int
 
 
 class Sums(NamedTuple):
@@ -93,14 +96,16 @@ def no_sums(components: int, students: int, fields: int) -> Sums:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore[no-untyped-def]
-    """Take steps `first`, `first` + 1, ... of several chains, and add up what they see.
+    """Take steps of several chains, and add up what they see.
 
     Parameters
     ----------
     law : Law
     key : ndarray, shape (2,)
         Of the random streams, of which each chain has its own, from number `stream` on.
-    stream, first : int
+    stream : int
+    first : int
+        Number of the first sample.
     stride : int
         Number of steps between two records of the path.
     omega : ndarray, shape (chains, students)
@@ -118,8 +123,7 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     K = omega.shape[1]
     n = law.u.size
     components = law.cumulated.size
-    even = n + (law.label_noise > 0.0)
-    even += even % 2
+    even = law.normals + law.normals % 2
     samples = stride * law.batch_size
     drawn = min(samples, MOST_DRAWN)
     normals, uniforms = np.empty((drawn, even)), np.empty((drawn, 2))
@@ -127,7 +131,7 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     for i in range(omega.shape[0]):
         w = omega[i]
         for record in range(path.shape[0]):
-            start = (first + record * stride) * law.batch_size
+            start = first + record * samples
             for sample in range(samples):
                 row = sample % drawn
                 if row == 0:

@@ -16,11 +16,14 @@ import numpy as np
 from meanfield.ensembles.streams import stream_key
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import Law, Sums, advance, no_sums
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg
 from meanfield.families.hidden_manifold.order_parameters.rates import Fields, fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import System, unpacked
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.exact_products import root
+from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 GROUPS, CHAINS = 16, 8
@@ -35,6 +38,10 @@ they are averaged then."""
 
 RECORDS = 32
 """Records during averaging, two per relaxation time, from which the next relaxation time is found."""
+
+SLOWEST = 0.01
+"""Least learning rate of chains, relative to the largest of a leg: on the way to 0 they would need ever more steps, and
+their law tends to a limit, from which a hundredth of the rate is as far as a hundredth of its noise."""
 
 LEAST_STRIDE = 32
 """Least number of samples between two records: a thousand samples of each chain, however fast it forgets."""
@@ -74,37 +81,66 @@ class FastChains:
     Parameters
     ----------
     problem : Problem
-    system : System
+        Of the whole run.
+    leg : Leg
+        The first one.
     start : ndarray, shape (n,)
-        State at t = 0.
+        State at t = 0, at which omega is normal, with the products Omega of the students' weights.
     batch : int
         Batches are independent.
+
+    Attributes
+    ----------
+    largest : ndarray, shape (5,)
+        Largest numbers of the training in the leg.
+    relaxation : float
+        Steps that chains remember, as the last averages showed it.
     """
 
-    def __init__(self, problem: Problem, system: System, start: FloatArray, batch: int) -> None:
-        self._system = system
+    def __init__(self, problem: Problem, leg: Leg, start: FloatArray, batch: int) -> None:
+        self._pieces, self._end = pieces_of(problem), problem.time.stop
         self._key = stream_key(problem.particles.seed)
         self._first_stream = batch * GROUPS * STARTS
-        own, teacher = problem.student.activation_functions, problem.teacher.activation_functions
+        self._taken = 0
+        times = np.linspace(0.0, self._end, CHECKED_TIMES)
+        noisy = any(piece.problem.training.limits_at(times)[3].any() for piece in self._pieces)
+        self._normals = problem.students + problem.teachers + noisy
+        numbers = np.random.default_rng([problem.particles.seed, batch])
+        normals = numbers.standard_normal((GROUPS, STARTS, problem.students))
+        self._omega = normals @ root(unpacked(leg.system, start).Omega)
+        self.relaxation = math.nan
+        self._begin(leg)
+
+    def _begin(self, leg: Leg) -> None:
+        self._leg, self._system = leg, leg.system
+        self._problem = next(each.problem for each in self._pieces if leg.start < each.stop)
+        own, teacher = self._problem.student.activation_functions, self._problem.teacher.activation_functions
         self._student = own
         self._functions = np.array([*own.addresses, *teacher.addresses], dtype=np.int64)
-        self._cumulated = np.cumsum(system.chance)
+        self._cumulated = np.cumsum(leg.system.chance)
         self._cumulated[-1] = 2.0  # no uniform number is above it, whatever rounding did to the sum
-        self._batch_size = int(system.training[2])
-        self._taken, self._stride = 0, math.ceil(LEAST_STRIDE / self._batch_size)
-        numbers = np.random.default_rng([problem.particles.seed, batch])
-        normals = numbers.standard_normal((GROUPS, STARTS, system.students))
-        self._omega = normals @ root(unpacked(system, start).Omega)
-        self._start = start
-        self.relaxation = math.nan  # in steps, as the last averages showed it
+        times = np.linspace(leg.start, min(leg.stop, self._end), CHECKED_TIMES)
+        self.largest = self.training_at(times).max(axis=1)
+        self._batch_size = int(self.largest[2])
+        self._stride = math.ceil(LEAST_STRIDE / self._batch_size)
 
-    def settle(self, time: float, longest: int = MOST_STEPS) -> tuple[FloatArray, FloatArray]:
-        """Generalisation errors and means of fields at the start; then steps until averages are over many relaxations.
+    def training_at(self, times: FloatArray) -> FloatArray:
+        """Training at some times of the leg, shape (5, times); at its end what it was until then."""
+        before = np.clip(times, self._leg.start, np.nextafter(self._leg.stop, self._leg.start))
+        return self._problem.training.limits_at(before)
 
-        Before the first step omega is normal, with the products Omega of the students' weights.
+    def enter(self, leg: Leg, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Go on to the next leg, with the fields of the last averages; see `settle`."""
+        self._omega = self._path.swapaxes(1, 2).reshape(GROUPS, -1, leg.system.students)
+        self._begin(leg)
+        return self.settle(states)
+
+    def settle(self, states: FloatArray, longest: int = MOST_STEPS) -> tuple[FloatArray, FloatArray]:
+        """Generalisation errors and fields' means as a leg begins; then steps until averages are over many relaxations.
 
         Parameters
         ----------
+        states : ndarray, shape (groups, n)
         longest : int
             Most steps between two records, for a trial: `relaxation` says how many there should be.
 
@@ -113,17 +149,19 @@ class FastChains:
         BlowUpError
             If chains run away or do not come to rest.
         """
-        laws = [fields_at(self._system, self._start)] * GROUPS
+        time = self._leg.start
+        laws = [fields_at(self._system, y) for y in states]
         errors = np.empty(GROUPS)
         records = np.empty((GROUPS, 1, *self._omega.shape[1:]))
-        # Eight samples or more for each of the fields at t = 0.
-        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, math.ceil(8 / self._batch_size), records)):
+        # Eight samples or more for each of the fields at t = 0, and as many in all at other times.
+        stride = math.ceil(8 * STARTS / self._omega.shape[1] / self._batch_size)
+        for i, (sums, _) in enumerate(self._steps(time, laws, 0.0, stride, records)):
             errors[i] = 0.5 * self._system.chance @ (sums.square / sums.samples)
         self._omega, before = self._omega[:, :CHAINS].copy(), 0
         means = self._means(laws, records)
         while self._stride > before:
             before = self._stride
-            self.averages(time, np.tile(self._start, (GROUPS, 1)))
+            self.averages(time, states)
             self._stride = min(self._stride, longest)
         return errors, means.reshape(-1, *means.shape[-2:])
 
@@ -136,21 +174,24 @@ class FastChains:
             If chains run away or do not come to rest.
         """
         system = self._system
+        system.training[:] = self.training_at(np.array([time]))[:, 0]
         laws = [fields_at(self._system, y) for y in states]
         rates = np.empty(states.shape)
         errors = np.empty(GROUPS)
         speed = 0.0
         omegas = np.empty((GROUPS, RECORDS, *self._omega.shape[1:]))
-        eta = float(system.training[0])
+        eta = max(float(system.training[0]), SLOWEST * self.largest[0])
         for _ in self._steps(time, laws, eta, self._stride * RECORDS * FOLLOWING // AVERAGING, omegas[:, :1]):
             pass
         for i, (sums, (C, m, u)) in enumerate(self._steps(time, laws, eta, self._stride, omegas)):
             A, H, G, D, squares = _expectations(sums, C, u)
             rates_of_expectations(system, states[i], C, m, A, H, G, D, rates[i])
             errors[i] = 0.5 * system.chance @ squares
-            speed = max(speed, _speed(system, A))
+            speed = max(speed, _speed(system, self.largest, A))
         means = self._means(laws, omegas)
-        self._adapt(time, self._observables(laws, means))
+        self._path = omegas
+        if eta > 0.0:
+            self._adapt(time, self._observables(laws, means))
         return Averages(rates, errors, speed, means.reshape(-1, *means.shape[-2:]))
 
     def _steps(
@@ -161,13 +202,16 @@ class FastChains:
         for i, (C, m, u) in enumerate(laws):
             roots = np.array([root(covariance) for covariance in C])
             noise = math.sqrt(system.training[3])
-            law = Law(self._functions, self._cumulated, system.constant, roots, m, u, eta, self._batch_size, noise)
+            law = Law(
+                self._functions, self._cumulated, system.constant, roots, m, u, eta, self._batch_size, noise,
+                self._normals,
+            )  # fmt: skip
             sums = no_sums(len(C), system.students, len(u))
             stream = self._first_stream + i * STARTS
             if not advance(law, self._key, stream, self._taken, stride, self._omega[i], path[i], sums):
                 raise _runs_away(time)
             yield sums, laws[i]
-        self._taken += stride * path.shape[1]
+        self._taken += stride * path.shape[1] * self._batch_size
 
     def _means(self, laws: list[Fields], omegas: FloatArray) -> FloatArray:
         """Means of the student's fields, shape (groups, records, chains, components, students)."""
@@ -237,9 +281,9 @@ def _expectations(sums: Sums, C: FloatArray, u: FloatArray) -> tuple[FloatArray,
     return A, v[:, None] * v * noise, v * force, output, square
 
 
-def _speed(system: System, A: FloatArray) -> float:
+def _speed(system: System, training: FloatArray, A: FloatArray) -> float:
     """Largest rate at which students relax along an eigenvector."""
-    K, (eta, eta_v, _, _, weight_decay) = system.students, system.training
+    K, (eta, eta_v, _, _, weight_decay) = system.students, training
     along = system.rest[:, None] * system.aspect_ratio + system.slope[:, None] ** 2 * system.rho
     size = np.abs(A[:, :, :K]).sum(axis=2).max(axis=1)
     own = eta / system.aspect_ratio * (system.chance * size @ along).max()

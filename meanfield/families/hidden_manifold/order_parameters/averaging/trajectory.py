@@ -10,13 +10,8 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import GROUPS, FastChains
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
-from meanfield.families.hidden_manifold.order_parameters.system import (
-    System,
-    make_system,
-    observables,
-    start_of,
-    unpacked,
-)
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
+from meanfield.families.hidden_manifold.order_parameters.system import System, make_system, start_of, unpacked
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.refinement import missed
 from meanfield.process.progress import progress_bar
@@ -28,6 +23,9 @@ relaxes as fast."""
 
 UNUSED_RULE_SIZE = 2
 """Points of a rule that is not used: expectations are averages over samples."""
+
+SIMPSON = 2e-4
+"""Largest change of what training moves when steps are halved, by the most that it moves; as `RELAXATION_STEP`."""
 
 OUTPUT_AVERAGES = 4
 """Averages at an output time: its generalisation error is that of one state, and not of all on the way to it."""
@@ -78,20 +76,25 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
     tolerance = problem.order_parameters.averaging_tolerance
     digits = math.ceil(-math.log10(tolerance)) + 1  # the spectrum adds nothing to errors by chance
     nodes = problem.inputs.eigenvalues.nodes(6 + digits)  # six nodes besides those for digits
-    system = make_system(problem, nodes, UNUSED_RULE_SIZE)
+    legs = [
+        leg
+        for leg in legs_of(driven(problem), lambda each: make_system(each, nodes, UNUSED_RULE_SIZE, problem))
+        if leg.start < times[-1]
+    ]
+    system = legs[0].system
     batches = list[_Batch]()
     needed = 1
     while len(batches) < min(needed, 16):  # four times as many batches of groups halve the error
-        batches.append(_follow(problem, system, times, len(batches)))
+        batches.append(_follow(problem, legs, times, len(batches)))
         if batches[-1].status != "complete":
             batches = batches[:-1] or batches
             break
-        errors = _errors(system, batches)
+        errors = _errors(legs, times, batches)
         needed = max(math.ceil(len(batches) * (_largest(errors) / tolerance) ** 2), 1)
-    errors = _errors(system, batches)
+    errors = _errors(legs, times, batches)
     states = np.concatenate([batch.states for batch in batches])
     state = unpacked(system, states.mean(axis=0))
-    found = observables(system, state)
+    found = observed(legs, times, state)
     found["field_mean"] = np.mean([batch.mean for batch in batches], axis=0)
     found |= errors | {
         "generalisation_error": np.concatenate([batch.errors for batch in batches]).mean(axis=0),
@@ -105,11 +108,13 @@ def averaged(problem: Problem, times: FloatArray) -> tuple[System, Path, dict[st
     return system, path, found, warning if status == "complete" else ""
 
 
-def _errors(system: System, batches: list[_Batch]) -> dict[str, FloatArray]:
+def _errors(legs: list[Leg], times: FloatArray, batches: list[_Batch]) -> dict[str, FloatArray]:
     """Three standard errors of what is compared."""
-    seen = observables(system, unpacked(system, np.concatenate([batch.states for batch in batches])))
+    states = np.concatenate([batch.states for batch in batches], axis=0)
+    each = [observed(legs, times, unpacked(legs[0].system, y)) for y in states]
+    seen = {name: np.array([group[name] for group in each]) for name in each[0]}
     seen["generalisation_error"] = np.concatenate([batch.errors for batch in batches])
-    factor = 3.0 / math.sqrt(len(seen["Q"]))  # 1 of 100 numbers exceeds 3 standard errors by chance
+    factor = 3.0 / math.sqrt(len(states))  # 1 of 100 numbers exceeds 3 standard errors by chance
     return {f"{name}_error": factor * seen[name].std(axis=0, ddof=1) for name in COMPARED}
 
 
@@ -130,10 +135,11 @@ def _warning(problem: Problem, error: float, relaxation: float) -> str:
     return "; ".join(text for text in found if text)
 
 
-def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> _Batch:
+def _follow(problem: Problem, legs: list[Leg], times: FloatArray, batch: int) -> _Batch:
     """Follow a batch of groups."""
+    system = legs[0].system
     start = start_of(problem, system)
-    chains = FastChains(problem, system, start, batch)
+    chains = FastChains(problem, legs[0], start, batch)
     y = np.tile(start, (GROUPS, 1))
     t = 0.0
     status = "complete"
@@ -145,20 +151,23 @@ def _follow(problem: Problem, system: System, times: FloatArray, batch: int) -> 
     quantiles = np.full((len(QUANTILES), *shape), np.nan)
     with progress_bar(float(times[-1] - times[0]), f"order parameters, batch {batch + 1}", unit="t") as bar:
         try:
-            error, means = chains.settle(t)
-            for i, then in enumerate(times):
-                if t < then:
-                    y = _advance(chains, y, t, float(then))
-                    t = float(then)
-                    repeated = [chains.averages(t, y) for _ in range(OUTPUT_AVERAGES)]
-                    error = np.mean([a.errors for a in repeated], axis=0)
-                    means = repeated[-1].field_means
-                    bar.update(t - bar.n)
-                states[:, i] = y
-                errors[:, i] = error
-                relaxation[i] = chains.relaxation
-                mean[i] = means.mean(axis=0)
-                quantiles[:, i] = np.quantile(means, QUANTILES, axis=0)
+            for leg in legs:
+                error, means = chains.settle(y) if leg is legs[0] else chains.enter(leg, y)
+                for i in np.flatnonzero((times >= t) & ((times < leg.stop) | (leg is legs[-1]))):
+                    if t < times[i]:
+                        y = _advance(chains, y, t, times[i])
+                        t = float(times[i])
+                        repeated = [chains.averages(t, y) for _ in range(OUTPUT_AVERAGES)]
+                        error = np.mean([a.errors for a in repeated], axis=0)
+                        means = repeated[-1].field_means
+                        bar.update(t - bar.n)
+                    states[:, i] = y
+                    errors[:, i] = error
+                    relaxation[i] = chains.relaxation
+                    mean[i] = means.mean(axis=0)
+                    quantiles[:, i] = np.quantile(means, QUANTILES, axis=0)
+                if leg is not legs[-1]:
+                    y, t = _advance(chains, y, t, leg.stop), leg.stop
         except KeyboardInterrupt:
             status = "interrupted"
         except BlowUpError as error:
@@ -170,11 +179,30 @@ def _advance(chains: FastChains, y: FloatArray, t: float, end: float) -> FloatAr
     """States at the end, by the method of Runge and Kutta of order 4."""
     while t < end:
         first = chains.averages(t, y)
-        left = math.ceil((end - t) * first.speed / RELAXATION_STEP)
+        left = _resolving(chains, t, end, max(math.ceil((end - t) * first.speed / RELAXATION_STEP), 1))
         h = (end - t) / left
-        second = chains.averages(t, y + 0.5 * h * first.rates).rates
-        third = chains.averages(t, y + 0.5 * h * second).rates
-        fourth = chains.averages(t, y + h * third).rates
+        second = chains.averages(t + 0.5 * h, y + 0.5 * h * first.rates).rates
+        third = chains.averages(t + 0.5 * h, y + 0.5 * h * second).rates
+        fourth = chains.averages(t + h, y + h * third).rates
         y = np.asarray(y + h / 6.0 * (first.rates + 2.0 * second + 2.0 * third + fourth))
         t = t + h if left > 1 else end
     return y
+
+
+def _resolving(chains: FastChains, t: float, end: float, steps: int) -> int:
+    """So many steps or more, that Simpson's rule, which is that of Runge and Kutta in time, resolves the training."""
+
+    def moved(training: FloatArray) -> FloatArray:
+        eta, eta_v, batch, noise, decay = training
+        return np.array([eta, eta_v, eta**2 / batch * (1.0 + noise), eta * decay, eta_v * decay])
+
+    def mean(steps: int) -> FloatArray:
+        weights = np.array([1.0, *([4.0, 2.0] * steps)[:-1], 1.0]) / (6.0 * steps)
+        return np.asarray(moved(chains.training_at(np.linspace(t, end, 2 * steps + 1))) @ weights)
+
+    allowed = SIMPSON * moved(chains.largest)
+    coarse, fine = mean(steps), mean(2 * steps)
+    while np.any(np.abs(coarse - fine) > allowed):
+        steps *= 2
+        coarse, fine = fine, mean(2 * steps)
+    return steps
