@@ -140,7 +140,7 @@ def test_other_numbers_that_stay_by_schedules_give_the_bits_of_numbers():
 def test_densities_and_sgd_agree_while_other_numbers_change():
     """A verdict is wrong once in 20 times by chance; the seed is fixed."""
     ensemble = {"dimension": 500, "replicas": 16, "seed": 5}
-    # With batches of two and noisy views overlaps scatter by 9/sqrt(N), and their mean is off by more than that.
+    # With batches of two and noisy views N must be above 1e6: see several_channels.md, its last pitfalls.
     sizes = LAWS["model.batch_size"] | {"values": [3, 9]}
     problem = with_others({"model.batch_size": sizes}, SIGNS, NOISE, particles=ensemble)
     problem = meanfield.with_value(problem, "density.tolerance", 5e-3)
