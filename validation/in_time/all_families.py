@@ -288,9 +288,10 @@ learning rates of `alpha_contrastive` and `latent_tree` change the noise of SGD 
 latter, and batches of the former are in the flow with 1/N; weight decay is orthogonal to filters of unit length. Others
 are too small, or come in phases that are too short or too late.
 
-True pairs of `latent_tree` are off by terms of the order of the learning rate, which is not infinitely small there: the
-tree of seed 1005 is off in selectivities at t = 3 by 0.83 of a run's scatter, and by 0.58 at half of its rates (512 runs
-each). The differences halve with the rates, from 0.0057 (4) to 0.0032 (2), and the scatter falls as their square root.
+True pairs of `latent_tree` are off by terms of the order of the learning rate, which is not infinitely small there:
+the tree of seed 1005 is off in selectivities at t = 3 by 0.83 of a run's scatter, and by 0.58 at half of its rates
+(512 runs each). The differences halve with the rates, from 0.0057 (4) to 0.0032 (2), and the scatter falls as their
+square root.
 
 {powers(data)}
 """
