@@ -92,7 +92,10 @@ def check_tails(draw: Draw, program: Program, G: FloatArray, constants: FloatArr
 
 
 def _growth(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, variable: int) -> float:
-    """Power with which C F^2, F^2 and F times a field grow with a hidden variable; NaN or infinite beyond any."""
+    """Power with which C F^2, F^2 and F times a field grow with a hidden variable; NaN or infinite beyond any.
+
+    Of observables it is that of squares alone.
+    """
     hidden, scales = draw.hidden, variable in draw.scales_noise
     mean, second = hidden.probability @ hidden.mean, np.tensordot(hidden.probability, hidden.covariance, 1)
     second[variable] = second[:, variable] = 0.0
@@ -107,6 +110,8 @@ def _growth(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, 
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.log(squares[1] / squares[0]) / math.log(FAR[1] / FAR[0])
     power = float(np.max(np.where(squares[0] > 0.0, growth, 0.0), initial=0.0))
+    if program is not draw.update:
+        return power
     return power + 2.0 if scales else max(power, 1.0 + 0.5 * power)
 
 
@@ -164,13 +169,13 @@ def means_of(
 ) -> Moments:
     """Averages of a program: <f>, <x f> of all columns x in units of their sizes, and <(1 + C) f^2>.
 
-    C is the factor of the noise.
+    C is the factor of the noise, which does not count for observables.
     """
     first = squares = rows = second = np.zeros(())
     for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
         p, found = given.probability, rule.moments(program.call, constants, given.law)
         first = first + p * found.first
-        squares = squares + p * (1.0 + given.noise) * np.diagonal(found.products)
+        squares = squares + p * (1.0 + given.noise * (program is draw.update)) * np.diagonal(found.products)
         rows = rows + p * (np.outer(given.law.mean, found.first) + given.regression @ found.along)
         second = second + p * (given.law.mean**2 + np.diagonal(given.covariance))
     return Moments(first, rows / np.sqrt(np.maximum(second, 1e-300))[:, None], squares)

@@ -20,7 +20,7 @@ Number = Annotated[float, Field(ge=-1e6, le=1e6)]
 class Class(Part):
     """One of the classes of a mixture."""
 
-    probability: Chance
+    probability: Chance = Field(description="share of its samples; those of all classes add up to 1")
     mean: Annotated[tuple[Number, ...], Field(strict=False)] = Field(
         description="mean of its samples, as coefficients of the features; it is their hidden variables"
     )

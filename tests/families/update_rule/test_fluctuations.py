@@ -83,6 +83,8 @@ def test_rates_that_change_in_time():
     np.testing.assert_allclose(found, (1.0 - 2.0 / np.pi) * np.array(squares), rtol=0.0, atol=1e-5)
 
 
+LOGNORMAL = {"law": "lognormal", "deviation": 0.3, "of": "sample"}
+
 DEVIATIONS = 4.9
 """Standard errors of 36 entries that chance exceeds in 4 of 100,000 tests."""
 
@@ -92,6 +94,7 @@ DEVIATIONS = 4.9
     [
         {},
         {"model": {"constraint": "sphere", "batch_size": 3}},
+        pytest.param({"data": FULL["data"] | {"scale": LOGNORMAL}}, marks=pytest.mark.slow),
         pytest.param(ORTHONORMAL | {"model": {"constraint": "gram_schmidt"}}, marks=pytest.mark.slow),
         pytest.param(ORTHONORMAL | {"model": {"constraint": "polar"}}, marks=pytest.mark.slow),
         pytest.param({"data": {"observed": 0.6}}, marks=pytest.mark.slow),  # which the chain does not take

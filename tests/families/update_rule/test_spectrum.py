@@ -132,6 +132,16 @@ PLAIN = {
         side={"gain": {"start": 0.5, "step": "tests.families.update_rule.own_rules:petrels_gain"}},
     ),
     "draws, groups and moves": lambda **data: gan(data=data, time={"stop": 2.0, "outputs": 2}),
+    "classes": lambda **data: problem(
+        "smooth", 0.5, features=[feature(0.3)],
+        data={"signal": "spiked", "classes": [{"probability": 0.4, "mean": [1.5], "noise": 0.5},
+                                              {"probability": 0.6, "mean": [-0.5], "noise": 2.0}]} | data,
+    ),
+    "scales of samples": lambda **data: problem(
+        "ica", 0.02, features=[feature(0.4, 2.0)],
+        data={"signal": "orthogonal", "scale": {"law": "discrete", "values": [0.5, 1.2], "probabilities": [0.3, 0.7],
+                                                "of": "sample"}} | data,
+    ),
     "two views": lambda **data: two_views(data={"signal": "orthogonal"} | data, time={"stop": 2.0, "outputs": 2}),
     "equal students": lambda **data: problem(
         "oja", 0.3, features=[feature([0.3, 0.3], 3.0)], students=[{}, {"initial_overlap": [1.0]}],
