@@ -1,0 +1,124 @@
+"""Update rules: order parameters from the rule alone, SGD with and without vectors, and the first results.
+
+Plain SGD is held against a loop in NumPy that draws one sample a step, as a user would write it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from time import process_time
+from typing import Any
+
+import numpy as np
+from scipy.special import erf
+
+import meanfield
+from meanfield.typing import FloatArray
+from validation.benchmarks.first_minutes import processor_and_wall_time
+from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.timing import ONE_THREAD, seconds
+
+HERE = "validation.benchmarks.update_rules"
+
+
+def slope(x: Any) -> Any:
+    return math.sqrt(2 / math.pi) * np.exp(-x * x / 2)
+
+
+def committee(y: Any, s: Any, rate: float) -> Any:
+    """Step of the soft committee of Saad and Solla."""
+    return rate * slope(s) * (erf(y / np.sqrt(2)).sum() - erf(s / np.sqrt(2)).sum())
+
+
+def perceptron(**keys: Any) -> Any:
+    """Problem of the perceptron rule."""
+    return _problem("perceptron", [{"initial_overlap": 0.2}], [{}], 0.7, **keys)
+
+
+def committees(units: int, **keys: Any) -> Any:
+    """Problem of as many students as teachers, from random overlaps."""
+    R = 0.1 * np.random.default_rng(0).standard_normal((units, units))
+    features = [{"initial_overlap": column.tolist()} for column in R.T]
+    return _problem(f"{HERE}:committee", features, [{"initial_norm": 0.5}] * units, 0.9, **keys)
+
+
+def _problem(rule: str, features: list[Any], students: list[Any], rate: float, **keys: Any) -> Any:
+    model = {"rule": rule, "rule_parameters": {"rate": rate}}
+    time = {"stop": keys.pop("stop", 20.0), "outputs": 5}
+    return meanfield.Problem(
+        family="update_rule", model=model, features=features, students=students, time=time, particles=keys
+    )
+
+
+def loop(N: int, steps: int) -> FloatArray:
+    """Perceptron rule in NumPy, one sample a step."""
+    rng = np.random.default_rng(0)
+    u, w = rng.standard_normal((2, N))
+    root = math.sqrt(N)
+    for _ in range(steps):
+        x = rng.standard_normal(N)
+        y, s = u @ x / root, w @ x / root
+        if y * s < 0:
+            w += 0.7 * np.sign(y) / root * x
+    return w
+
+
+def limits() -> Iterator[Row]:
+    """Order parameters with their errors and with bands, to 1e-6 at t = 20."""
+    for what, problem in (("perceptron", perceptron()), ("committee, 2 of 2", committees(2))):
+        (used,) = seconds(partial(meanfield.solve_order_parameters, problem), clock=process_time, rounds=3)
+        yield Row(what, used, "s")
+    started = process_time()
+    meanfield.solve_order_parameters(committees(8))
+    yield Row("committee, 8 of 8, without bands", process_time() - started, "s", required="at most 60 s")
+
+
+def steps() -> Iterator[Row]:
+    """A step of SGD, by vectors and by overlaps alone."""
+    for what, make in (("1 of 1", perceptron), ("2 of 2", partial(committees, 2))):
+        settings = {"dimension": 1000, "replicas": 16, "method": "chain"}
+        used = _of_a_step(make, 16 * 20_000, stop=20.0, **settings)
+        yield Row(f"overlaps alone, {what}", 1e9 * used, "ns a step")
+    for N, stop in ((1000, 20.0), (1_000_000, 1e-4)):
+        count = round(N * stop)
+        used = _of_a_step(perceptron, count, stop=stop, dimension=N, replicas=1, method="plain")
+        (elsewhere,) = seconds(partial(loop, N, min(count, 2000)), rounds=3)
+        yield Row(
+            f"vectors, 1 of 1, N = {N:,}",
+            1e6 * used,
+            "us a step",
+            "a loop in NumPy",
+            1e6 * elsewhere / min(count, 2000),
+        )
+
+
+def _of_a_step(make: Any, count: int, stop: float, **settings: Any) -> float:
+    """Processor time of a step, from runs of one length and of two."""
+    works = [partial(meanfield.simulate_sgd, make(stop=k * stop, **settings), workers=1) for k in (1, 2)]
+    once, twice = seconds(*works, clock=process_time, rounds=3)
+    return (twice - once) / count
+
+
+def first() -> Iterator[Row]:
+    """Results of a process that begins with an empty cache of compiled code."""
+    for name in ("perceptron()", "committees(2)"):
+        code = f"import meanfield; from {HERE} import *; meanfield.solve_order_parameters({name})"
+        with tempfile.TemporaryDirectory() as folder:
+            used, wall = processor_and_wall_time([sys.executable, "-c", code], folder)
+            yield Row(f"the first of {name}", used, "s", note=f"{wall:.0f} s on the clock")
+            used, wall = processor_and_wall_time([sys.executable, "-c", code], folder)
+            yield Row("the same, once compiled", used, "s", note=f"{wall:.0f} s on the clock")
+
+
+def tables() -> Iterator[Table]:
+    yield Table("Order parameters with bands, t = 20", "to 1e-6; processor time; medians", tuple(limits()))
+    yield Table("SGD of update rules", ONE_THREAD, tuple(steps()))
+    yield Table("First results of update rules", "processor time of all threads", tuple(first()))
+
+
+if __name__ == "__main__":
+    run_benchmark(tables, __file__, __doc__)
