@@ -52,7 +52,9 @@ def test_chains_escape_as_predicted():
     size, when = np.abs(runs["R"].values.reshape(400, -1)), []
     for run in size:
         at = int(np.argmax(run >= 0.15))
-        assert at > 1
+        if at == 0:  # later than the end, as one run in 600 is
+            when.append(np.inf)
+            continue
         when.append(np.interp(np.log(0.15), np.log(run[at - 1 : at + 1]), runs["time"].values[at - 1 : at + 1]))
     for share, time in zip((0.1, 0.5, 0.9), times, strict=True):
         chance = 3.5 * np.sqrt(share * (1 - share) / 400)  # 1 in 2000 for each
