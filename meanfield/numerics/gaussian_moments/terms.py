@@ -116,7 +116,7 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
         else:
             far = line.reach * math.sqrt(loadings[0, c] ** 2 + loadings[1, c] ** 2)
             low[a] = -far - (POINTS // 2 - 1) * step
-            points = min(int(2.0 * far / step) + POINTS, smooth.shape[1])
+            points = min(int(2.0 * far / step) + POINTS + 1, smooth.shape[1])  # nodes at the reach lie a little beyond
             _smooth(own, c, line, left[c], low[a], step, orders, values, smooth[a, :points])
     total, least = 0.0, line.weight[0] * line.weight[q // 2]
     for node in range(q**directions):
