@@ -153,6 +153,7 @@ def test_a_draw_split_into_two_halves_is_a_batch_of_two():
         assert np.abs(split[name] - whole[name]).max() < 1e-10  # the same averages: rounding of their sums, and steps
 
 
+@pytest.mark.slow
 def test_equal_views_are_one_input():
     views = oja([{"views": 2, "gain": {"s": [HERE + "first", HERE + "second"]}}], data={"signal": "spiked"})
     one = oja(None, model={"rule": "ica", "rule_parameters": {"rate": 4.0 * 0.5}}, data={"signal": "spiked"})

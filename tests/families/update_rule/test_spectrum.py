@@ -150,7 +150,7 @@ PLAIN = {
 }  # fmt: skip
 
 
-LONGER = ("draws, groups and moves", "equal students")
+LONGER = ("draws, groups and moves", "equal students", "scales of samples")
 
 
 @pytest.mark.parametrize(
