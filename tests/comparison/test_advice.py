@@ -82,7 +82,7 @@ def largest(comparison, name):
 
 # A density of pairs that holds runs of 60 filters takes 20 s. Of two layers tests/families/alpha_contrastive/
 # test_population.py has runs at the flow of finite batches, and away from that of large ones.
-SLOW = ("batch size", "finite batch", "diagonal")
+SLOW = ("batch size", "contrastive", "diagonal", "finite batch")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_sgd_of_many_filters_is_tried_on_few(monkeypatch):
     assert {trial.filters.count for trial in tried} == {4096}
 
 
-@pytest.mark.parametrize("name", ["two_channels", "no_prior"])
+@pytest.mark.parametrize("name", [pytest.param("two_channels", marks=pytest.mark.slow), "no_prior"])
 def test_large_batches_of_steps_are_tried_on_few_samples(name, monkeypatch):
     """A million samples for each of some hundred steps took half a minute, and those of four chains gigabytes."""
     problem = meanfield.with_value(meanfield.load_problem(PROBLEMS / f"{name}.toml"), "model.batch_size", 1_000_000)
@@ -268,6 +268,7 @@ def test_averages_of_channels_are_prepared_once(monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_averages_by_random_batches_are_timed_without_sobol_points(monkeypatch):
     """To import what makes them took half a second, and eight randomisations of large batches more."""
     monkeypatch.setattr(randomised, "sobol_points", None)  # cannot be called
@@ -315,6 +316,7 @@ def test_critical_points_on_a_circle_are_counted_by_arcs(key, value, monkeypatch
     assert seconds["optimal filters"] > seconds["critical points"]
 
 
+@pytest.mark.slow
 def test_pilots_call_slow_closures_for_a_fraction_of_a_second(monkeypatch):
     """Next to |q| = 1 tiles are small, and fifty of them took ten seconds; their closures are counted in place."""
     changes = {"model.batch_size": 1_000_000, "time.outputs": 2}

@@ -59,6 +59,7 @@ def test_the_family_is_short_and_needs_public_names_alone():
     assert len(source.splitlines()) <= MOST_LINES
 
 
+@pytest.mark.slow
 def test_contract(module, folder):
     """Of the page's example in fewer dimensions, which Python takes most of the time for."""
     example = folder / "example.toml"

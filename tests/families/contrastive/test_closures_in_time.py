@@ -72,14 +72,9 @@ def test_g_and_the_noise_are_those_of_their_time():
     assert float(found["Lambda"]) == pytest.approx(diffusion, rel=1e-7)  # as in the line above
 
 
-@pytest.mark.parametrize(
-    ("noise", "scheme"),
-    [
-        (CHEAP, "lagrangian"),
-        pytest.param(CHEAP, "eulerian", marks=pytest.mark.slow),
-        *(pytest.param({"augmentation.variance[1]": NOISE}, scheme, marks=pytest.mark.slow) for scheme in SCHEMES),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("noise", [CHEAP, {"augmentation.variance[1]": NOISE}])
 def test_densities_follow_schedules_of_closures_within_their_estimated_error(noise, scheme):
     values = {"model.batch_size": BATCH, "density.scheme": scheme}
     problem = meanfield.with_values(base(), values | noise)

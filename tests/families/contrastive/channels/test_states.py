@@ -254,6 +254,7 @@ def test_collapsed_branch_loses_its_stability_where_channels_part():
     assert any("1 change(s) of stability" in line for line in describe_branches(found))
 
 
+@pytest.mark.slow
 def test_distinct_branch_loses_its_stability_where_features_mix():
     problem = alike(0.1, tau=0.001)
     equations = branches_of_channels(problem, "decorrelation.strength", (0.15, 0.2))[0]

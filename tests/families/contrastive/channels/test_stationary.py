@@ -252,6 +252,7 @@ def signless(state, names):
     return [*q, M, *(float(state[name]) for name in names)]
 
 
+@pytest.mark.slow
 def test_branches_pass_through_the_states_at_their_ends(problem, states):
     """Under a linear prior, where all is known of a state but of channels that part from those that coincide."""
     names = ("growth_rate", "relaxation_rate")

@@ -158,7 +158,14 @@ def kinked(panels, limit, c):
     return SimpleNamespace(given_u=np.array([0 * kink, kink, 0 * kink])[:, None], frames=SimpleNamespace(nodes=nodes))
 
 
-@pytest.mark.parametrize("coordinates", [(UNIFORM,), (RADEMACHER, UNIFORM), (UNIFORM, GAUSSIAN)])
+@pytest.mark.parametrize(
+    "coordinates",
+    [
+        pytest.param((UNIFORM,), marks=pytest.mark.slow),
+        (RADEMACHER, UNIFORM),
+        pytest.param((UNIFORM, GAUSSIAN), marks=pytest.mark.slow),
+    ],
+)
 def test_searches_on_panels_and_on_products_agree(monkeypatch, coordinates):
     limit, tolerance = make_limit(*coordinates, name="quartic"), 1e-5
     products = Search(limit, DensitySettings(), tolerance).solve()
