@@ -82,6 +82,16 @@ AT_REST = {
 }
 """Fixed points of order parameters."""
 
+
+def spectrum_of(matrix: str) -> dict[str, Variable]:
+    """Quadrature nodes of the eigenvalues of a matrix."""
+    words = f"eigenvalue rho of {matrix} at a node"
+    return {
+        "rho": Variable(("node",), words, range=POSITIVE, gaps="never", coordinate=True),
+        "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+    }
+
+
 TIMES = {
     "time": Variable(("time",), "time t = k/N after k steps", range=POSITIVE, gaps="never", increasing=True),
     "snapshot_time": Variable(

@@ -167,11 +167,8 @@ def covariance_in_stretches(
     C, interrupted
         See `covariance_along`; C is NaN at times that no stretch has.
     """
-    C, last, interrupted = (
-        np.full((len(times), size, size), np.nan),
-        np.zeros((size, size)) if start is None else start,
-        False,
-    )
+    last = np.zeros((size, size)) if start is None else start
+    C, interrupted = np.full((len(times), size, size), np.nan), False
     C[0] = last
     for inside, drift_and_noise in stretches:
         found, interrupted = covariance_along(drift_and_noise, size, inside, last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, TIMES
+from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, TIMES, spectrum_of
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
@@ -80,9 +80,7 @@ ORDER_PARAMETERS = {
     ),
 }
 
-SPECTRUM = {
-    "rho": Variable(("node",), "eigenvalue rho of F F^T/N at a node", range=POSITIVE, gaps="never", coordinate=True),
-    "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+SPECTRUM = spectrum_of("F F^T/N") | {
     "r": Variable(
         ("time", "node", "student", "teacher"),
         "density r(rho) of the overlap of student and teacher along eigenvectors",

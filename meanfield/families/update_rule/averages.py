@@ -6,13 +6,13 @@ those that it reads, so that the dimension of an integral is the rank of the cov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from meanfield.families.update_rule.draws import Draw, Laws, Program
-from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
+from meanfield.numerics.gaussian_moments.kernel import Moments, semidefinite_factor
 from meanfield.numerics.gaussian_moments.rules import Law, Rule
 from meanfield.typing import FloatArray
 
@@ -109,21 +109,65 @@ def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rul
     -----
     Source: update_rules.md, eq-rule-averages.
     """
-    program = draw.update
-    L, K, n = draw.inputs, draw.students, draw.vectors
+    K, n = draw.students, draw.vectors
     E, B, Lambda, H = np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)), np.zeros(side)
-    for given in components_of(draw.laws(G, program.reads), program.reads):
-        found = rule.moments(program.call, constants, given.law)
-        p, gains = given.probability, L * K
-        F, along = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, L, K)
-        for number in range(L):
+    for given, found in moments_of(draw, draw.update, G, constants, rule):
+        step = step_of(draw, side, given, found)
+        for number in range(draw.inputs):
             fields = draw.fields(number)
-            E += p * (np.outer(given.law.mean[fields], F[number]) + given.regression[fields] @ along[:, number])
-        products = found.products[:gains, :gains].reshape(L, K, L, K)
-        Lambda += p * given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
-        B += p * moves_of(draw, found.first[gains : len(found.first) - side])
-        H += p * found.first[len(found.first) - side :]
+            E += given.probability * (
+                np.outer(given.law.mean[fields], step.F[number]) + given.regression[fields] @ step.along[:, number]
+            )
+        Lambda += given.probability * step.Lambda
+        B += given.probability * step.B
+        H += given.probability * step.H
     return Averages(E, B, Lambda, H)
+
+
+def moments_of(
+    draw: Draw,
+    program: Program,
+    G: FloatArray,
+    constants: FloatArray,
+    rule: Rule,
+    weighted: FloatArray | None = None,
+) -> Iterator[tuple[Given, Moments]]:
+    """Gaussian components of a draw with the moments of a program there; see `Draw.laws` for Gram matrices."""
+    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
+        yield given, rule.moments(program.call, constants, given.law)
+
+
+class Step(NamedTuple):
+    """Moments of a step given one component, in their places.
+
+    Parameters
+    ----------
+    F : ndarray, shape (inputs, students)
+    along : ndarray, shape (rank, inputs, students)
+        <z F>.
+    B, Lambda, H : ndarray
+        See `Averages`.
+    """
+
+    F: FloatArray
+    along: FloatArray
+    B: FloatArray
+    Lambda: FloatArray
+    H: FloatArray
+
+
+def step_of(draw: Draw, side: int, given: Given, found: Moments) -> Step:
+    """Moments of a step, of which `side` is the number of side variables."""
+    L, K, last = draw.inputs, draw.students, len(found.first) - side
+    gains = L * K
+    products = found.products[:gains, :gains].reshape(L, K, L, K)
+    return Step(
+        found.first[:gains].reshape(L, K),
+        found.along[:, :gains].reshape(-1, L, K),
+        moves_of(draw, found.first[gains:last]),
+        given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products),
+        found.first[last:],
+    )
 
 
 T = TypeVar("T", bound=tuple[FloatArray, ...])
@@ -152,6 +196,6 @@ def mean_of(
 ) -> FloatArray:
     """Means of the values of a program over a draw, shape (outputs,); see `Draw.laws` for Gram matrices."""
     mean = np.zeros(program.call.outputs)
-    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
-        mean += given.probability * rule.moments(program.call, constants, given.law).first
+    for given, found in moments_of(draw, program, G, constants, rule, weighted):
+        mean += given.probability * found.first
     return mean

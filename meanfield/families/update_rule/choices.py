@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.update_rule.averages import components_of
+from meanfield.families.update_rule.averages import components_of, moments_of
 from meanfield.families.update_rule.draws import Draw, Hidden, Program
 from meanfield.numerics.gaussian_moments.choosing import LARGEST_ERROR, Choice, choose_rule
 from meanfield.numerics.gaussian_moments.kernel import Moments
@@ -103,10 +103,8 @@ def _growth(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, 
     for deviation in FAR:
         mean[variable], second[variable, variable] = (deviation, 0.0) if scales else (0.0, deviation**2)
         alone = replace(draw, hidden=Hidden(np.ones(1), mean[None], second[None], hidden.powers))
-        parts = components_of(alone.laws(G, program.reads), program.reads)
-        rule = Rule("random", FAR_POINTS, program.kinks)
-        moments = [rule.moments(program.call, constants, given.law) for given in parts]
-        squares.append(sum(g.probability * np.diagonal(m.products) for g, m in zip(parts, moments, strict=True)))
+        parts = moments_of(alone, program, G, constants, Rule("random", FAR_POINTS, program.kinks))
+        squares.append(sum(given.probability * np.diagonal(found.products) for given, found in parts))
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.log(squares[1] / squares[0]) / math.log(FAR[1] / FAR[0])
     power = float(np.max(np.where(squares[0] > 0.0, growth, 0.0), initial=0.0))
@@ -172,8 +170,8 @@ def means_of(
     C is the factor of the noise, which does not count for observables.
     """
     first = squares = rows = second = np.zeros(())
-    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
-        p, found = given.probability, rule.moments(program.call, constants, given.law)
+    for given, found in moments_of(draw, program, G, constants, rule, weighted):
+        p = given.probability
         first = first + p * found.first
         squares = squares + p * (1.0 + given.noise * (program is draw.update)) * np.diagonal(found.products)
         rows = rows + p * (np.outer(given.law.mean, found.first) + given.regression @ found.along)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.update_rule.averages import components_of, moves_of, regression_on
+from meanfield.families.update_rule.averages import moments_of, regression_on, step_of
 from meanfield.families.update_rule.draws import Draw
 from meanfield.families.update_rule.rates import Constraints, State, normalisation, unpacked
 from meanfield.ingredients.spectra import Nodes
@@ -115,28 +115,25 @@ def gains_of(draw: Draw, side: int, G: FloatArray, weighted: FloatArray, constan
     Noise is regressed on what is read, so that the weighted matrix is not inverted: students may be equal. Source:
     update_rules.md, eq-rule-spectrum-averages.
     """
-    program = draw.update
-    L, K, n, M, p = draw.inputs, draw.students, draw.vectors, draw.features, draw.observed
+    K, n, M, p = draw.students, draw.vectors, draw.features, draw.observed
     variables = draw.signal.shape[2]
     noise, along, Lambda, H = np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)), np.zeros(side)
     beside = draw.beside_features(G)
-    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
-        found = rule.moments(program.call, constants, given.law)
-        chance, gains = given.probability, L * K
-        F, directed = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, L, K)
-        for number in range(L):
-            c = np.outer(given.law.mean[:variables], F[number]) + given.regression[:variables] @ directed[:, number]
+    for given, found in moments_of(draw, draw.update, G, constants, rule, weighted):
+        chance, step = given.probability, step_of(draw, side, given, found)
+        for number in range(draw.inputs):
+            directed = step.along[:, number]
+            c = np.outer(given.law.mean[:variables], step.F[number]) + given.regression[:variables] @ directed
             along += chance * given.signal * p * draw.signal[number] @ c
             white, projected = (
-                chance * given.noise * regression_on(given.law.factor, each) @ directed[:, number]
+                chance * given.noise * regression_on(given.law.factor, each) @ directed
                 for each in _unit_noise(draw, number)
             )
             noise += white + beside @ projected
             along[:M] -= (weighted @ beside)[:M] @ projected
-        products = found.products[:gains, :gains].reshape(L, K, L, K)
-        Lambda += chance * given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products)
-        along += chance * moves_of(draw, found.first[gains : len(found.first) - side])
-        H += chance * found.first[len(found.first) - side :]
+        Lambda += chance * step.Lambda
+        along += chance * step.B
+        H += chance * step.H
     return Gains(noise, along, Lambda, H)
 
 

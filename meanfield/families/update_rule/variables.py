@@ -5,49 +5,34 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import AT_REST, BRANCHES, LABELS, POSITIVE, PROBABILITY, SGD, TIMES
+from meanfield.mckean_vlasov.declarations import (
+    AT_REST,
+    BRANCHES,
+    LABELS,
+    POSITIVE,
+    PROBABILITY,
+    SGD,
+    TIMES,
+    spectrum_of,
+)
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
-_RUNS = ("replica",)
+
+def _in_time(words: str, *dims: str) -> Variable:
+    """What runs are compared by at output times."""
+    return Variable(("time", *dims), words, optional_dims=("replica",), gaps="unfinished", compared=True)
+
+
+BY_NOISE = "weighted with the eigenvalues of the noise"
 
 ORDER_PARAMETERS = {
-    "R": Variable(
-        ("time", "student", "feature"),
-        "overlap R = w.u/N of students and features",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "Q": Variable(
-        ("time", "student", "student_"),
-        "overlap Q = w.w/N of students",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "R_noise": Variable(
-        ("time", "student", "feature"),
-        "overlap of students and features, weighted with the eigenvalues of the noise",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "Q_noise": Variable(
-        ("time", "student", "student_"),
-        "overlap of students, weighted with the eigenvalues of the noise",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "v": Variable(("time", "side"), "side variables v", optional_dims=_RUNS, gaps="unfinished", compared=True),
-    "observables": Variable(
-        ("time", "observable"),
-        "observables, averaged over samples",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
+    "R": _in_time("overlap R = w.u/N of students and features", "student", "feature"),
+    "Q": _in_time("overlap Q = w.w/N of students", "student", "student_"),
+    "R_noise": _in_time(f"overlap of students and features, {BY_NOISE}", "student", "feature"),
+    "Q_noise": _in_time(f"overlap of students, {BY_NOISE}", "student", "student_"),
+    "v": _in_time("side variables v", "side"),
+    "observables": _in_time("observables, averaged over samples", "observable"),
 }
 
 NAMES = {
@@ -55,9 +40,7 @@ NAMES = {
     for dim, what in (("side", "a side variable"), ("observable", "an observable"), ("student", "a student"))
 }
 
-SPECTRUM = {
-    "rho": Variable(("node",), "eigenvalue rho of the noise at a node", range=POSITIVE, gaps="never", coordinate=True),
-    "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+SPECTRUM = spectrum_of("the noise") | {
     "R_rho": Variable(
         ("time", "node", "student", "feature"),
         "overlap of students and features where the eigenvalue is rho, per coordinate",

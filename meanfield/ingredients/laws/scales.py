@@ -11,19 +11,15 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ingredients.laws.base import (
     LARGEST,
-    AtomicPart,
     Components,
     HiddenPart,
-    Probabilities,
     Recipe,
-    check_not_zero,
-    check_probabilities,
-    column,
 )
+from meanfield.ingredients.laws.hidden import Discrete
 from meanfield.ingredients.laws.scale_mixture import gamma_nodes
 from meanfield.ingredients.laws.tails import HIGHEST_POWER
 from meanfield.typing import FloatArray
@@ -41,26 +37,12 @@ class ScalePart(HiddenPart):
     name: str | None = Field(default=None, description="name by which rules read it, if they do")
 
 
-class DiscreteScale(ScalePart, AtomicPart):
+class DiscreteScale(ScalePart, Discrete):
     """r takes `values` with `probabilities`."""
 
-    law: Literal["discrete"] = "discrete"
     values: Annotated[tuple[Annotated[float, Field(ge=0, le=LARGEST)], ...], Field(strict=False, min_length=1)] = Field(
         description="the factors, each >= 0, for instance [0.5, 2.0]"
     )
-    probabilities: Probabilities
-
-    @model_validator(mode="after")
-    def _is_a_law(self) -> DiscreteScale:
-        check_probabilities(len(self.values), self.probabilities)
-        check_not_zero(column(self.values), self.probabilities)
-        return self
-
-    @property
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
-        """See `AtomicPart.atoms`."""
-        probabilities = np.array(self.probabilities)
-        return column(self.values), probabilities / probabilities.sum()
 
 
 class _Continuous(ScalePart):

@@ -78,7 +78,7 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
         np.empty((2, width)),
         np.empty(width, np.int64),
         np.empty((orders, width, width)),
-        np.empty((width, points, columns)),
+        np.full((width, points, columns), np.nan),  # whatever reads beyond a table finds no number
         np.empty((functions, line.x.size)),
         np.empty((width, columns)),
         np.empty((2, width, P)),

@@ -31,7 +31,7 @@ SCALES = {  # with E[r^4]; E[r^2] = 1
 def is_at_the_end(made, velocity, start):
     """Compare R and Q at the end, within their errors, with equations by hand."""
     stop = made.time.stop
-    want = solve_ivp(velocity, (0.0, stop), start, rtol=1e-11, atol=1e-13).y[:, -1]
+    want = solve_ivp(velocity, (0.0, stop), start, rtol=1e-11, atol=1e-13).y[:, -1]  # off by less than ODE
     result = meanfield.solve(made, "order_parameters").isel(time=-1)
     for name, value in zip(("R", "Q"), want, strict=False):
         error = abs(result[name].item() - value)

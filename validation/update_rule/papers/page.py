@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "update_rule_papers.md"
 
 HEAD = """# Published results from a rule
 
-Results of fifteen papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the
+Results of papers on one-pass algorithms, each from nothing but the rule of its step, as a problem of the
 family `update_rule`: the rule is a few lines of Python at the top of a file in validation/update_rule/papers, and
 everything else, the equations of order parameters, their averages and SGD, is the library's.
 

@@ -88,11 +88,12 @@ def find_fixed_points(problem: Problem, starts: int = 0, seed: int = 0) -> Solve
         arrays["region_share"] = np.array([ends.count(number) / starts for number in rows])
     order = np.lexsort((arrays["growth_rate"], arrays["unstable_directions"]))
     arrays = {name: values[order] for name, values in arrays.items()}
-    indices = states.index_sum
+    lost = len(states.x) - len(rows)
+    indices = None if lost else states.index_sum
     return Solved(
         "fixed_points",
         arrays | problem.names,
-        warning="; ".join(_warnings(problem, states, arrays)),
+        warning="; ".join(_warnings(problem, arrays, indices, lost)),
         attributes={} if indices is None else {"indices_add_up": str(indices == 1.0).lower()},
         variable_attributes={"region_share": {"starts": starts, "seed": seed}} if starts else {},
     )
@@ -192,11 +193,13 @@ def without_states(velocity: Velocity) -> dict[str, Any]:
     return matrices | modes | numbers | {"kind": np.empty(0, dtype=str)}
 
 
-def _warnings(problem: Problem, states: RestingStates, arrays: dict[str, Any]) -> list[str]:
+def _warnings(problem: Problem, arrays: dict[str, Any], indices: float | None, lost: int) -> list[str]:
     """What is to be known of a search, in sentences."""
-    found, indices = [], states.index_sum
+    found = []
     if not len(arrays["stability"]):
         found.append("no state at rest was found; solve the order parameters to see where they go")
+    if lost:
+        found.append(f"{lost} state(s) of coarse averages are not there with finer ones, and left out")
     if indices not in (1.0, None):
         found.append(f"states are missing: indices add up to {indices:g}, and those of all states to 1")
     tolerance = problem.order_parameters.tolerance

@@ -150,8 +150,6 @@ def _errors(
 ) -> dict[str, FloatArray]:
     """Estimated errors by averages and steps."""
     step = LOOSER_STEP * STEP_SHARE * tolerance
-    coarse, others = (
-        equations.with_fewer_hidden_nodes(),
-        [equations.rules(choices, each) for each in other_rules(choices)],
-    )
+    coarse = equations.with_fewer_hidden_nodes()
+    others = [equations.rules(choices, each) for each in other_rules(choices)]
     return errors_by([coarse.observe(rules, coarse.follow(rules, step)) for rules in others], found)
