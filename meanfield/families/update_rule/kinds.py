@@ -229,13 +229,34 @@ def _of_sample(problem: Problem, sample: Sample, number: int) -> Kind:
         gains=tuple(gains),
         moves=tuple(moves),
         side=tuple(name for name, side in problem.side.items() if side.draw in names),
-        measured={
-            name: (f"{what}.{key}", rules[key].step)
-            for name in sample.observables or {}
-            if (key := f"observables.{name}") in rules
-        },
+        measured=_measured(what, sample, rules),
         kinks=tuple(dict.fromkeys(kink for rule in rules.values() for kink in rule.kinks)),
     )
+
+
+def _measured(what: str, sample: Sample, rules: Mapping[str, Rule]) -> dict[str, tuple[str, Function]]:
+    """Observables of a sample: those that rules bring along, and its own.
+
+    Raises
+    ------
+    ValueError
+        If two have one name.
+    """
+    found = [
+        (name, (f"{what}.{key}, observable '{name}'", each))
+        for key, rule in rules.items()
+        for name, each in rule.measured.items()
+    ]
+    found += [
+        (name, (f"{what}.{key}", rules[key].step))
+        for name in sample.observables or {}
+        if (key := f"observables.{name}") in rules
+    ]
+    names = [name for name, _ in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what}: two observables have the name '{name}'; rename one of the two")
+    return dict(found)
 
 
 class Places(NamedTuple):

@@ -164,6 +164,23 @@ def test_equal_views_are_one_input():
         assert np.abs(solved(views)[name] - solved(one)[name]).max() < 1e-10  # rounding, and steps
 
 
+def test_a_rule_brings_its_observables_along():
+    given = {"features": [{"initial_overlap": 0.2}], "time": {"stop": 1.0, "outputs": 2}}
+    model = {"rule_parameters": {"rate": 0.7}}
+    one, other = (
+        meanfield.solve_order_parameters(meanfield.Problem(family="update_rule", **given, **tables))
+        for tables in (
+            {"model": model | {"rule": "perceptron"}},
+            {"model": model, "draws": [{"gain": {"s": "perceptron"}}]},
+        )
+    )
+    assert list(other["observable_name"].values) == ["error"]
+    assert np.array_equal(one["observables"], other["observables"])
+    twice = [{"gain": {"s": "perceptron"}, "observables": {"error": HERE + "loss"}}]
+    with pytest.raises(meanfield.InputError, match=r"draws\[0\]: two observables have the name 'error'; rename"):
+        meanfield.Problem(family="update_rule", **given, model=model, draws=twice)
+
+
 def test_samples_have_laws_masks_and_observables_of_their_own():
     """Noise alone, half of whose coordinates are seen: w^2 has the mean p eta Q there, and p (p c^2 R^2 + Q) with c."""
     draws = [
