@@ -154,21 +154,23 @@ def differ(first: xr.Dataset, others: Iterable[xr.Dataset]) -> Share:
     return Share(sum(found), len(found))
 
 
-def measure(family: str, name: str) -> Row:
-    """Share of true pairs and of wrong ones that differ."""
+def measure(family: str, name: str, seed: int) -> Row:
+    """Shares of true pairs and of wrong ones that differ, on one random problem."""
     rotations.ROTATIONS = 199
     pair = study_of(family).pairs[name]
     each = pair.comparisons // PROBLEMS
-    true: list[list[Share]] = []
-    wrong: list[list[Share]] = []
-    for seed in range(FIRST_SEED, FIRST_SEED + PROBLEMS):
-        settings = {"particles.replicas": each * max(pair.sizes), "particles.seed": seed}
-        trial = Trial(meanfield.with_values(pair.problem_of(seed), settings))
-        runs = meanfield.simulate_sgd(trial.problem, workers=1)
-        right, fast = trial.result(pair.method), trial.too_fast(pair.method)
-        true.append([differ(right, groups(runs, size, each)) for size in pair.sizes])
-        wrong.append([differ(fast, groups(runs, size, WRONG)) for size in pair.sizes])
-    row = Row(name, pair.sizes, *([total(shares) for shares in zip(*found, strict=True)] for found in (true, wrong)))
+    settings = {"particles.replicas": each * max(pair.sizes), "particles.seed": seed}
+    trial = Trial(meanfield.with_values(pair.problem_of(seed), settings))
+    runs = meanfield.simulate_sgd(trial.problem, workers=1)
+    right, fast = trial.result(pair.method), trial.too_fast(pair.method)
+    true = [differ(right, groups(runs, size, each)) for size in pair.sizes]
+    return Row(name, pair.sizes, true, [differ(fast, groups(runs, size, WRONG)) for size in pair.sizes])
+
+
+def together(rows: Sequence[Row]) -> Row:
+    """Row of all problems of a pair."""
+    true, wrong = ([total(shares) for shares in zip(*each, strict=True)] for each in list(zip(*rows, strict=True))[2:])
+    row = rows[0]._replace(true=true, wrong=wrong)
     print(*cells(row), sep="; ", flush=True)
     return row
 
@@ -216,8 +218,10 @@ def run_study(family: str, chosen: Sequence[str] = ()) -> bool:
     """Measure all pairs, or chosen ones, write the section of a family, and say whether the rates are as claimed."""
     study = study_of(family)
     names = [name for name in study.pairs if not chosen or name in chosen]
+    seeds = range(FIRST_SEED, FIRST_SEED + PROBLEMS)
     with ProcessPoolExecutor() as pool:
-        rows = list(pool.map(measure, repeat(family), names))
+        measuring = [pool.map(measure, repeat(family), repeat(name), seeds) for name in names]
+        rows = [together(list(found)) for found in measuring]
     earlier = sections().get(family, "")
     measured = {name: known for name, known in known_lines(earlier).items() if name in study.pairs}
     measured |= {row.name: cells(row) for row in rows}

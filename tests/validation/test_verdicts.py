@@ -23,7 +23,7 @@ def test_a_wrong_prediction_is_found_and_a_right_one_is_not(monkeypatch):
     monkeypatch.setattr(verdicts, "PROBLEMS", 1)
     pair = verdicts.study_of("contrastive").pairs["quadratic, N = 1024"]._replace(sizes=(8,), comparisons=20)
     monkeypatch.setattr(verdicts, "study_of", lambda family: verdicts.Study("", {"pair": pair}))
-    row = verdicts.measure("", "pair")
+    row = verdicts.measure("", "pair", verdicts.FIRST_SEED)
     assert row.true[0].count == 20
     assert row.true[0].differ <= 5  # 5 % of 20 give 1; chance: 3e-4
     assert row.wrong[0] == (5, 5)  # of twice the learning rate
@@ -34,13 +34,15 @@ def test_rows_that_are_measured_anew_take_their_place_on_the_page(monkeypatch, t
     page = tmp_path / "verdicts.md"
     page.write_text("# How often verdicts are right\n\nNothing yet.\n\n## other\n\nAs it was.\n")
     monkeypatch.setattr(verdicts, "PAGE", page)
+    monkeypatch.setattr(verdicts, "PROBLEMS", 2)
     monkeypatch.setattr(verdicts, "ProcessPoolExecutor", ThreadPoolExecutor)
     pairs = dict.fromkeys(("first", "second", "third"))
     monkeypatch.setattr(verdicts, "study_of", lambda _: verdicts.Study("About.", pairs, lambda: (True, ["More."])))
     counts = {"first": 4, "second": 6, "third": 5}
 
-    def measured(_, name):
-        return verdicts.Row(name, (4, 8), [verdicts.Share(counts[name], 100)] * 2, [verdicts.Share(5, 5)] * 2)
+    def measured(_, name, seed):
+        differ = counts[name] if seed == verdicts.FIRST_SEED else 0
+        return verdicts.Row(name, (4, 8), [verdicts.Share(differ, 50)] * 2, [verdicts.Share(5, 5)] * 2)
 
     monkeypatch.setattr(verdicts, "measure", measured)
     assert verdicts.run_study("family")
