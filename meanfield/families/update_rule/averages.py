@@ -6,14 +6,17 @@ those that it reads, so that the dimension of an integral is the rank of the cov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+import operator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.families.update_rule.draws import Draw, Laws, Program
+from meanfield.families.update_rule.spectral import Grams, noise_at_nodes
+from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.kernel import Moments, semidefinite_factor
-from meanfield.numerics.gaussian_moments.rules import Law, Rule
+from meanfield.numerics.gaussian_moments.rules import Averager, Law, pivots_of
 from meanfield.typing import FloatArray
 
 
@@ -23,7 +26,7 @@ class Averages(NamedTuple):
     Parameters
     ----------
     E : ndarray, shape (vectors, students)
-        <psi F^T>, summed over inputs.
+        <psi F^T>, summed over inputs. With a spectrum that of the fields at each node, (nodes, vectors, students).
     B : ndarray, shape (vectors, students)
         Mean step along vectors.
     Lambda : ndarray, shape (students, students)
@@ -87,11 +90,13 @@ def regression_on(factor: FloatArray, covariance: FloatArray) -> FloatArray:
         Of what is read.
     covariance : ndarray, shape (variables, width)
     """
-    pivots = [int(np.flatnonzero(column)[0]) for column in factor.T]  # rows of which each adds a direction
+    pivots = pivots_of(factor)
     return np.asarray(np.linalg.solve(factor[pivots], covariance[:, pivots].T).T)
 
 
-def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: Rule) -> Averages:
+def averages_of(
+    draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: Averager, nodes: Nodes | None = None
+) -> Averages:
     """Averages of the steps of a draw at a Gram matrix.
 
     Parameters
@@ -100,28 +105,77 @@ def averages_of(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rul
     side : int
         Number of side variables.
     G : ndarray, shape (vectors, vectors)
+        With nodes (nodes, vectors, vectors), per coordinate of a node.
     constants : ndarray
         See `System.constants`.
-    rule : Rule
+    rule : Averager
         Rule of quadrature for `draw.update`.
+    nodes : Nodes, optional
+        Nodes of the spectrum, if variances of coordinates differ.
 
     Notes
     -----
-    Source: update_rules.md, eq-rule-averages.
+    Source: update_rules.md, eq-rule-averages and section 11.
     """
-    K, n = draw.students, draw.vectors
-    E, B, Lambda, H = np.zeros((n, K)), np.zeros((n, K)), np.zeros((K, K)), np.zeros(side)
-    for given, found in moments_of(draw, draw.update, G, constants, rule):
-        step = step_of(draw, side, given, found)
-        for number in range(draw.inputs):
-            fields = draw.fields(number)
-            E += given.probability * (
-                np.outer(given.law.mean[fields], step.F[number]) + given.regression[fields] @ step.along[:, number]
-            )
-        Lambda += given.probability * step.Lambda
-        B += given.probability * step.B
-        H += given.probability * step.H
-    return Averages(E, B, Lambda, H)
+    grams = Grams(G, nodes)
+    between = None if nodes is None else noise_at_nodes(draw, grams)
+    return sum_of(
+        (given.probability, averages_in(draw, side, given, fields_in(draw, given, G, between), found))
+        for given, found in moments_of(draw, draw.update, grams.total, constants, rule, grams.weighted)
+    )
+
+
+class Fields(NamedTuple):
+    """Fields given one component, by the standard normal variables of what is read.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (inputs, vectors)
+        With a spectrum those of its nodes, (nodes, inputs, vectors).
+    regression : ndarray, shape (inputs, vectors, rank)
+        Covariance with z; with a spectrum (nodes, inputs, vectors, rank).
+    """
+
+    mean: FloatArray
+    regression: FloatArray
+
+
+def fields_in(draw: Draw, given: Given, G: FloatArray, between: FloatArray | None) -> Fields:
+    """Fields given one component.
+
+    Parameters
+    ----------
+    draw : Draw
+    given : Given
+    G : ndarray
+        See `averages_of`.
+    between : ndarray, optional
+        From `noise_at_nodes`, where there is a spectrum.
+    """
+    L, n, fields = draw.inputs, draw.vectors, slice(draw.first_field, draw.width)
+    if between is None:
+        return Fields(given.law.mean[fields].reshape(L, n), given.regression[fields].reshape(L, n, -1))
+    variables = draw.signal.shape[2]
+    along = draw.observed * given.signal * np.einsum("bij,ljv->bliv", G, draw.signal)
+    covariance = along @ given.covariance[:variables]
+    covariance[..., fields] += given.noise * between
+    regression = regression_on(given.law.factor, covariance.reshape(-1, draw.width))
+    return Fields(along @ given.law.mean[:variables], regression.reshape(*along.shape[:-1], -1))
+
+
+def averages_in(draw: Draw, side: int, given: Given, fields: Fields, found: Moments) -> Averages:
+    """Averages of the steps of a draw given one component, which are linear functions of the moments."""
+    L, K = draw.inputs, draw.students
+    gains, last = L * K, len(found.first) - side
+    F, along = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, K)
+    regression = np.moveaxis(fields.regression, -3, -1)  # (..., vectors, rank, inputs)
+    products = found.products[:gains, :gains].reshape(L, K, L, K)
+    return Averages(
+        fields.mean.swapaxes(-1, -2) @ F + regression.reshape(*regression.shape[:-2], -1) @ along,
+        moves_of(draw, found.first[gains:last]),
+        given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products),
+        found.first[last:],
+    )
 
 
 def moments_of(
@@ -129,53 +183,19 @@ def moments_of(
     program: Program,
     G: FloatArray,
     constants: FloatArray,
-    rule: Rule,
+    rule: Averager,
     weighted: FloatArray | None = None,
 ) -> Iterator[tuple[Given, Moments]]:
     """Gaussian components of a draw with the moments of a program there; see `Draw.laws` for Gram matrices."""
-    for given in components_of(draw.laws(G, program.reads, weighted), program.reads):
-        yield given, rule.moments(program.call, constants, given.law)
+    components = components_of(draw.laws(G, program.reads, weighted), program.reads)
+    found = rule.averages(program.call, constants, [given.law for given in components])
+    yield from zip(components, found, strict=True)
 
 
-class Step(NamedTuple):
-    """Moments of a step given one component, in their places.
-
-    Parameters
-    ----------
-    F : ndarray, shape (inputs, students)
-    along : ndarray, shape (rank, inputs, students)
-        <z F>.
-    B, Lambda, H : ndarray
-        See `Averages`.
-    """
-
-    F: FloatArray
-    along: FloatArray
-    B: FloatArray
-    Lambda: FloatArray
-    H: FloatArray
-
-
-def step_of(draw: Draw, side: int, given: Given, found: Moments) -> Step:
-    """Moments of a step, of which `side` is the number of side variables."""
-    L, K, last = draw.inputs, draw.students, len(found.first) - side
-    gains = L * K
-    products = found.products[:gains, :gains].reshape(L, K, L, K)
-    return Step(
-        found.first[:gains].reshape(L, K),
-        found.along[:, :gains].reshape(-1, L, K),
-        moves_of(draw, found.first[gains:last]),
-        given.noise / draw.batch_size * np.einsum("lm,lkmj->kj", draw.covariance, products),
-        found.first[last:],
-    )
-
-
-T = TypeVar("T", bound=tuple[FloatArray, ...])
-
-
-def sum_of(parts: Sequence[T]) -> T:
-    """Averages of a step of several independent draws."""
-    return type(parts[0])(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+def sum_of(parts: Iterable[tuple[float, Averages]]) -> Averages:
+    """Averages of a step of some draws or components, with their weights."""
+    weights, averages = zip(*parts, strict=True)
+    return Averages(*(sum(map(operator.mul, weights, each)) for each in zip(*averages, strict=True)))
 
 
 def moves_of(draw: Draw, values: FloatArray) -> FloatArray:
@@ -191,7 +211,7 @@ def mean_of(
     draw: Draw,
     G: FloatArray,
     constants: FloatArray,
-    rule: Rule,
+    rule: Averager,
     weighted: FloatArray | None = None,
 ) -> FloatArray:
     """Means of the values of a program over a draw, shape (outputs,); see `Draw.laws` for Gram matrices."""

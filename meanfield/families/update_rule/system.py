@@ -15,6 +15,7 @@ from meanfield.families.update_rule.kinds import Kind, Places, Use, places_of
 from meanfield.families.update_rule.kinks import kinks_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
+from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.compiled.row_functions import Bound
 from meanfield.typing import FloatArray
 
@@ -69,9 +70,10 @@ class System:
         """
         return np.concatenate([[t], numbers_at(problem.model.rule_parameters), v, R.ravel(), Q.ravel()])
 
-    def gram(self, R: FloatArray, Q: FloatArray) -> FloatArray:
-        """G of features, which are orthonormal, and students, shape (vectors, vectors)."""
-        return np.block([[np.eye(self.features), R.T], [R, Q]])
+    def gram(self, R: FloatArray, Q: FloatArray, nodes: Nodes | None = None) -> FloatArray:
+        """G of features, which are orthonormal, and students, shape (vectors, vectors), or that of each node."""
+        T = np.eye(self.features) if nodes is None else nodes.teacher[:, None, None] * np.eye(self.features)
+        return np.block([[T, R.swapaxes(-1, -2)], [R, Q]])
 
 
 def system_of(problem: Problem, nodes: int = NODES) -> System:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -79,6 +80,18 @@ class Law(NamedTuple):
     factor: FloatArray
 
 
+def pivots_of(factor: FloatArray) -> list[int]:
+    """Rows of a semidefinite factor each of which adds a direction."""
+    return [int(np.flatnonzero(column)[0]) for column in factor.T]
+
+
+class Averager(Protocol):
+    """What has averages of a function over some laws, such as those of the components of a mixture."""
+
+    def averages(self, function: RowFunction, constants: FloatArray, laws: Sequence[Law]) -> Sequence[Moments]:
+        """Averages over each law."""
+
+
 class TooManyNodesError(InputError):
     """Error of a rule that takes more than `MOST_NODES`."""
 
@@ -145,6 +158,10 @@ class Rule:
             return Moments(*found)
         nodes = self.nodes(law)
         return Moments(*sum_over_nodes(function.address, function.outputs, constants, *law, *nodes))
+
+    def averages(self, function: RowFunction, constants: FloatArray, laws: Sequence[Law]) -> list[Moments]:
+        """See `Averager`."""
+        return [self.moments(function, constants, law) for law in laws]
 
     def randomisations(self) -> tuple[Rule, ...]:
         """Independent rules whose mean this one is; the rule itself unless its points are random.

@@ -15,9 +15,9 @@ from scipy import stats
 from scipy.linalg import expm
 
 import meanfield
+from meanfield.families.update_rule.averages import averages_of
 from meanfield.families.update_rule.order_parameters.equations import Equations
-from meanfield.families.update_rule.spectral import gains_of
-from meanfield.ingredients.spectra import interpolated
+from meanfield.ingredients.spectra import Nodes, interpolated
 from meanfield.problems.variable import DIFFERS
 from tests.families.hidden_manifold.problems import solved as hidden_manifold
 from tests.families.update_rule.problems import feature, problem
@@ -260,13 +260,16 @@ def test_two_views_have_the_gains_of_steins_lemma():
     G, weighted = np.array([[1.0, R], [R, 0.8]]), np.array([[1.2, 0.2], [0.2, 0.9]])
     system = equations.stretches[0].system
     constants = system.constants(equations.problem, 0.0, np.array([[R]]), np.array([[0.8]]), np.zeros(0))
-    gains = gains_of(system.draws[0], 0, G, weighted, constants, rule)
+    nodes = Nodes(np.array([0.5, 1.5]), np.full(2, 0.5), np.array([0.6, 1.4]))
+    at = np.array([3.0 * G - 2.0 * weighted, 2.0 * weighted - G])  # with these totals
+    E = averages_of(system.draws[0], 0, at, constants, rule, nodes).E[:, :, 0]
     fields = R**2 * m + 0.9 - 2.0 * R * 0.2 + R**2 * 1.2 + 0.9 * own
     slopes = tau * np.array([[2.0 * fields[1, 1], 4.0 * fields[0, 1]], [4.0 * fields[0, 1], 2.0 * fields[0, 0]]])
     beside, white = slopes.sum(), (own * slopes).sum()
-    assert gains.noise.ravel() == pytest.approx([-R * beside, white + beside], rel=1e-10)  # of averages
     signal = 2.0 * tau * R * m * (np.trace(fields) + 4.0 * fields[0, 1])
-    assert gains.along.ravel() == pytest.approx([signal - (0.2 - R * 1.2) * beside, 0.0], rel=1e-10, abs=1e-13)
+    by_noise, by_signal = [-R * beside, white + beside], [signal - (0.2 - R * 1.2) * beside, 0.0]
+    known = nodes.rho[:, None] * (at @ by_noise) + at @ by_signal
+    np.testing.assert_allclose(E, known, rtol=1e-10)  # of averages
 
 
 def test_sgd_starts_and_ends_with_the_overlaps_of_its_eigenvalues():

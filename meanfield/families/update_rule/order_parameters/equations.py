@@ -14,21 +14,12 @@ from meanfield.families.update_rule.choices import COUNTS, choose, enough_nodes,
 from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.hidden_variables import NODES
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.rates import State, packed, rates_of, unpacked
-from meanfield.families.update_rule.spectral import (
-    Overlaps,
-    gains_of,
-    packed_overlaps,
-    rates_at,
-    start_at,
-    unpacked_overlaps,
-    weighted_gram,
-)
+from meanfield.families.update_rule.rates import State, packed, rates_of, start_at, unpacked
+from meanfield.families.update_rule.spectral import Grams
 from meanfield.families.update_rule.system import System, system_of
-from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.gaussian_moments.choosing import Choice
 from meanfield.numerics.gaussian_moments.kernel import Moments
-from meanfield.numerics.gaussian_moments.rules import Kind, Rule
+from meanfield.numerics.gaussian_moments.rules import Averager, Kind, Rule
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
@@ -111,7 +102,7 @@ class Equations:
         ]
         v = np.array([side.start for side in problem.side.values()])
         start = State(problem.initial_R, problem.initial_Q, v)
-        self.start = packed(start) if self.nodes is None else packed_overlaps(start_at(self.nodes, *start))
+        self.start = packed(start if self.nodes is None else start_at(self.nodes, *start))
 
     def with_nodes(self, factor: float) -> Equations:
         """Equations with more or fewer nodes of the spectrum; the same with all eigenvalues, or with most nodes."""
@@ -168,14 +159,13 @@ class Equations:
 
     def state(self, y: FloatArray) -> State:
         """Order parameters of vectors, shape (..., numbers)."""
-        if self.nodes is not None:
-            return self.overlaps(y).total(self.nodes.weight)
-        return unpacked(y, len(self.problem.students), len(self.problem.features))
+        overlaps = self.overlaps(y)
+        return overlaps if self.nodes is None else overlaps.total(self.nodes.weight)
 
-    def overlaps(self, y: FloatArray) -> Overlaps:
-        """Overlaps at the nodes of the spectrum, of vectors, shape (..., numbers)."""
-        assert self.nodes is not None
-        return unpacked_overlaps(y, len(self.nodes.rho), len(self.problem.students), len(self.problem.features))
+    def overlaps(self, y: FloatArray) -> State:
+        """Order parameters at the nodes of the spectrum, if there is one, of vectors, shape (..., numbers)."""
+        nodes = None if self.nodes is None else len(self.nodes.rho)
+        return unpacked(y, len(self.problem.students), len(self.problem.features), nodes)
 
     def follow(self, rules: Rules, step: float, dense: bool = False) -> Solution:
         """Solution with some rules of quadrature, and a tolerance of steps; with its path if that is dense."""
@@ -254,37 +244,19 @@ class Equations:
             observables.append(tuple(chosen[len(each.system.draws) :]))
         return Rules(tuple(draws), tuple(observables))
 
-    def velocity(self, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
+    def velocity(self, stretch: Stretch, rules: Sequence[Averager]) -> Rate:
         """Rates of change of a packed state, by rules of quadrature for the draws."""
         system, nodes = stretch.system, self.nodes
-        if nodes is not None:
-            return self._velocity_at(nodes, stretch, rules)
-
-        def velocity(t: float, y: FloatArray) -> FloatArray:
-            problem, state = stretch.at(t), self.state(y)
-            G, constants = system.gram(state.R, state.Q), system.constants(problem, t, *state)
-            parts = [
-                averages_of(draw, len(system.side), G, constants, rule)
-                for draw, rule in zip(system.draws, rules, strict=True)
-            ]
-            return packed(rates_of(sum_of(parts), G, system.features, decay_of(problem), system.constraints))
-
-        return velocity
-
-    def _velocity_at(self, nodes: Nodes, stretch: Stretch, rules: Sequence[Rule]) -> Rate:
-        """Rate of change of packed overlaps at nodes of the spectrum."""
-        system = stretch.system
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
             problem, overlaps = stretch.at(t), self.overlaps(y)
-            state, grams = overlaps.total(nodes.weight), overlaps.gram(nodes)
-            G, weighted = system.gram(state.R, state.Q), weighted_gram(grams, nodes)
-            constants = system.constants(problem, t, *state)
-            parts = [
-                gains_of(draw, len(system.side), G, weighted, constants, rule)
+            state = overlaps if nodes is None else overlaps.total(nodes.weight)
+            G, constants = system.gram(overlaps.R, overlaps.Q, nodes), system.constants(problem, t, *state)
+            averages = sum_of(
+                (1.0, averages_of(draw, len(system.side), G, constants, rule, nodes))
                 for draw, rule in zip(system.draws, rules, strict=True)
-            ]
-            return packed_overlaps(rates_at(sum_of(parts), overlaps, nodes, decay_of(problem), system.constraints))
+            )
+            return packed(rates_of(averages, G, system.features, decay_of(problem), system.constraints, nodes))
 
         return velocity
 
@@ -292,10 +264,10 @@ class Equations:
         self, number: int, time: float, y: FloatArray
     ) -> tuple[System, FloatArray, FloatArray | None, FloatArray]:
         """System, Gram matrix, that weighted with variances if these differ, and constants at a time of a stretch."""
-        stretch, state = self.stretches[number], self.state(y)
-        system, nodes = stretch.system, self.nodes
-        weighted = None if nodes is None else weighted_gram(self.overlaps(y).gram(nodes), nodes)
-        return system, system.gram(state.R, state.Q), weighted, system.constants(stretch.at(time), time, *state)
+        stretch, overlaps = self.stretches[number], self.overlaps(y)
+        grams = Grams(stretch.system.gram(overlaps.R, overlaps.Q, self.nodes), self.nodes)
+        constants = stretch.system.constants(stretch.at(time), time, *self.state(y))
+        return stretch.system, grams.total, grams.weighted, constants
 
     def _stretch_at(self, time: float) -> int:
         ends = [each.times[-1] for each in self.stretches[:-1]]

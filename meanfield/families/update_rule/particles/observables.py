@@ -7,7 +7,8 @@ import numpy as np
 from meanfield.families.update_rule.averages import mean_of
 from meanfield.families.update_rule.choices import choose
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.spectral import start_at, weighted_gram
+from meanfield.families.update_rule.rates import start_at
+from meanfield.families.update_rule.spectral import Grams
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.problems.in_time import InTime
@@ -43,7 +44,8 @@ class Observables:
         G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
         if problem.data.spectrum is not None:
             nodes = problem.data.spectrum.nodes(NODES)
-            weighted = weighted_gram(start_at(nodes, R, Q, v).gram(nodes), nodes)
+            start = start_at(nodes, R, Q, v)
+            weighted = Grams(system.gram(start.R, start.Q, nodes), nodes).weighted
         self._rules: list[Rule] = []
         for draw, program in system.observables.values():
             self._rules.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
