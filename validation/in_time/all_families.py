@@ -7,28 +7,36 @@ their stated errors, and SGD agrees with its own limit and differs from one with
     python -m validation.in_time.all_families --page docs/in_time.md
 
 prints tables, and writes the numbers to data/runs/in_time/all_families.nc and the figure beside this module; it takes
-an hour of one core, and uses all of them. With `--again` it judges and draws the numbers that are there.
+two hours of one core, and uses all of them. Every row is written to a file as it is found: `--rows` names files of
+calls that were stopped, or of other machines that did a `--part`, and what they have is not done again. With `--again`
+it judges and draws the numbers that are there.
 """
 
 from __future__ import annotations
 
+import json
+import signal
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 import meanfield
-from meanfield.cli import at_least, parser, run
+from meanfield.cli import DONE, at_least, parser, run
 from meanfield.comparison import rotations
+from meanfield.comparison.judgement import FALSE_ALARMS
+from meanfield.errors import InputError
 from meanfield.plotting import COLOURS, MARKERS, place_legend
+from meanfield.problems.variable import AGREES, DIFFERS
 from meanfield.typing import FloatArray
 from validation.in_time import cases, references
 from validation.in_time.cases import Case
@@ -36,7 +44,7 @@ from validation.pages import markdown_table
 from validation.publication import Publication, claim_of, verdicts
 from validation.study import Statement
 
-T = TypeVar("T")
+Row = dict[str, Any]
 
 ALLOWED = 1e-8
 """Largest difference from SciPy."""
@@ -48,7 +56,10 @@ POWER = 1.5
 """Least effect of a change, in units of what chance allows, of which the verdict is asked."""
 
 WANTED = 0.95
-"""Share of verdicts that should be right."""
+"""Share of verdicts on wrong limits that should be right."""
+
+CHANCE = 0.01
+"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
 
 FIRST_PAIR = 1000
 """Seeds from here on are those of pairs, on which no flow was tried."""
@@ -91,26 +102,22 @@ KINDS = {
         "alpha_contrastive", "population", cases.alpha_contrastive, references.alpha_contrastive, MOMENTS
     ),
     "latent_tree": Kind("latent_tree", "population", cases.latent_tree, references.latent_tree, ("selectivity",)),
+    "update_rule": Kind("update_rule", "order_parameters", cases.update_rule, references.update_rule, ("R", "Q")),
 }
 
 WITH_PRIORS = ("one_channel", "two_channels")
 """Kinds with a linear prior, of which densities have the overlaps of the order parameters."""
 
 
-def columns(dim: str, rows: Sequence[dict[str, Any]]) -> xr.Dataset:
-    """Variables of one dim from rows."""
-    return xr.Dataset({name: (dim, [row[name] for row in rows]) for name in rows[0]})
-
-
-def flow(i: int) -> dict[str, Any]:
+def flow(i: int) -> Row:
     """Largest difference of a flow from SciPy; evenly over the kinds."""
     name, kind = list(KINDS.items())[i % len(KINDS)]
     case = kind.case(i // len(KINDS))
     away = references.numbers_of(meanfield.solve(case.problem, kind.method)) - kind.reference(case)
-    return {"flow_kind": name, "flow_phases": len(case.stops), "flow_difference": np.abs(away).max()}
+    return {"flow_kind": name, "flow_phases": len(case.stops), "flow_difference": float(np.abs(away).max())}
 
 
-def density(i: int) -> dict[str, Any]:
+def density(i: int) -> Row:
     """Difference of a density from order parameters, by the stated errors; evenly over kinds with priors."""
     kind = KINDS[name := WITH_PRIORS[i % len(WITH_PRIORS)]]
     problem = kind.case(i // len(WITH_PRIORS)).problem
@@ -134,15 +141,15 @@ def changes(kind: Kind, case: Case, right: xr.Dataset, report: xr.Dataset) -> It
         yield key, effect, right.assign({name: right[name].copy(data=other[name]) for name in kind.trained})
 
 
-def pair(i: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Verdicts on a true pair of a limit and SGD and on a wrong limit, and what was tried."""
+def pair(i: int) -> Row:
+    """Verdicts on a true pair of a limit and SGD and on a wrong limit, and the changes that were tried."""
     name, kind = list(KINDS.items())[i % len(KINDS)]
     case = kind.case(FIRST_PAIR + i // len(KINDS))
     rotations.SEED = i
     runs, right = meanfield.solve(case.problem, "particles"), meanfield.solve(case.problem, kind.method)
     report = meanfield.compare(right, runs)
     told = {"pair_kind": name, "p_value": float(report["p_value"][0]), "verdict": report.attrs["verdict"]}
-    changed: dict[str, Any] = {"changed_key": "", "changed_effect": np.nan, "changed_verdict": ""}
+    changed: Row = {"changed_key": "", "changed_effect": np.nan, "changed_verdict": ""}
     tried = []
     for key, effect, wrong in changes(kind, case, right, report.isel(pair=0)):
         tried.append({"tried_kind": name, "tried_key": key, "tried_effect": effect})
@@ -150,23 +157,79 @@ def pair(i: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             verdict = meanfield.compare(wrong, runs).attrs["verdict"]
             changed = {"changed_key": key, "changed_effect": effect, "changed_verdict": verdict}
             break
-    return told | changed, tried
+    return told | changed | {"tried": tried}
 
 
-def measure(flows: int, densities: int, pairs: int) -> xr.Dataset:
-    """All numbers: of so many flows, densities and pairs, side by side."""
+TASKS: dict[str, Callable[[int], Row]] = {"pair": pair, "flow": flow, "density": density}
 
-    def listed(name: str, found: Iterator[T]) -> Iterator[T]:
-        for i, row in enumerate(found):
-            print(f"{name} {i}:", row, flush=True)
-            yield row
 
-    with ProcessPoolExecutor() as pool:
-        away = list(listed("flow", pool.map(flow, range(flows))))
-        dense = list(listed("density", pool.map(density, range(densities))))
-        told, tried = zip(*listed("pair", pool.map(pair, range(pairs))), strict=True)
-    parts = {"flow": away, "density": dense, "true_pair": told, "change": list(chain.from_iterable(tried))}
-    return xr.merge([columns(dim, rows) for dim, rows in parts.items()])
+def rows_of(path: Path) -> dict[str, Row]:
+    """Rows of a file by the names of their tasks; a last line that was cut off is none.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        return dict(json.loads(line) for line in lines if line.endswith("\n"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as rows ({error}); give files that --rows wrote") from error
+
+
+def line_of(item: tuple[str, Row]) -> str:
+    """Line of a file of rows."""
+    return json.dumps(item) + "\n"
+
+
+def do(task: str) -> Row:
+    """Row of a task, such as `flow 7`."""
+    name, number = task.split()
+    return TASKS[name](int(number))
+
+
+def _begin() -> None:
+    """Leave Ctrl-C to the process that writes rows: no row is that of a run that was interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def measure(tasks: Sequence[str], files: Sequence[Path]) -> dict[str, Row]:
+    """Rows of tasks, side by side; those of files are known, and others are appended to the first one as they end."""
+    known: dict[str, Row] = {}
+    for path in files:
+        known |= rows_of(path) if path.exists() or path is not files[0] else {}
+    rows = {task: known[task] for task in tasks if task in known}
+    files[0].parent.mkdir(parents=True, exist_ok=True)
+    files[0].write_text("".join(map(line_of, known.items())), encoding="utf-8")
+    with files[0].open("a", encoding="utf-8") as file, ProcessPoolExecutor(initializer=_begin) as pool:
+        waiting = {pool.submit(do, task): task for task in tasks if task not in known}
+        try:
+            for future in as_completed(waiting):
+                task = waiting[future]
+                rows[task] = future.result()
+                file.write(line_of((task, rows[task])))
+                file.flush()
+                print(f"{task}:", rows[task], flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return rows
+
+
+def columns(dim: str, rows: Sequence[Row]) -> xr.Dataset:
+    """Variables of one dim from rows."""
+    return xr.Dataset({name: (dim, [row[name] for row in rows]) for name in rows[0]})
+
+
+def gathered(rows: dict[str, Row]) -> xr.Dataset:
+    """All numbers in one Dataset."""
+    ordered = sorted(rows.items(), key=lambda item: int(item[0].split()[1]))
+    of = {name: [dict(row) for task, row in ordered if task.startswith(name)] for name in TASKS}
+    tried = list(chain.from_iterable(row.pop("tried") for row in of["pair"]))
+    parts = {"flow": of["flow"], "density": of["density"], "true_pair": of["pair"], "change": tried}
+    return xr.merge([columns(dim, each) for dim, each in parts.items()])
 
 
 def counted(names: xr.DataArray, of: str, right: xr.DataArray | None = None) -> str:
@@ -175,17 +238,26 @@ def counted(names: xr.DataArray, of: str, right: xr.DataArray | None = None) -> 
     return f"{int(mine.sum())}" if right is None else f"{int((mine & right).sum())} of {int(mine.sum())}"
 
 
-def share_of(text: str, right: xr.DataArray) -> Statement:
-    """A claim that 95 in 100 verdicts are right; undecided where chance takes more off in one of a hundred studies."""
-    count, found = right.size, int(right.sum())
-    holds = found >= WANTED * count or (None if found > binom.ppf(0.01, count, WANTED) else False)
-    return Statement(text, "ours", holds, f"{found} of {count}")
+def share(found: int, count: int) -> str:
+    """Number of those that are found, and the interval in which their share is in 95 of 100 studies."""
+    low, high = (100.0 * end for end in binomtest(found, count).proportion_ci(0.95))
+    return f"{found} of {count}, {100 * found / count:.1f} % ({low:.1f} to {high:.1f})"
+
+
+def by_chance(count: int, studies: int = 1) -> int:
+    """Most false alarms of so many true pairs that chance brings, but for one in a hundred such sets of studies."""
+    return int(binom.isf(CHANCE / studies, count, FALSE_ALARMS))
 
 
 def judge(data: xr.Dataset) -> list[Statement]:
     """What the numbers say."""
     furthest, ratio = float(data["flow_difference"].max()), float(data["density_ratio"].max())
+    agree, pairs = data["verdict"] == AGREES, data.sizes["true_pair"]
+    others = {name: int((~agree & (data["pair_kind"] == name)).sum()) for name in KINDS}
+    most = {name: by_chance(int((data["pair_kind"] == name).sum()), len(KINDS)) for name in KINDS}
+    worst = max(KINDS, key=lambda name: others[name] - most[name])
     told = data["changed_verdict"].isel(true_pair=np.flatnonzero(data["changed_verdict"] != ""))
+    differ = int((told == DIFFERS).sum())
     return [
         Statement(
             f"order parameters and exact flows of {data.sizes['flow']} random problems are those of SciPy to "
@@ -195,8 +267,20 @@ def judge(data: xr.Dataset) -> list[Statement]:
             f"{data.sizes['density']} densities under linear priors have the overlaps of order parameters within their "
             "stated errors", "ours", ratio <= 1.0, f"{ratio:.2f} of the stated error at most",
         ),
-        share_of("SGD agrees with its own limit in 95 of 100 cases", data["verdict"] == "AGREES"),
-        share_of("and differs from one with a number that is a fifth larger in 95 of 100", told == "DIFFERS"),
+        Statement(
+            "SGD agrees with its own limit, but for 5 false alarms in 100 cases, which is the rate of the test, and "
+            "what chance adds to them in 99 of 100 studies", "ours", sum(others.values()) <= by_chance(pairs),
+            f"{share(int(agree.sum()), pairs)} agree; of the {sum(others.values())} others {by_chance(pairs)} are "
+            "allowed",
+        ),
+        Statement(
+            "so it does in each family", "ours", others[worst] <= most[worst],
+            f"{KINDS[worst].title}: {others[worst]} others, and {most[worst]} are allowed",
+        ),
+        Statement(
+            "SGD differs from a limit with a number that is a fifth larger in 95 of 100 cases", "ours",
+            differ >= WANTED * told.size, share(differ, told.size),
+        ),
     ]  # fmt: skip
 
 
@@ -214,8 +298,8 @@ def table(data: xr.Dataset) -> str:
                 f"{float(away.max()):.1e}",
                 f"{dense.size}" if dense.size else "",
                 f"{float(dense.max()):.2f}" if dense.size else "",
-                counted(data["pair_kind"], name, data["verdict"] == "AGREES"),
-                counted(data["pair_kind"][told], name, data["changed_verdict"][told] == "DIFFERS"),
+                counted(data["pair_kind"], name, data["verdict"] == AGREES),
+                counted(data["pair_kind"][told], name, data["changed_verdict"][told] == DIFFERS),
             )
         )
     header = ("problems", "flows", "furthest off", "densities", "of stated error", "true pairs agree", "wrong differ")
@@ -243,7 +327,7 @@ def draw(data: xr.Dataset) -> Figure:
             np.maximum(away, 1e-16), (np.arange(len(away)) + 1) / len(away), color=COLOURS[i], label=kind.title
         )
         mine = (data["pair_kind"] == name) & (data["changed_verdict"] != "")
-        seen = data["changed_verdict"].values[mine] == "DIFFERS"
+        seen = data["changed_verdict"].values[mine] == DIFFERS
         size = data["changed_effect"].values[mine]
         right.semilogx(size[seen], np.full(seen.sum(), i), MARKERS[i], color=COLOURS[i], mfc="none", ms=5)
         right.semilogx(size[~seen], np.full((~seen).sum(), i), "x", color="black", ms=7)
@@ -262,6 +346,7 @@ def draw(data: xr.Dataset) -> Figure:
 
 def page(data: xr.Dataset, statements: list[Statement]) -> str:
     """The page of the site."""
+    pairs = data.sizes["true_pair"]
     lacking = int((data["tried_effect"] < POWER).sum())
     without = int((data["changed_verdict"] == "").sum())
     return f"""# Schedules and phases of all families
@@ -275,9 +360,17 @@ Written by `python -m validation.in_time.all_families --page docs/in_time.md`.
 {verdicts(statements)}
 
 Problems are drawn by `validation/in_time/cases.py`. Flows are held against SciPy, which begins anew at jumps and bends,
-with schedules that are evaluated there once more. {data.sizes["true_pair"]} pairs are a limit and runs of SGD.
+with schedules that are evaluated there once more. {pairs} pairs are a limit and runs of SGD.
 
 {table(data)}
+
+A true pair that does not agree is a false alarm. The test allows 5 of them in 100 cases, so that of {pairs} pairs as
+many as {by_chance(pairs)} come by chance in 99 of 100 studies; a rate of 10 % would bring more in
+{100 * float(binom.sf(by_chance(pairs), pairs, 0.1)):.0f} of 100. What stands in brackets is where the share is in 95 of
+100 studies. SGD of `latent_tree` and `alpha_contrastive` has a bias of the order of its learning rate, and a scatter of
+its square root: half a step is allowed, under schedules that of the largest rate, and the rest shows in many runs at
+large rates. So trees have rates of 0.00125 to 0.005 here, and eight runs. At four times these rates the trees of seeds
+1001 and 1004 are off by 0.45 and 0.57 of the scatter of a run (128 runs), and differ.
 
 ## What a fifth does
 
@@ -285,13 +378,8 @@ In each pair numbers of schedules and phases are made a fifth larger in random o
 moves by {POWER:g} times what chance allows; of that one the verdict is asked. {without} pairs have no such number.
 Of {data.sizes["change"]} changes {lacking} do less. The strength of a linear prior leaves overlaps as they are;
 learning rates of `alpha_contrastive` and `latent_tree` change the noise of SGD and not the flow, as do batches of the
-latter, and batches of the former are in the flow with 1/N; weight decay is orthogonal to filters of unit length. Others
-are too small, or come in phases that are too short or too late.
-
-True pairs of `latent_tree` are off by terms of the order of the learning rate, which is not infinitely small there:
-the tree of seed 1005 is off in selectivities at t = 3 by 0.83 of a run's scatter, and by 0.58 at half of its rates
-(512 runs each). The differences halve with the rates, from 0.0057 (4) to 0.0032 (2), and the scatter falls as their
-square root.
+latter, and batches of the former are in the flow with one over their size; weight decay is orthogonal to filters of
+unit length. Others are too small, or come in phases that are too short or too late.
 
 {powers(data)}
 """
@@ -300,12 +388,22 @@ square root.
 PUBLICATION = Publication(Path(__file__), "Schedules and phases of all families", draw, table, page)
 
 
+def part_of(text: str) -> slice:
+    """The type of an argument such as `2/3`, the second of three parts."""
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise ArgumentTypeError(f"'{text}' is no part; give one such as 2/3, the second of three")
+    return slice(int(number) - 1, None, int(parts))
+
+
 def main() -> int:
     """Measure, judge, print; write numbers, figure and page."""
     command = parser(__doc__ or "")
     command.add_argument("--flows", type=at_least(1, "flows"), default=200, metavar="N")
     command.add_argument("--densities", type=at_least(1, "densities"), default=40, metavar="N")
-    command.add_argument("--pairs", type=at_least(1, "pairs"), default=100, metavar="N")
+    command.add_argument("--pairs", type=at_least(1, "pairs"), default=480, metavar="N")
+    command.add_argument("--rows", type=Path, nargs="+", metavar="ROWS.jsonl", help="the first one gets new rows")
+    command.add_argument("--part", type=part_of, metavar="I/K", help="do the I-th of K parts, and judge nothing")
     command.add_argument("--again", action="store_true", help="judge and draw the numbers that are there")
     command.add_argument("--page", type=Path, metavar="OUT.md", help="where the page of the site goes")
     arguments = command.parse_args()
@@ -314,7 +412,17 @@ def main() -> int:
         with xr.open_dataset(PUBLICATION.numbers) as known:
             data = known.load()
     else:
-        data = measure(arguments.flows, arguments.densities, arguments.pairs)
+        counts = {"pair": arguments.pairs, "flow": arguments.flows, "density": arguments.densities}
+        tasks = [f"{name} {i}" for name, count in counts.items() for i in range(count)]
+        np.random.default_rng(0).shuffle(tasks)  # so that parts take equally long
+        files = arguments.rows or [PUBLICATION.numbers.with_suffix(".jsonl")]
+        if not arguments.rows:
+            files[0].unlink(missing_ok=True)
+        rows = measure(tasks[arguments.part or slice(None)], files)
+        if arguments.part:
+            print(f"{len(rows)} of {len(tasks)} rows are in {files[0]}; give all parts to --rows for the page")
+            return DONE
+        data = gathered(rows)
     return PUBLICATION.write(data, judge(data), began, arguments.page)
 
 

@@ -299,19 +299,45 @@ def latent_tree(seed: int) -> Case:
         },
         loss={"kind": "triplet" if triplet else "infonce", "temperature": 0.5},
         population={"tolerance": 1e-12},
-        training={"learning_rate": 0.01, "batch_size": 64},
-        particles={"replicas": 16, "seed": seed},
+        training={"learning_rate": 0.0025, "batch_size": 64},
+        particles={"replicas": 8, "seed": seed},
         time={"stop": stop, "outputs": 4},
     )
     margin = {"loss.margin": schedule(rng, 0.1, 0.5, stop)} if triplet else {}
     first = margin | {
         "loss.temperature": schedule(rng, 0.3, 1.0, stop),
-        "training.learning_rate": schedule(rng, 0.005, 0.02, stop),
+        "training.learning_rate": schedule(rng, 0.00125, 0.005, stop),
         "training.batch_size": sizes(rng, stop, 50, 100),
     }
     later = {
         "loss.temperature": lambda: rng.uniform(0.3, 1.0),
-        "training.learning_rate": lambda: rng.uniform(0.005, 0.02),
+        "training.learning_rate": lambda: rng.uniform(0.00125, 0.005),
         "training.batch_size": lambda: int(rng.choice([50, 100])),
+    }
+    return case_of(seed, base, first, later)
+
+
+def update_rule(seed: int) -> Case:
+    """A perceptron under weight decay learns from a teacher, on inputs whose variance changes."""
+    rng, stop = np.random.default_rng(seed), 4.0
+    base = meanfield.Problem(
+        family="update_rule",
+        model={"rule": "perceptron", "rule_parameters": {"rate": 0.5}},
+        features=[{"initial_overlap": rng.uniform(0.0, 0.5)}],
+        prior={"name": "l2", "strength": 0.1},
+        order_parameters={"tolerance": 1e-10},
+        particles={"dimension": 50_000, "replicas": 16, "seed": seed},
+        time={"stop": stop, "outputs": 5},
+    )
+    first = {
+        "model.rule_parameters.rate": schedule(rng, 0.2, 1.0, stop),
+        "model.batch_size": int(rng.integers(1, 5)),
+        "prior.strength": schedule(rng, 0.05, 0.4, stop),
+    }
+    later = {
+        "model.rule_parameters.rate": lambda: rng.uniform(0.2, 1.0),
+        "model.batch_size": lambda: int(rng.integers(1, 5)),
+        "data.noise": lambda: rng.uniform(0.5, 2.0),
+        "prior.strength": lambda: schedule(rng, 0.05, 0.4, stop),
     }
     return case_of(seed, base, first, later)

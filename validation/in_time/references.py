@@ -129,10 +129,27 @@ def latent_tree(case: Case) -> FloatArray:
     return solved(case, rate, start.vector, HUNDREDTH)
 
 
+def update_rule(case: Case) -> FloatArray:
+    """R and Q of a perceptron under weight decay, by averages in closed form over inputs of variance eta."""
+    mean = 1.0 / np.sqrt(2.0 * np.pi)  # of a normal number that is positive, and else 0
+
+    def rate(t: float, y: FloatArray) -> FloatArray:
+        now, (R, Q) = case.at(t), y
+        eta, m = now.get("data.noise", 1.0), now["model.batch_size"]
+        tau, decay = now["model.rule_parameters.rate"], now["prior.strength"]
+        rho = R / np.sqrt(Q)
+        pull = tau * np.sqrt(eta) * mean * (1.0 - rho)
+        noise = tau**2 * eta * np.arccos(rho) / (np.pi * m)
+        return np.array([pull - decay * R, noise - 2.0 * np.sqrt(Q) * pull - 2.0 * decay * Q])
+
+    return solved(case, rate, np.array([case.base.initial_R.item(), case.base.initial_Q.item()]), THOUSANDTH)
+
+
 def numbers_of(result: xr.Dataset) -> FloatArray:
     """Numbers of a result as the functions above return them, shape (times, numbers)."""
     parts = {
         "contrastive": [result.get("q"), result["M"][:, 0, 1] if "M" in result else None],
         "hidden_manifold": [result.get(name) for name in "QRv"],
+        "update_rule": [result.get(name) for name in "RQ"],
     }.get(result.attrs["family"], [result.get("weights")])
     return np.column_stack([part.values.reshape(len(part), -1) for part in parts if part is not None])
