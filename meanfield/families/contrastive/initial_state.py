@@ -187,7 +187,10 @@ def check_law(problem: Problem, what: str) -> None:
 
 def with_errors_of_start(problem: Problem, arrays: dict[str, Any]) -> dict[str, Any]:
     """Arrays of several channels, to whose errors those of overlaps in a file are added."""
-    known = {} if problem.initial is None else problem.initial.atoms.errors
+    known = {} if problem.initial is None else dict(problem.initial.atoms.errors)
+    if "q_average" in arrays:  # which begins with the weights
+        overlaps = {"q_average": "q_error", "overlap_average": "M_error", "M_average": "M_error"}
+        known |= {f"{name}_error": known[of] for name, of in overlaps.items() if of in known}
     return arrays | {name: arrays.get(name, np.zeros_like(arrays[name[0]])) + known[name] for name in known}
 
 

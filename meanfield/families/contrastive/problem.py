@@ -167,14 +167,13 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
-    def _slow_vectors_are_of_one_channel(self) -> Problem:
-        for key, what in (("average_rate", "averages of weights"), ("momentum_rate", "velocities that last")):
-            given = getattr(self.model, key)
-            if self.model.channels > 1 and given is not None:
-                raise ValueError(
-                    f"model.{key} = {given:g} with model.channels = {self.model.channels}: {what} are known for a "
-                    "single channel; remove it, or set model.channels to 1"
-                )
+    def _lasting_velocities_are_of_one_channel(self) -> Problem:
+        b = self.model.momentum_rate
+        if self.model.channels > 1 and b is not None:
+            raise ValueError(
+                f"model.momentum_rate = {b:g} with model.channels = {self.model.channels}: velocities that last are "
+                "known for a single channel; remove it, or set model.channels to 1"
+            )
         return self
 
     @model_validator(mode="after")

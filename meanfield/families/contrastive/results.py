@@ -8,6 +8,7 @@ from dataclasses import replace
 from meanfield.families.contrastive.variables import (
     AVERAGE_STATISTICS,
     AVERAGES,
+    AVERAGES_OF_CHANNELS,
     CHANNEL_STATES,
     CHANNELS,
     ESCAPES,
@@ -98,6 +99,8 @@ KINDS = DENSITY_KINDS | {
         "overlap_covariance",
         "averages_standard_error",
         *AVERAGES,
+        "M_average",
+        *(f"{name}_error" for name in AVERAGES_OF_CHANNELS),
     ),
     "limit_particles": Kind(
         "density of weights of several channels, by interacting particles of the limit",
@@ -121,8 +124,12 @@ KINDS = DENSITY_KINDS | {
         figure="meanfield.plotting.results:plot_limit_particles",
         numbers="meanfield.report.key_numbers:of_the_limit",
     ),
-    "particles": _extended(DENSITY_KINDS["particles"], ("M",), AVERAGES),
-    "ensemble": _extended(DENSITY_KINDS["ensemble"], ("M_mean", "M_variance", "M_quantile"), AVERAGE_STATISTICS),
+    "particles": _extended(DENSITY_KINDS["particles"], ("M",), (*AVERAGES, "M_average")),
+    "ensemble": _extended(
+        DENSITY_KINDS["ensemble"],
+        ("M_mean", "M_variance", "M_quantile"),
+        (*AVERAGE_STATISTICS, "M_average_mean", "M_average_variance"),
+    ),
     "stationary": Kind(
         "stationary states of the density",
         (*OF_A_STATE, "M", "arrangement", "copies", "P", "u", "u_weight", "w", "w_bnds"),

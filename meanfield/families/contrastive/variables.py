@@ -81,6 +81,9 @@ AVERAGES = {
 }
 """Order parameters of averages of weights of one channel, where `model.average_rate` asks for them."""
 
+AVERAGES_OF_CHANNELS = ("q_average", "overlap_average", "M_average")
+"""Names of those of several channels."""
+
 AVERAGE_STATISTICS = {
     name: variable
     for row, known in AVERAGES.items()
@@ -244,6 +247,34 @@ CHANNELS = {
         compared=True,
     ),
     "M_error": Variable(("time", *_PAIR), "estimated error of the overlap M of the channels", range=POSITIVE),
+    "q_average": replace(AVERAGES["q_average"], last_dims=("channel",)),
+    "overlap_average": replace(AVERAGES["overlap_average"], last_dims=_PAIR),
+    "norm_average": replace(AVERAGES["norm_average"], unless=("channel",)),
+    "M_average": Variable(
+        ("time", *_PAIR),
+        "overlap E[w' w'^T] of the averaged weights of the channels",
+        optional_dims=("replica",),
+        gaps="unfinished",
+        compared=True,
+    ),
+    **{
+        f"{name}_error": Variable(("time", *dims), f"estimated error of {name}", range=POSITIVE)
+        for name, dims in (("q_average", ("feature", "channel")), ("overlap_average", _PAIR), ("M_average", _PAIR))
+    },
+    "q_average_mean": replace(AVERAGE_STATISTICS["q_average_mean"], last_dims=("channel",)),
+    "q_average_covariance": replace(AVERAGE_STATISTICS["q_average_covariance"], last_dims=_PAIR),
+    **{
+        f"overlap_average_{of}": replace(AVERAGE_STATISTICS[f"overlap_average_{of}"], last_dims=_PAIR)
+        for of in ("mean", "variance")
+    },
+    **{
+        f"norm_average_{of}": replace(AVERAGE_STATISTICS[f"norm_average_{of}"], unless=("channel",))
+        for of in ("mean", "variance")
+    },
+    "M_average_mean": Variable(("time", *_PAIR), "mean of the overlap E[w' w'^T] over replicas", gaps="unfinished"),
+    "M_average_variance": Variable(
+        ("time", *_PAIR), "N times the variance of the overlap E[w' w'^T] over replicas", range=POSITIVE
+    ),
     "M_mean": Variable(("time", *_PAIR), "mean of the overlap M over replicas", range=CORRELATION, gaps="unfinished"),
     "M_variance": Variable(("time", *_PAIR), "N times the variance of the overlap M over replicas", range=POSITIVE),
     "M_quantile": Variable(

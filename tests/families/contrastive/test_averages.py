@@ -130,11 +130,9 @@ def test_what_cannot_be_averaged_says_what_to_do(changes, message):
         assert meanfield.simulate_sgd(meanfield.with_values(SMALL, remedy)).attrs["status"] == "complete"
 
 
-def test_rates_are_above_zero_and_of_one_channel():
+def test_rates_are_above_zero():
     with pytest.raises(meanfield.InputError, match=r"model\.average_rate = 0\.0: should be greater than 0"):
         meanfield.with_value(SMALL, "model.average_rate", 0.0)
-    with pytest.raises(meanfield.InputError, match=r"average_rate = 1\.5 with model\.channels = 2: .*remove it, or"):
-        meanfield.with_values(SMALL, {"model.channels": 2, "features[0].initial_overlap": [0.5, 0.2]})
 
 
 def test_other_priors_do_not_close_and_sgd_takes_them():

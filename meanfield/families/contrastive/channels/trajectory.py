@@ -15,12 +15,15 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
+from meanfield.families.contrastive.channels.moving_averages import moving_averages_along
 from meanfield.families.contrastive.initial_state import with_errors_of_start
+from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_in_stretches, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
@@ -144,7 +147,11 @@ def trajectory_of_channels(closure: ChannelsInTime, fluctuations: bool = False) 
     arrays: dict[str, Any] = {"time": problem.time.outputs_at}
     arrays["q"], arrays["M"] = _unpacked(OverlapField(closure.closures[0]), np.mean(runs, axis=0))
     if status != "interrupted":
-        arrays = with_errors_of_start(problem, arrays | _errors(closure, runs))
+        other = None if closure.compared is None else _integrated(closure.compared, "order parameters, error")
+        arrays |= _errors(closure, runs, other)
+        if problem.model.average_rate is not None:
+            arrays |= _moving_averages(closure, solutions, other, problem.model.average_rate)
+        arrays = with_errors_of_start(problem, arrays)
         if fluctuations and solutions[0].path is not None and not closure.at_random:
             covariance, interrupted = _covariance(closure, solutions[0])
             arrays |= covariance
@@ -164,13 +171,19 @@ def _integrated(closure: ChannelsInTime, label: str) -> Solution:
         [(stretch.outputs(times), rate_in(stretch)) for stretch in closure.stretches],
         field.packed(problem.initial_overlap, problem.initial_channel_overlap),
         times,
-        TOLERANCE_AT_RANDOM if closure.at_random else TOLERANCE,
-        integrator="RK45" if closure.at_random else "LSODA",
+        **_steps(closure),
         check=lambda t, vector: _blow_up(field, t, vector),
         dense=True,
         label=label,
         interruptible=True,
     )
+
+
+def _steps(closure: ChannelsInTime) -> dict[str, Any]:
+    """How averages let an integrator step."""
+    if closure.at_random:
+        return {"tolerance": TOLERANCE_AT_RANDOM, "integrator": "RK45"}
+    return {"tolerance": TOLERANCE, "integrator": "LSODA"}
 
 
 def _covariance(closure: ChannelsInTime, solution: Solution) -> tuple[dict[str, FloatArray], bool]:
@@ -234,22 +247,52 @@ def _unpacked(field: OverlapField, rows: FloatArray) -> tuple[FloatArray, FloatA
     return np.array(q), np.array(M)
 
 
-def _errors(closure: ChannelsInTime, runs: list[FloatArray]) -> dict[str, FloatArray]:
-    """Errors of q and M: by the randomisations, and by what another quadrature changes."""
-    error = np.zeros_like(runs[0])
-    if len(runs) > 1:
-        error += DEVIATIONS * np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
-    if closure.compared is not None:
-        error += np.abs(_integrated(closure.compared, "order parameters, error").values - runs[0])
-    if not error.any():
+def _errors(closure: ChannelsInTime, runs: list[FloatArray], other: Solution | None) -> dict[str, FloatArray]:
+    """Errors of q and M."""
+    error = _error(runs, other and other.values)
+    if error is None:
         return {}
     q, M = _unpacked(OverlapField(closure.closures[0]), error)
     M[:, range(M.shape[1]), range(M.shape[1])] = 0.0
-    start = np.arange(len(q)) == 0  # the start is known exactly
-    return {
-        "q_error": np.where(start[:, None, None], 0.0, q + ODE_ACCURACY),
-        "M_error": np.where(start[:, None, None], 0.0, M + ODE_ACCURACY * (1.0 - np.eye(M.shape[1]))),
-    }
+    return {"q_error": _stated(q), "M_error": _stated(M, 1.0 - np.eye(M.shape[1]))}
+
+
+def _error(runs: list[FloatArray], other: FloatArray | None) -> FloatArray | None:
+    """Error by the randomisations, and by what another quadrature changes; None where there is none."""
+    error = np.zeros_like(runs[0])
+    if len(runs) > 1:
+        error += DEVIATIONS * np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
+    if other is not None:
+        error += np.abs(other - runs[0])
+    return error if error.any() else None
+
+
+def _stated(error: FloatArray, moving: ArrayLike = 1.0) -> FloatArray:
+    """Error with that of the integrator, where something moves; the start is known exactly."""
+    start = np.arange(len(error)) == 0
+    return np.where(start[:, None, None], 0.0, error + ODE_ACCURACY * np.asarray(moving))
+
+
+def _moving_averages(
+    closure: ChannelsInTime, solutions: list[Solution], other: Solution | None, a: float
+) -> dict[str, FloatArray]:
+    """Order parameters of the averages of weights, with their errors where overlaps have some."""
+    d1, d2 = closure.problem.initial_overlap.shape
+
+    def along(each: ChannelsInTime, solution: Solution) -> FloatArray:
+        field, path = OverlapField(each.closures[0]), solution.path
+        reached = 0 if path is None else int(np.isfinite(solution.values).all(axis=1).sum())
+        return moving_averages_along(each, lambda t: field.unpacked(path(t)), reached, a, **_steps(each))
+
+    def parts(values: FloatArray) -> list[FloatArray]:
+        return np.split(values, [d1, d1 + d2], axis=1)
+
+    runs = [along(each, solution) for each, solution in zip(closure.runs, solutions, strict=False)]
+    error = _error(runs, along(closure.compared, other) if other and closure.compared else None)
+    found = dict(zip(AVERAGES_OF_CHANNELS, parts(np.mean(runs, axis=0)), strict=True))
+    if error is None:
+        return found
+    return found | {f"{name}_error": _stated(part) for name, part in zip(found, parts(error), strict=True)}
 
 
 def averages_along(closure: ChannelsInTime, q: FloatArray, M: FloatArray) -> dict[str, FloatArray]:

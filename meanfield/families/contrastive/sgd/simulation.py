@@ -19,6 +19,7 @@ from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.families.contrastive.sgd.plain import DRAWN_AT_ONCE
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.families.contrastive.sgd.training import is_noisy
+from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.numerics.fine_rules import ContinuousLaw
@@ -50,8 +51,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -------
     xarray.Dataset
         `q`, `r`, and with several channels `M` at every output time, with `model.average_rate` also `q_average`,
-        `overlap_average` and `norm_average`, and `weights`, `U` at the snapshots if there are
-        any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap
+        `overlap_average` and `norm_average`, of several channels `M_average`, and `weights`, `U` at the snapshots if
+        there are any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap
         was named. See
         `meanfield.families.contrastive.results`. Output time t is step round(t N). The attribute `status` is
         `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
@@ -102,7 +103,8 @@ def simulation_of(problem: Problem) -> Simulation:
     several = d2 > 1
     rows = {"q": (d1, d2), "M": (d2, d2), "r": (d2,)} if several else {"q": (d1,), "r": ()}
     if problem.model.average_rate is not None:
-        rows |= {"q_average": (d1,), "overlap_average": (), "norm_average": ()}
+        averages = dict(zip(AVERAGES_OF_CHANNELS, ((d1, d2), (d2, d2), (d2, d2)), strict=True))
+        rows |= averages if several else {"q_average": (d1,), "overlap_average": (), "norm_average": ()}
     m = max(piece.problem.model.batch_size for piece in pieces)
     working_set = _working_set(problem, method, m)
     by_batch = working_set > 2 * _working_set(problem, method, min(m, 2))  # most of it
@@ -216,7 +218,7 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
     if method == "chain":
         return samples
     start = (3 * d1 + (6 * d2 if several else 3)) * N * BYTES_PER_NUMBER  # features and weights made orthogonal
-    averages = 0 if problem.model.average_rate is None else 3 * N * BYTES_PER_NUMBER
+    averages = 0 if problem.model.average_rate is None else 3 * d2 * N * BYTES_PER_NUMBER
     if method == "projected":
         return samples + averages + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
     views = (2 if several or is_noisy(problem) else 1) * m
@@ -228,11 +230,16 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
 def _with_declared_statistics(arrays: dict[str, Any]) -> dict[str, Any]:
     """Arrays of an ensemble with the dims of its results; those of single replicas stay as they are.
 
-    Covariances of q have the dims (time, feature, feature_, channel, channel_). Of M and r only variances are kept.
+    Covariances of q have the dims (time, feature, feature_, channel, channel_). Of other overlaps and r only variances
+    are kept.
     """
     found = dict(arrays)
-    if "q_covariance" in found:
-        found["q_covariance"] = found["q_covariance"].swapaxes(2, 3)
+    for name in ("q", "q_average"):
+        if f"{name}_covariance" in found:
+            found[f"{name}_covariance"] = found[f"{name}_covariance"].swapaxes(2, 3)
+    if "r_covariance" in found:
         found["r_variance"] = np.einsum("tkk->tk", found.pop("r_covariance"))
-        found["M_variance"] = np.einsum("tkjkj->tkj", found.pop("M_covariance"))
+    for name in ("M", "overlap_average", "M_average"):
+        if f"{name}_covariance" in found:
+            found[f"{name}_variance"] = np.einsum("tkjkj->tkj", found.pop(f"{name}_covariance"))
     return found

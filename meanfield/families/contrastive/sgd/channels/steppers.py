@@ -23,6 +23,7 @@ from meanfield.families.contrastive.sgd.start import (
     products,
 )
 from meanfield.families.contrastive.sgd.training import Training
+from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
@@ -101,6 +102,17 @@ class ChannelsWithWeights(SeveralChannels):
     def weights(self) -> FloatArray:
         """W, shape (1, d2, N)."""
         return self._W
+
+    @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`."""
+        return self.weights
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`."""
+        N, columns = average.shape[2], average.swapaxes(1, 2)
+        products = (self._U @ columns / N, self.weights @ columns / N, average @ columns / N)
+        return dict(zip(AVERAGES_OF_CHANNELS, products, strict=True))
 
     @property
     def snapshot(self) -> Mapping[str, Array]:
