@@ -1,17 +1,17 @@
 """Averages of weights beside SGD, exponential moving averages of its iterates, for the steppers of any family.
 
-After each step of the time dt = 1/N an average moves toward the weights at the rate a,
+After each step, which takes the time dt, an average moves toward the weights at the rate a,
 
-    w' <- w' + (a/N) (w - w'),
+    w' <- w' + a dt (w - w'),
 
 from w' = w at t = 0. Nothing that trains sees it, so that all other numbers keep their bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from meanfield.ensembles.arrays import Array, State
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.stepper import Stepper
 from meanfield.errors import InputError
+from meanfield.problems.clock import Clock
 from meanfield.typing import FloatArray, IntArray
+
+Share = Callable[[int], float]
+"""From a step to a dt, the share of the way to the weights that averages go after it."""
 
 AVERAGE = "average"
 """Name of the averages in a state."""
@@ -41,14 +45,13 @@ class Averaged(Stepper):
 
     Parameters
     ----------
-    share : float
-        a/N, the share of the way to the weights that averages go after a step.
+    share : callable
     make : callable
         From a range of replicas to their stepper, which has what `WithWeights` says. It is advanced step by step.
     replicas : range
     """
 
-    def __init__(self, share: float, make: MakeStepper, replicas: range) -> None:
+    def __init__(self, share: Share, make: MakeStepper, replicas: range) -> None:
         self._share, self._stepper = share, make(replicas)
         super().__init__(replicas)
         self._average = np.array(self._weights.trained)
@@ -73,7 +76,7 @@ class Averaged(Stepper):
             if self.reached.max() <= step:
                 return
             with np.errstate(over="ignore", invalid="ignore"):  # of replicas that blew up
-                self._average += self._share * (self._weights.trained - self._average)
+                self._average += self._share(step) * (self._weights.trained - self._average)
 
     @property
     def rows(self) -> Mapping[str, FloatArray]:
@@ -100,9 +103,27 @@ class Averaged(Stepper):
         self._stepper.restore({name: value for name, value in state.items() if name != AVERAGE})
 
 
-def averaging(rate: float | None, N: int, make: MakeStepper) -> MakeStepper:
-    """Function that makes steppers with averages at a rate, or without where there is none."""
-    return make if rate is None else partial(Averaged, rate / N, make)
+def averaging(share: Share | None, make: MakeStepper) -> MakeStepper:
+    """Function that makes steppers with averages, or without where there is no share."""
+    return make if share is None else partial(Averaged, share, make)
+
+
+def share_of(rate: float | None, N: int) -> Share | None:
+    """Share of steps of the time 1/N, at the rate of a problem that may have none."""
+    if rate is None:
+        return None
+    share = rate / N
+    return lambda _: share
+
+
+def share_by_step(rate: float | None, clock: Clock) -> Share | None:
+    """Share of steps that take as much time as their learning rate is."""
+    return None if rate is None else lambda step: rate * clock.length_of(step)
+
+
+def average_in_words(rate: float | None, share: str = "a eta ") -> str:
+    """What `explain` says of averages."""
+    return "" if rate is None else f"; beside it an average of the weights, w' <- w' + {share}(w - w'), a = {rate:g}"
 
 
 def check_average(rate: float | None, N: int, key: str) -> None:
@@ -119,8 +140,19 @@ def check_average(rate: float | None, N: int, key: str) -> None:
     ------
     InputError
     """
-    if rate is not None and rate > N:
+    _check_share(rate, N, key, f"particles.dimension = {N}", "raise particles.dimension")
+
+
+def check_average_by_step(problem: Any) -> None:
+    """The same of a `ClockedProblem`, whose steps take the time `training.learning_rate`."""
+    per_time, key = problem.steps_per_time, "training.learning_rate"
+    longest = f"steps of {key} = {1.0 / per_time:g}"
+    _check_share(problem.training.average_rate, per_time, "training.average_rate", longest, f"lower {key}")
+
+
+def _check_share(rate: float | None, per_time: float, key: str, step: str, remedy: str) -> None:
+    if rate is not None and rate > per_time:
         raise InputError(
-            f"{key} = {rate:g} with particles.dimension = {N}: a step moves the average by the share a/N of its "
-            f"distance to the weights, which is at most 1; lower the rate to {N} or less, or raise particles.dimension"
+            f"{key} = {rate:g} with {step}: a step moves the average by the share {rate / per_time:.3g} of its "
+            f"distance to the weights, which is at most 1; lower the rate to {per_time:.15g} or less, or {remedy}"
         )

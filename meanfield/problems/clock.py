@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.schedules.shapes import Schedule, least_and_largest
@@ -33,6 +34,17 @@ class ClockedProblem(Problem):
             for each in pieces_of(self)
         ]
         return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
+
+    @model_validator(mode="after")
+    def _average_has_one_rate(self) -> Self:
+        for number, piece in enumerate(pieces_of(self)):
+            given, wanted = (each.training.average_rate for each in (piece.problem, self))  # type: ignore[attr-defined]
+            if given != wanted:
+                raise ValueError(
+                    f"phases[{number}].set: training.average_rate is {given}, and that of the run {wanted}: an average "
+                    "has one rate in all phases; give the same"
+                )
+        return self
 
     @property
     def labels(self) -> dict[str, float]:
@@ -66,6 +78,10 @@ class Clock:
         if self._rate is None:
             return float(self._times[min(step, len(self._times) - 1)])
         return float(self._snapped(np.array(step * self._rate)))
+
+    def length_of(self, step: int) -> float:
+        """Time that a step takes."""
+        return self._rate if self._rate is not None else self.time_of(step + 1) - self.time_of(step)
 
     def steps_at(self, times: FloatArray) -> IntArray:
         """Number of the step that is nearest to each of some times."""

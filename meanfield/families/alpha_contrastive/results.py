@@ -173,6 +173,7 @@ BASINS = {
 _WORDS = {
     "G": "objective G",
     "energy": "energy",
+    "energy_average": "energy of the averaged weights",
     "covariance_trace": "trace of C_alpha",
     "loss": "mean loss",
     "chi_plus": "chi_+",
@@ -218,6 +219,8 @@ VARIABLES = (
 ) | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss", "G")
+
+AVERAGES = ("energy_average", "weights_average", "top_average")
 
 MOMENTS = ("moment_cos", "moment_sin", "mean", "second_moment")
 
@@ -289,14 +292,14 @@ KINDS = {
     "population": Kind(
         "exact flow of all weights",
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
-        ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION),
+        ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
         "stochastic gradient descent on batches of pairs",
         ("time", "energy", "covariance_trace", "weights"),
-        ("harmonic", *MOMENTS, "top", *SCORES),
+        ("harmonic", *MOMENTS, "top", *SCORES, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
         numbers=f"{FIGURES}:of_training",
     ),
@@ -305,7 +308,7 @@ KINDS = {
         ("time", "count", "energy_mean", "energy_variance", "covariance_trace_mean", "covariance_trace_variance"),
         (
             *("quantile", "energy_quantile", "harmonic"),
-            *(f"{name}_{of}" for name in SCORES for of in ("mean", "variance")),
+            *(f"{name}_{of}" for name in (*SCORES, "energy_average") for of in ("mean", "variance")),
             *(f"{name}_{of}" for name in MOMENTS for of in ("mean", "covariance")),
         ),
         figure=f"{FIGURES}:plot_training",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meanfield.ensembles.averages import average_in_words
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
@@ -130,7 +131,7 @@ def _training(problem: Problem) -> str:
     )
     batch, rate = in_words_of(training.batch_size), in_words_of(training.learning_rate)
     many = f"N pairs, N = {batch}" if isinstance(training.batch_size, Schedule) else f"{batch} pairs"
-    return f"SGD in batches of {many}, eta = {rate}{more}"
+    return f"SGD in batches of {many}, eta = {rate}{more}{average_in_words(training.average_rate)}"
 
 
 def toward_limit(problem: Problem) -> str:

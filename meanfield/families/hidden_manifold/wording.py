@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from meanfield.ensembles.averages import average_in_words
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
@@ -124,8 +125,7 @@ def _training(problem: Problem) -> str:
     decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
     mu = training.momentum
     momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
-    a = training.average_rate
-    average = "" if a is None else f"; beside it an average of the weights, w' <- w' + (a/N)(w - w'), a = {a:g}"
+    average = average_in_words(training.average_rate, "(a/N)")
     return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}{average}"
 
 

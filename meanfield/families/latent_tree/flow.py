@@ -38,9 +38,10 @@ def solve_population(problem: Problem) -> Solved:
     Returns
     -------
     xarray.Dataset
-        `loss`, `selectivity`, `correlation` and `weights` at the output times. The attribute `status` is `complete`,
-        `interrupted`, or `failed: ...` with the time at which weights become infinite, as they do in finite time
-        without output normalisation; what was not reached is NaN.
+        `loss`, `selectivity`, `correlation` and `weights` at the output times, with `training.average_rate` also those
+        of averaged weights, `loss_average`, `selectivity_average` and `weights_average`. The attribute `status` is
+        `complete`, `interrupted`, or `failed: ...` with the time at which weights become infinite, as they do in finite
+        time without output normalisation; what was not reached is NaN.
 
     Raises
     ------
@@ -57,9 +58,11 @@ def solve_population(problem: Problem) -> Solved:
     check_population(problem)
     tables, start = tables_of(problem), problem.initial_weights
     states, status, pieces = _followed(tables, start)
-    arrays = {"time": problem.time.outputs_at, "weights": states} | observables(
-        tables, start, states, list(map(InTime(problem), problem.time.outputs_at))
-    )
+    problems = list(map(InTime(problem), problem.time.outputs_at))
+    arrays = {"time": problem.time.outputs_at, "weights": states} | observables(tables, start, states, problems)
+    if pieces.averages is not None:
+        found = observables(tables, start, pieces.averages, problems) | {"weights": pieces.averages}
+        arrays |= {f"{name}_average": found[name] for name in ("loss", "selectivity", "weights")}
     arrays |= node_coordinates(problem)
     effort = {"changes": pieces.changes, "slides": pieces.slides}
     return Solved("population", arrays | latent_coordinates(problem.shape), status, effort=effort)
@@ -80,7 +83,8 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
     """Weights at the output times, NaN where they were not reached; the status; and how the path went."""
     problem = tables.problem
     times = problem.time.outputs_at
-    pieces = Pieces(tables, start, times, problem.population.tolerance)
+    a = problem.training.average_rate
+    pieces = Pieces(tables, start, times, problem.population.tolerance, average_rate=a)
     status = "complete"
     with progress_bar(float(times[-1]), "gradient flow", "t") as bar:
         try:

@@ -9,7 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.ensemble import run_ensemble
+from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import InputError
@@ -31,6 +32,9 @@ from meanfield.results.initial_state import seed_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
+AVERAGED = ("loss", "selectivity", "score", "weights")
+"""Results of weights that averages of them have, too."""
+
 
 @solver
 def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | None = None) -> Solved:
@@ -48,6 +52,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     xarray.Dataset
         `weights`, and `score`, the largest sampled |correlation| of a latent with a node, at the output times; `loss`,
         `selectivity` and `correlation`, exactly, where tables fit, and with the start `sphere` `Delta` and `square`;
+        with `training.average_rate` `weights_average`, `score_average`, `loss_average` and `selectivity_average`;
         with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step round(t/eta).
         What was not reached is NaN.
 
@@ -57,19 +62,25 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Source: latent_tree.md, sections 1.2, 1.5 and 1.6.
     """
     simulation = simulation_of(problem)
-    solved = run_ensemble(simulation, lambda: partial(Replicas, problem, clock=Clock(problem)), workers, record)
+    solved = run_ensemble(simulation, partial(_prepare_steppers, problem), workers, record)
     return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape) | node_coordinates(problem))
+
+
+def _prepare_steppers(problem: Problem) -> MakeStepper:
+    clock = Clock(problem)
+    return averaging(share_by_step(problem.training.average_rate, clock), partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
+    check_average_by_step(problem)
     in_time = InTime(problem)
     return batched(
         problem,
         max(activations_of_a_batch(each) for each in in_time.extremes(problem.time.stop).values()),
         together=2**18,
-        rows=row_shapes(problem, exact_tables(problem)),
+        rows=_with_averages(problem, row_shapes(problem, exact_tables(problem))),
         quantiles=("loss",),
         remedy=problem.network.remedy,
         size="network.nodes_per_latent",
@@ -119,13 +130,27 @@ class Replicas(BatchStepper):
         if self._in_time.moves:
             step = int(self.reached.max())
             self.problem = self._in_time(self._outputs.get(step, self._clock.time_of(step)))
-        found = {"score": np.stack([self._score(i) for i in range(len(self.w))])}
+        return self._rows_of(self.w)
+
+    @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`."""
+        return self.w
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`; at the time of `rows`, which come before."""
+        rows = self._rows_of(average)
+        return {f"{name}_average": rows[name] for name in AVERAGED if name in rows}
+
+    def _rows_of(self, w: FloatArray) -> dict[str, FloatArray]:
+        """Results of weights."""
+        found = {"score": np.stack([self._score(i, w[i]) for i in range(len(w))])}
         if self.problem.particles.record == "replicas":
-            found["weights"] = self.w
+            found["weights"] = w
         tables = self._tables
         if tables is not None:
             loss_of = self.problem if tables.whole else tables.problem  # the loss is left out where it takes too long
-            exact = observables(tables, self._start, self.w, [loss_of] * len(self.w))
+            exact = observables(tables, self._start, w, [loss_of] * len(w))
             found |= {name: exact[name] for name in self._names if name in exact}
         return found
 
@@ -139,15 +164,15 @@ class Replicas(BatchStepper):
         """Names of the rows."""
         return list(row_shapes(self._whole, self._tables))
 
-    def _score(self, i: int) -> FloatArray:
+    def _score(self, i: int, w: FloatArray) -> FloatArray:
         """Largest correlation of each latent with its pre-activations in fresh samples, shape (latents,)."""
         step = int(self.reached[i])
         count = self.problem.particles.score_samples
-        if not np.isfinite(self.w[i]).all():
+        if not np.isfinite(w).all():
             return np.full(len(self._start.shape.level_of), np.nan)
         rng = replica_generator(seed_of(self.problem), self.replicas[i], 1 + step)
         values = self._sampler.below(rng, self._sampler.roots(rng, count))
-        activity = network.forward(self._start.like(self.w[i]), self._sampler.leaves(values))
+        activity = network.forward(self._start.like(w), self._sampler.leaves(values))
         found = []
         for latents, u in zip(values[:-1], activity.before[::-1], strict=True):  # from the root down
             found.append(_correlations(latents.T, u).max(axis=1))
@@ -186,6 +211,13 @@ def exact_tables(problem: Problem) -> Tables | None:
         if not tables.whole or terms(candidate.loss.contrast, problem.shape.configurations[-1]) <= 2e6:
             return tables
     return None
+
+
+def _with_averages(problem: Problem, rows: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Rows with those of averages of weights, where there are any."""
+    if problem.training.average_rate is None:
+        return rows
+    return rows | {f"{name}_average": rows[name] for name in AVERAGED if name in rows}
 
 
 def row_shapes(problem: Problem, tables: Tables | None) -> dict[str, tuple[int, ...]]:

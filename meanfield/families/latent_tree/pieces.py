@@ -12,7 +12,8 @@ from meanfield.errors import BlowUpError
 from meanfield.families.latent_tree.initial import IMAGINARY_STEP
 from meanfield.families.latent_tree.tables import Gates, Tables
 from meanfield.families.latent_tree.weights import Motion, Weights
-from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.numerics.moving_averages import average_along
+from meanfield.numerics.ode import Path, Tolerance, solve_ode
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
 
@@ -54,10 +55,18 @@ class Pieces:
         Error of a step relative to the weights.
     motion : Motion, optional
         How weights move down a gradient, in place of the motion of the problem.
+    average_rate : float, optional
+        Rate of a moving average of the weights that is followed, too.
     """
 
     def __init__(
-        self, tables: Tables, start: Weights, times: FloatArray, tolerance: float, motion: Motion | None = None
+        self,
+        tables: Tables,
+        start: Weights,
+        times: FloatArray,
+        tolerance: float,
+        motion: Motion | None = None,
+        average_rate: float | None = None,
     ) -> None:
         self.tables = tables
         self.like = start
@@ -73,6 +82,9 @@ class Pieces:
         self.states = np.full((len(times), len(self._y)), np.nan)
         """Weights at the output times, NaN where they were not reached, shape (times, weights)."""
         self.states[0] = self._y
+        self._average_rate, self._average = average_rate, self._y
+        self.averages = self.states.copy() if average_rate is not None else None
+        """Averages at the output times in the same way, where they are followed."""
         self._gates: Gates = tables.forward(start).gates
         self._short = 0
         self._sliding: list[Surface] = []
@@ -107,8 +119,11 @@ class Pieces:
             self._tolerance,
             integrator="DOP853",
             stops=stops,
+            dense=self.averages is not None,
         )
         self.states[behind : behind + len(ahead)] = found.values[1 : 1 + len(ahead)]
+        if found.path is not None:
+            self._follow_average(found.path, found.end_time, behind)
         self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
         self.time, self._y = found.end_time, found.end
         self._look(self.time)
@@ -127,6 +142,17 @@ class Pieces:
             self._change()
         elif found.stopped_by == 2:
             self._leave()
+
+    def _follow_average(self, path: Path, end: float, behind: int) -> None:
+        """Follow the average along a piece of the path from the time that was reached."""
+        assert self.averages is not None
+        assert self._average_rate is not None
+        ahead = self._times[behind:][self._times[behind:] <= end]
+        times = np.unique([self.time, *ahead, end])
+        if len(times) > 1:
+            found = average_along(path, self._average, times, (), self._average_rate, self._tolerance)
+            self.averages[behind : behind + len(ahead)] = found[1 : 1 + len(ahead)]
+            self._average = found[-1]
 
     def _look(self, t: float) -> None:
         """Take the loss of a time."""

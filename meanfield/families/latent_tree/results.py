@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
@@ -56,6 +57,12 @@ STATE = {
         range=(0.0, 1.0),
     ),
 }
+
+AVERAGES = {
+    f"{name}_average": replace(STATE[name], long_name=f"{STATE[name].long_name}, of averaged weights")
+    for name in ("loss", "selectivity", "score", "weights")
+}
+"""Results of moving averages of the weights, where `training.average_rate` asks for them."""
 
 OPERATOR = {
     "gradient_norm": Variable(("level",), "Frobenius norm of the gradient by the weights of a level", range=POSITIVE),
@@ -207,7 +214,14 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-VARIABLES = LABELS | PLACES | STATE | OPERATOR | ERRORS | LIMITS | DENSITY | RESTING | DISTANCES | STATISTICS
+STATISTICS |= {
+    f"{name}_average_{of}": replace(known, long_name=f"{known.long_name}, of averaged weights")
+    for name in ("loss", "selectivity", "score")
+    for of in ("mean", "variance", "covariance")
+    if (known := STATISTICS.get(f"{name}_{of}"))
+}
+
+VARIABLES = LABELS | PLACES | STATE | AVERAGES | OPERATOR | ERRORS | LIMITS | DENSITY | RESTING | DISTANCES | STATISTICS
 
 COUNTED = {
     "direction": "axis on which weights are projected",
@@ -251,7 +265,7 @@ KINDS = {
     "population": Kind(
         "gradient flow of all weights on the population loss",
         ("time", "loss", "selectivity", "correlation", "weights", "latent", "latent_level"),
-        (*OF_NODES, "eta", "B"),
+        (*OF_NODES, *(name for name in AVERAGES if name != "score_average"), "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),
@@ -289,7 +303,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent with batches of fresh samples",
         ("time", "weights", "score", "latent", "latent_level"),
-        ("loss", "selectivity", "correlation", *OF_NODES, "eta", "B"),
+        ("loss", "selectivity", "correlation", *OF_NODES, *AVERAGES, "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),
@@ -297,7 +311,7 @@ KINDS = {
         "stochastic gradient descent with batches of fresh samples, statistics of an ensemble",
         ("time", "count", "score_mean", "score_covariance", "latent", "latent_level"),
         (
-            *(name for name in STATISTICS if not name.startswith("score") and name != "count"),
+            *(name for name in STATISTICS if name not in ("score_mean", "score_covariance", "count")),
             *("child", "sign", "eta", "B"),
         ),
         figure=f"{DISPLAY}:plot_training",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from meanfield.ensembles.averages import average_in_words
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Loss, Problem
@@ -135,7 +136,7 @@ def _training(problem: Problem) -> str:
     steps = "" if changes else f", {problem.time.stop * problem.steps_per_time:,.0f} steps to the end"
     return (
         f"SGD with the learning rate {in_words_of(training.learning_rate)} and {in_words_of(training.batch_size)} "
-        f"anchors per step{steps}; in the population, the flow W' = -grad L"
+        f"anchors per step{steps}; in the population, the flow W' = -grad L{average_in_words(training.average_rate)}"
     )
 
 

@@ -139,8 +139,17 @@ class MixtureFlow:
 Flow = CoupledFlow | MixtureFlow
 
 
+Seen = Callable[[float, FloatArray, FloatArray], None]
+"""Function that is told of each step: its time, and filters before and behind it."""
+
+
 def carry(
-    at: Callable[[float], Flow], filters: CarriedFilters, weight: FloatArray, span: tuple[float, float], courant: float
+    at: Callable[[float], Flow],
+    filters: CarriedFilters,
+    weight: FloatArray,
+    span: tuple[float, float],
+    courant: float,
+    seen: Seen | None = None,
 ) -> CarriedFilters:
     """Filters after some time, in steps of at most `courant` over the rate of the flow.
 
@@ -153,6 +162,7 @@ def carry(
     span : (float, float)
         First and last time.
     courant : float
+    seen : callable, optional
     """
     now, stop = span
     flow = at(now)
@@ -166,7 +176,9 @@ def carry(
         dt = left / steps if steady else 0.5 * (flow.speed + following.speed) * (then - now)
         guess = advance(filters, flow, (L, L), dt)
         later = following.laplacian(guess, weight)
-        filters = guess if later is L else advance(filters, flow, (L, later), dt)
+        before, filters = filters, guess if later is L else advance(filters, flow, (L, later), dt)
+        if seen is not None:
+            seen(then - now, before.w, filters.w)
         left = left - dt if steady else following.speed * (stop - then)
         if steps == 1:
             return filters
@@ -193,6 +205,7 @@ def carried_along(
     weight: FloatArray,
     courant: float,
     label: str,
+    seen: Seen | None = None,
 ) -> Iterator[tuple[CarriedFilters, Flow]]:
     """Filters at all output times after the first, with the flow of that time; no step goes past a corner.
 
@@ -207,6 +220,7 @@ def carried_along(
     courant : float
     label : str
         Of the progress bar.
+    seen : callable, optional
     """
     times, in_time = problem.time.outputs_at, InTime(problem)
     with progress_bar(len(times) - 1, label) as bar:
@@ -216,7 +230,7 @@ def carried_along(
             if not np.array_equal(flow.normal, before.normal) or not np.array_equal(flow.offset, before.offset):
                 filters = on_sides(flow, filters.w)
             for span in itertools.pairwise(stretch.outputs(times).tolist()):
-                filters = carry(lambda t, at=stretch.at: flow_of(at(t)), filters, weight, span, courant)  # type: ignore[misc]
+                filters = carry(lambda t, at=stretch.at: flow_of(at(t)), filters, weight, span, courant, seen)  # type: ignore[misc]
                 if span[1] in times:
                     yield filters, flow_of(in_time(span[1]))
                     bar.update(1)

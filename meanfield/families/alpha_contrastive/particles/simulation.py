@@ -12,7 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.ensemble import run_ensemble
+from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
 from meanfield.families.alpha_contrastive.initial import (
@@ -29,7 +30,7 @@ from meanfield.families.alpha_contrastive.particles.network import Activity, Bat
 from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
 from meanfield.families.alpha_contrastive.particles.samples import Sampler, sampler_of
 from meanfield.families.alpha_contrastive.population.drift import decides_drift
-from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top
+from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_average_of_top, check_fast_top
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import matches
 from meanfield.ingredients.part import with_unchecked
@@ -57,6 +58,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     xarray.Dataset
         `energy`, `covariance_trace` and, where the importance comes from a loss of the views, `loss`, as means over
         fresh batches; `weights`, for two layers `top`, and for tokens the scores `chi_plus` and `chi_minus`; with
+        `training.average_rate` `energy_average`, `weights_average` and `top_average` of averaged weights; with
         `particles.record = 'statistics'` statistics over replicas instead. Output time t is step round(t/eta). What was
         not reached is NaN.
 
@@ -64,23 +66,29 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     Importances that are divided by a sum over the batch are multiplied by N. Source: alpha_contrastive.md, section 5.
     """
-    solved = run_ensemble(
-        simulation_of(problem), lambda: partial(Replicas, problem, clock=Clock(problem)), workers, record
-    )
+    solved = run_ensemble(simulation_of(problem), partial(_prepare_steppers, problem), workers, record)
     return replace(solved, arrays=solved.arrays | harmonics_of(problem))
+
+
+def _prepare_steppers(problem: Problem) -> MakeStepper:
+    clock = Clock(problem)
+    share = share_by_step(problem.training.average_rate, clock)
+    return averaging(share, partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
+    check_average_by_step(problem)
     in_time, stop = InTime(problem), problem.time.stop
     if problem.population.fast_top:
         check_at_extremes(problem, check_fast_top)
+        check_average_of_top(problem)
     return batched(
         problem,
         max(numbers_of_a_step(each) for each in in_time.extremes(stop).values()),
         together=2**16,
-        rows=common_rows(problem),
+        rows=common_rows(problem) | average_shapes(problem),
         quantiles=("energy",),
         remedy="lower training.learning_rate, or keep weights at length 1",
         size="filters.count",
@@ -145,7 +153,7 @@ class Replicas(PythonStepper):
         if self._in_time.moves:
             self._enter(self._clock.time_of(k))
         training, model = self.problem.training, self.problem.model
-        slope = self._network.slope(self.weights, self._activity(self.rngs))
+        slope = self._network.slope(self.weights, self._activity(self.rngs, self.weights))
         moves = []
         for weights, by_weights, speed, held, dims in (
             (self.filters, slope.filters, self.filter_speed, model.unit_filters, 1),
@@ -169,14 +177,14 @@ class Replicas(PythonStepper):
             if np.isfinite(filters).all():
                 top[:] = fast.top(Weights(filters, top))
 
-    def _activity(self, rngs: list[Generator]) -> Activity:
+    def _activity(self, rngs: list[Generator], weights: Weights) -> Activity:
         """Activity at a fresh batch for each replica."""
         N = self.problem.training.batch_size
         batches = [self._sampler.draw(rng, N, self._with_source) for rng in rngs]
         views = np.stack([batch.views for batch in batches])
         sources = [batch.source for batch in batches if batch.source is not None]
         source = np.stack(sources) if sources else None
-        return self._network.forward(self.weights, views, source)
+        return self._network.forward(weights, views, source)
 
     @property
     def finite(self) -> NDArray[np.bool_]:
@@ -191,11 +199,8 @@ class Replicas(PythonStepper):
             self._enter(self._outputs.get(step, self._clock.time_of(step)))
         problem = self.problem
         samples = self.problem.particles.test_batches
-        rngs = [
-            replica_generator(seed_of(problem), replica, 1 + int(step))
-            for replica, step in zip(self.replicas, self.reached, strict=True)
-        ]
-        found = [self._activity(rngs) for _ in range(samples)]
+        rngs = self._fresh_generators()
+        found = [self._activity(rngs, self.weights) for _ in range(samples)]
         rows: dict[str, FloatArray] = {
             "energy": np.mean([one.energy for one in found], axis=0),
             "covariance_trace": np.mean([one.covariance_trace for one in found], axis=0),
@@ -206,11 +211,36 @@ class Replicas(PythonStepper):
             rows |= measured([problem] * len(self.filters), self.filters[:, 0])
         if isinstance(problem.data, Tokens):
             rows |= matches(self.filters, problem.data, Filter(problem.model.activation_functions))
-        if problem.particles.record == "replicas":
-            rows["weights"] = self.filters
-            if problem.model.layers == 2:
-                rows["top"] = self.top.reshape(*self.top.shape[:2], *self.filters.shape[1:3])
+        rows |= self._kept(self.weights)
         return {name: rows[name] for name in self._names}
+
+    def _fresh_generators(self) -> list[Generator]:
+        """Generators of the test batches of an output time."""
+        return [
+            replica_generator(seed_of(self.problem), replica, 1 + int(step))
+            for replica, step in zip(self.replicas, self.reached, strict=True)
+        ]
+
+    @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`: all weights of a replica in a row."""
+        return np.concatenate([part.reshape(len(part), -1) for part in self.weights], axis=1)
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`; at the batches of `rows`, which come before."""
+        split, rngs = self.filters[0].size, self._fresh_generators()
+        weights = Weights(average[:, :split].reshape(self.filters.shape), average[:, split:].reshape(self.top.shape))
+        energies = [self._activity(rngs, weights).energy for _ in range(self.problem.particles.test_batches)]
+        return {"energy_average": np.mean(energies, axis=0)} | self._kept(weights, "_average")
+
+    def _kept(self, weights: Weights, name: str = "") -> dict[str, FloatArray]:
+        """Weights as results have them, where they do."""
+        if self.problem.particles.record != "replicas":
+            return {}
+        found = {f"weights{name}": weights.filters}
+        if self.problem.model.layers == 2:
+            found[f"top{name}"] = weights.top.reshape(*weights.top.shape[:2], *weights.filters.shape[1:3])
+        return found
 
 
 def _sampler(problem: Problem) -> Sampler:
@@ -236,7 +266,6 @@ def common_rows(problem: Problem) -> dict[str, tuple[int, ...]]:
 
 def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
     """Shapes of what is kept at an output time."""
-    places, filters, _coordinates = problem.shape
     shapes: dict[str, tuple[int, ...]] = {"energy": (), "covariance_trace": ()}
     if has_loss(problem):
         shapes["loss"] = ()
@@ -244,8 +273,20 @@ def row_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
         marked = problem.data.marked
         shapes |= {"chi_plus": ()} | ({} if marked.all() else {"chi_minus": ()})
     shapes |= moment_shapes(problem) | ({} if objective_of(problem) is None else {"G": ()})
-    if problem.particles.record == "replicas":
-        shapes["weights"] = problem.shape
-        if problem.model.layers == 2:
-            shapes["top"] = (problem.model.outputs, places, filters)
+    return shapes | _weight_shapes(problem)
+
+
+def average_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    """Shapes of what is kept of averages of weights, where there are any."""
+    if problem.training.average_rate is None:
+        return {}
+    return {f"{name}_average": shape for name, shape in ({"energy": ()} | _weight_shapes(problem)).items()}
+
+
+def _weight_shapes(problem: Problem) -> dict[str, tuple[int, ...]]:
+    if problem.particles.record != "replicas":
+        return {}
+    shapes: dict[str, tuple[int, ...]] = {"weights": problem.shape}
+    if problem.model.layers == 2:
+        shapes["top"] = (problem.model.outputs, *problem.shape[:2])
     return shapes

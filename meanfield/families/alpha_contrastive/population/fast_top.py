@@ -107,3 +107,13 @@ def check_fast_top(problem: Problem) -> None:
     law = places_of(problem.data)
     if isinstance(law.inputs, GaussianInputs):
         check_gaussians(problem, law.inputs, "or set population.fast_top to false")
+
+
+def check_average_of_top(problem: Problem) -> None:
+    """Refuse averages of a top layer that is put at its optimum, and does not learn."""
+    a = problem.training.average_rate
+    if a is not None and problem.population.fast_top:
+        raise InputError(
+            f"training.average_rate = {a:g} with population.fast_top = true: the top layer is a function of the "
+            "filters, and an average of it is none of theirs; remove average_rate, or set fast_top to false"
+        )

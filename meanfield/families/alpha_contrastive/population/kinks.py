@@ -7,6 +7,7 @@ Steps are halved until the filters of two runs agree.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.fields import mixture_field
 from meanfield.families.alpha_contrastive.population.drift import Drift, PointDrift, share_of_pairs
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.numerics.moving_averages import along_a_line
 from meanfield.numerics.refinement import Refined, change_of, refine
 from meanfield.problems.in_time import InTime, made_of
 from meanfield.typing import FloatArray
@@ -37,10 +39,13 @@ BEST_TOLERANCE = 1e-6
 
 
 def carried_filters(problem: Problem) -> Refined[float, dict[str, FloatArray]]:
-    """Filters at output times, shape (times, filters * coordinates), with the change by the last halving of steps."""
+    """Filters at output times, shape (times, filters * coordinates), with the change by the last halving of steps.
+
+    With them come their averages, where the problem has such.
+    """
     return refine(
         COURANTS,
-        lambda courant: {"filters": _path(problem, courant)},
+        partial(_paths, problem),
         lambda coarse, fine: change_of(coarse, fine, ("filters",)),
         tolerance_of(problem),
     )
@@ -80,10 +85,19 @@ def _flow(problem: Problem) -> Flow:
     return CoupledFlow(PointDrift(problem).field, speed=share / slowness)
 
 
-def _path(problem: Problem, courant: float) -> FloatArray:
+def _paths(problem: Problem, courant: float) -> dict[str, FloatArray]:
     flow_of = made_of(_flow, decides_flow)
     flow = flow_of(InTime(problem)(0.0))
     filters, weight = _start(problem, flow)
     label = f"exact flow, steps of {courant:.2g} over its rate"
-    rows = [filters.w, *(each.w for each, _ in carried_along(problem, flow_of, filters, weight, courant, label))]
-    return np.stack(rows)[..., : flow.dimension].reshape(len(rows), -1)
+    a, average = problem.training.average_rate, filters.w
+
+    def follow(dt: float, before: FloatArray, after: FloatArray) -> None:
+        nonlocal average
+        average = along_a_line(average, before, after, a or 0.0, dt)
+
+    path = carried_along(problem, flow_of, filters, weight, courant, label, None if a is None else follow)
+    rows = [(filters.w, filters.w), *((each.w, average) for each, _ in path)]
+    names = ("filters",) if a is None else ("filters", "average")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=False))
+    return {name: np.stack(each)[..., : flow.dimension].reshape(len(rows), -1) for name, each in columns.items()}

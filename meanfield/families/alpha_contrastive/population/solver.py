@@ -20,7 +20,12 @@ from meanfield.families.alpha_contrastive.population.drift import (
     PointDrift,
     decides_drift,
 )
-from meanfield.families.alpha_contrastive.population.fast_top import FastTop, check_fast_top, is_modulated
+from meanfield.families.alpha_contrastive.population.fast_top import (
+    FastTop,
+    check_average_of_top,
+    check_fast_top,
+    is_modulated,
+)
 from meanfield.families.alpha_contrastive.population.gaussians import GaussianInputs, check_gaussians
 from meanfield.families.alpha_contrastive.population.inputs import TokenInputs, places_of
 from meanfield.families.alpha_contrastive.population.kinks import carried_filters, is_carried, tolerance_of
@@ -29,13 +34,14 @@ from meanfield.families.alpha_contrastive.population.strings import StringDrift,
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, scores_of
 from meanfield.ingredients.part import with_unchecked
+from meanfield.numerics.moving_averages import average_along
 from meanfield.numerics.ode import Tolerance, solve_in_stretches
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import InTime, Stretch, check_at_extremes, made_of
 from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
-from meanfield.typing import FloatArray
+from meanfield.typing import BoolArray, FloatArray
 
 KERNELS = ("quadratic", "gaussian")
 """Importances whose averages over tokens factorise given the generators."""
@@ -57,6 +63,7 @@ def solve_population(problem: Problem) -> Solved:
         `energy`, `covariance_trace`, `weights` and their effective ranks `filter_rank`; for two layers `top`, its
         `top_rank`, and the scores `chi_plus` and `chi_minus`. The start is that of replica 0 of SGD. Under a fast top,
         with two generators and one filter in each place, the terms of theorem 5 of the paper, such as `modulation`.
+        With `training.average_rate` `energy_average`, `weights_average` and `top_average` of averaged weights.
 
     Raises
     ------
@@ -74,21 +81,26 @@ def solve_population(problem: Problem) -> Solved:
     if any(map(is_carried, flow.drifts)):
         return _carried(problem, flow)
     error, times = problem.population.tolerance, problem.time.outputs_at
+    stretches, a = flow.in_time.stretches(problem.time.stop), problem.training.average_rate
     solution = solve_in_stretches(
-        [
-            (stretch.outputs(times), partial(flow.rate, stretch))
-            for stretch in flow.in_time.stretches(problem.time.stop)
-        ],
+        [(stretch.outputs(times), partial(flow.rate, stretch)) for stretch in stretches],
         flow.start,
         times,
         Tolerance(error, error),
         # Rounded kinks make the flow stiff where filters rest on them.
         integrator="LSODA" if any(drift.is_rounded for drift in flow.drifts) else "DOP853",
         check=lambda t, vector: _fault(flow.in_time(t), t, vector),
+        dense=a is not None,
         label="exact flow",
         interruptible=True,
     )
     arrays = {"time": times} | flow.observables(solution.values) | harmonics_of(problem)
+    if a is not None:
+        averages, reached = np.full_like(solution.values, np.nan), np.isfinite(solution.values).all(axis=1)
+        if solution.path is not None and reached.sum() > 1:
+            followed = solution.path, flow.start, times[reached], flow.in_time.corners
+            averages[reached] = average_along(*followed, a, Tolerance(error, error))
+        arrays |= flow.observables_of_averages(averages)
     return Solved("population", arrays, solution.status)
 
 
@@ -96,6 +108,8 @@ def _carried(problem: Problem, flow: Flow) -> Solved:
     """Flow of filters that gather on walls."""
     found, tolerance = carried_filters(problem), tolerance_of(problem)
     arrays = {"time": problem.time.outputs_at} | flow.observables(found.result["filters"]) | harmonics_of(problem)
+    if "average" in found.result:
+        arrays |= flow.observables_of_averages(found.result["average"])
     remedy = "lower time.stop, or take a smooth activation"
     warning = missed("filters", found.change.largest, "population.tolerance", tolerance, remedy)
     return Solved("population", arrays, "interrupted" if found.interrupted else "complete", warning)
@@ -183,10 +197,7 @@ class Flow:
         weights = self.weights(states)
         problems = [self.in_time(float(t)) for t in self._problem.time.outputs_at]
         reached = np.asarray(np.isfinite(states).all(axis=1))
-        energy, trace = np.full((2, len(states)), np.nan)
-        for i in np.flatnonzero(reached):
-            found = self._drift_of(problems[i])(Weights(weights.filters[i], weights.top[i]))
-            energy[i], trace[i] = found.energy, found.covariance_trace
+        energy, trace = self._energies(weights, reached)
         arrays = {"energy": energy, "covariance_trace": trace, "weights": weights.filters}
         arrays["filter_rank"] = effective_rank(weights.filters)
         if self._problem.model.layers == 1:
@@ -210,10 +221,29 @@ class Flow:
             arrays[name][~reached] = np.nan
         return arrays
 
+    def observables_of_averages(self, states: FloatArray) -> dict[str, FloatArray]:
+        """Averages of weights at all output times, from rows, and the energy of a network that has them."""
+        weights = self.weights(states)
+        energy, _ = self._energies(weights, np.asarray(np.isfinite(states).all(axis=1)))
+        arrays = {"energy_average": energy, "weights_average": weights.filters}
+        if self._problem.model.layers == 2:
+            arrays["top_average"] = weights.top.reshape(*weights.top.shape[:2], *self._shapes[0][:2])
+        return arrays
+
+    def _energies(self, weights: Weights, reached: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Energy and trace of C_alpha of weights at the output times that were reached, NaN at others."""
+        energy, trace = np.full((2, len(reached)), np.nan)
+        for i in np.flatnonzero(reached):
+            drift = self._drift_of(self.in_time(float(self._problem.time.outputs_at[i])))
+            found = drift(Weights(weights.filters[i], weights.top[i]))
+            energy[i], trace[i] = found.energy, found.covariance_trace
+        return energy, trace
+
 
 def check_population(problem: Problem) -> None:
-    """Refuse problems without exact averages."""
+    """Refuse problems without exact averages, or moving averages of what is no weight of its own."""
     check_at_extremes(problem, _check_at_one_time)
+    check_average_of_top(problem)
 
 
 def _check_at_one_time(problem: Problem) -> None:

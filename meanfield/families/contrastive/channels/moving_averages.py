@@ -21,7 +21,6 @@ from meanfield.families.contrastive.channels.limit.particles import coefficients
 from meanfield.numerics.ode import Rate, solve_in_stretches
 from meanfield.typing import FloatArray
 
-
 Overlaps = Callable[[float], tuple[FloatArray, FloatArray]]
 """From a time to q, shape (d1, d2), and M, shape (d2, d2)."""
 

@@ -249,7 +249,7 @@ def _unpacked(field: OverlapField, rows: FloatArray) -> tuple[FloatArray, FloatA
 
 def _errors(closure: ChannelsInTime, runs: list[FloatArray], other: Solution | None) -> dict[str, FloatArray]:
     """Errors of q and M."""
-    error = _error(runs, other and other.values)
+    error = _error(runs, None if other is None else other.values)
     if error is None:
         return {}
     q, M = _unpacked(OverlapField(closure.closures[0]), error)
@@ -281,8 +281,13 @@ def _moving_averages(
 
     def along(each: ChannelsInTime, solution: Solution) -> FloatArray:
         field, path = OverlapField(each.closures[0]), solution.path
-        reached = 0 if path is None else int(np.isfinite(solution.values).all(axis=1).sum())
-        return moving_averages_along(each, lambda t: field.unpacked(path(t)), reached, a, **_steps(each))
+        reached = int(np.isfinite(solution.values).all(axis=1).sum())
+
+        def overlaps(t: float) -> tuple[FloatArray, FloatArray]:
+            assert path is not None  # where more than the start was reached
+            return field.unpacked(path(t))
+
+        return moving_averages_along(each, overlaps, reached, a, **_steps(each))
 
     def parts(values: FloatArray) -> list[FloatArray]:
         return np.split(values, [d1, d1 + d2], axis=1)

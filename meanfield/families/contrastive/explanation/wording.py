@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from meanfield.ensembles.averages import average_in_words
 from meanfield.explanation.explanation import Statement
 from meanfield.families.contrastive.initial_state import InitialState
 from meanfield.families.contrastive.problem import Problem
@@ -134,8 +135,7 @@ def _training(model: Model) -> str:
         momentum = f" with momentum 1 - b/N, b = {model.momentum_rate:g}, in steps of tau b/N"
     moves = isinstance(tau, Schedule) or isinstance(m, Schedule)
     noise = f" = {tau / m:.3g}" if not (moves or momentum) else ""
-    a = model.average_rate
-    average = "" if a is None else f"; beside it an average of the weights, w' <- w' + (a/N)(w - w'), a = {a:g}"
+    average = average_in_words(model.average_rate, "(a/N)")
     return (
         f"one-pass SGD, tau = {rate}{momentum}, batches of m = {in_words_of(m)}, {CENTERINGS[model.centering]}; "
         f"sampling noise enters as tau/m{noise}{average}"

@@ -52,10 +52,9 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     xarray.Dataset
         `q`, `r`, and with several channels `M` at every output time, with `model.average_rate` also `q_average`,
         `overlap_average` and `norm_average`, of several channels `M_average`, and `weights`, `U` at the snapshots if
-        there are any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if an overlap
-        was named. See
-        `meanfield.families.contrastive.results`. Output time t is step round(t N). The attribute `status` is
-        `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
+        there are any; with `particles.record = 'statistics'` their statistics instead; `escape_time` and `winner` if
+        an overlap was named. See `meanfield.families.contrastive.results`. Output time t is step round(t N). The
+        attribute `status` is `complete`, `interrupted` or `failed: ...`; what was not reached is NaN.
 
     Raises
     ------

@@ -41,7 +41,9 @@ def reference(problem):
     return np.split(values.reshape(len(values), -1, d2), np.cumsum([d1, d2, d1, d2]), axis=1)[2:]
 
 
-@pytest.mark.parametrize("seed", [None, 0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [None, pytest.param(0, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_the_limit_is_that_of_scipy(seed):
     problem = SMALL if seed is None else driven(seed, **{"model.average_rate": RATE})
     found = meanfield.solve_order_parameters(problem)
@@ -55,7 +57,9 @@ def test_the_limit_is_that_of_scipy(seed):
 @pytest.mark.slow
 def test_random_batches_state_errors_of_averages():
     penalty = {"decorrelation": {"penalty": "absolute", "strength": 0.05}, "model.centering": "batch"}
-    found = meanfield.solve_order_parameters(meanfield.with_values(SMALL, penalty | {"time.stop": 0.2, "time.outputs": 2}))
+    found = meanfield.solve_order_parameters(
+        meanfield.with_values(SMALL, penalty | {"time.stop": 0.2, "time.outputs": 2})
+    )
     for name in NAMES:
         error = found[f"{name}_error"].values
         assert (error[0] == 0).all()
@@ -63,7 +67,8 @@ def test_random_batches_state_errors_of_averages():
         assert (error[1] <= 2 * found[f"{name[:1].replace('o', 'M')}_error"].values[1].max()).all()  # they lag behind
 
 
-@pytest.mark.parametrize("method", ["projected", pytest.param("plain", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["projected", "plain"])
 def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away(method):
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     settings = {"method": method, "dimension": 400, "replicas": 32, "seed": 1}
@@ -89,7 +94,10 @@ def test_each_step_moves_the_average_and_no_weight(method, phases):
     def make():
         return prepare_steppers(problem, method)(range(1))
 
-    stepper, other = make(), prepare_steppers(meanfield.with_value(problem, "model.average_rate", None), method)(range(1))
+    stepper, other = (
+        make(),
+        prepare_steppers(meanfield.with_value(problem, "model.average_rate", None), method)(range(1)),
+    )
     average, U = other.snapshot["weights"][0].copy(), other.snapshot["U"][0]
     for step in range(40):
         other.advance(step, 1)
