@@ -149,7 +149,7 @@ def as_a_rule(activation: str, count: int, noisy: bool) -> Row:
     features = [{"hidden": THREE_POINT, "initial_overlap": 0.5 / np.sqrt(count)}] * count
     equations = Equations(meanfield.Problem(family="update_rule", features=features, **given))
     rules = equations.rules(equations.choose([(0.0, equations.start)], 1e-8, {}), lambda choice: choice.rule)
-    velocity, closure = equations.velocity(equations.stretches[0], rules.draws[0]), Closure(problem)
+    velocity, closure = equations.velocity(0, rules), Closure(problem)
     q = np.full(count, 0.5 / np.sqrt(count))
     asked, tabulated, compiled = seconds(
         lambda: velocity(0.0, equations.start),

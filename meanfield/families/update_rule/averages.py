@@ -156,7 +156,8 @@ def fields_in(draw: Draw, given: Given, G: FloatArray, between: FloatArray | Non
     if between is None:
         return Fields(given.law.mean[fields].reshape(L, n), given.regression[fields].reshape(L, n, -1))
     variables = draw.signal.shape[2]
-    along = draw.observed * given.signal * np.einsum("bij,ljv->bliv", G, draw.signal)
+    kept = np.array(draw.observed)[:, None, None] * given.signal
+    along = kept * np.einsum("bij,ljv->bliv", G, draw.signal)
     covariance = along @ given.covariance[:variables]
     covariance[..., fields] += given.noise * between
     regression = regression_on(given.law.factor, covariance.reshape(-1, draw.width))

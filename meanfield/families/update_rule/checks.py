@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from meanfield.families.update_rule.kinds import FEATURES, along_of, places_of
+from meanfield.families.update_rule.kinds import along_of
+from meanfield.families.update_rule.places import FEATURES, names_of_mean, places_of
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.laws.base import check_probabilities
 from meanfield.ingredients.nearest import nearest
@@ -200,6 +201,7 @@ def check_names(problem: Problem) -> None:
             *problem.data.normals,
             *scales,
         }
+        known |= dict.fromkeys(kind.mean_names, f"an average of {kind.what}.means")
         fields = [name for name in places_of(problem, kind).names if name not in taken | {*problem.side}]
         known |= dict.fromkeys([name for name in fields if name not in known], "a field of draws")
     for key, names in (
@@ -225,15 +227,18 @@ def check_arguments(problem: Problem) -> None:
     ValueError
     """
     for kind in problem.kinds:
-        known = [*places_of(problem, kind).names]
+        names, of_means = places_of(problem, kind).names, {mean.what: mean for mean in kind.means}
         for what, function in problem.functions_of(kind):
+            known = names_of_mean(problem, kind, of_means[what].view) if what in of_means else names
             for name in arguments_of(function, what):
                 if name not in known:
                     missing = {"y": "features", "c": "data.signal"}.get(name, "")
                     there = (name == "y" and problem.features) or kind.views > 1 or problem.draws is not None
-                    hint = f"there is none without {missing}" if missing and not there else nearest(name, known)
+                    hint = f"there is none without {missing}" if missing and not there else nearest(name, [*known])
                     if kind.views > 1 and f"{name}1" in known:
                         hint = f"of {kind.views} views it is {name}1 to {name}{kind.views}"
+                    if what in of_means and re.fullmatch(r"mean\d*", name):
+                        hint = "averages follow from samples alone; let it read fields"
                     raise ValueError(f"{what} reads '{name}'; {hint}")
 
 
@@ -264,6 +269,11 @@ def check_parameters(problem: Problem) -> None:
         for name in names:
             if name not in read:
                 raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
+    for kind in problem.kinds:
+        used = {name for what, function in problem.functions_of(kind) for name in arguments_of(function, what)}
+        for name, mean in zip(kind.mean_names, kind.means, strict=True):
+            if name not in used:
+                raise ValueError(f"{mean.what}: no function of {kind.what} reads '{name}'; remove it, or let one do so")
     for name in re.findall(r"[A-Za-z_]\w*", " ".join(kink for kind in problem.kinds for kink in kind.kinks)):
         if isinstance(problem.model.rule_parameters.get(name), Schedule):
             raise ValueError(

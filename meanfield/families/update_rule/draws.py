@@ -6,8 +6,9 @@ A row has hidden variables, normal numbers, coins, and the fields of each input,
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -54,6 +55,24 @@ class Hidden(NamedTuple):
     covariance: FloatArray
     powers: FloatArray
     exact: bool = True
+
+
+class Kept(NamedTuple):
+    """Shares of coordinates that the masks of two inputs keep.
+
+    Parameters
+    ----------
+    both : ndarray, shape (inputs, inputs)
+        Kept in both.
+    square : ndarray, shape (inputs, inputs)
+        Kept in both, were their masks independent.
+    covariance : ndarray, shape (inputs, inputs)
+        The difference of the two.
+    """
+
+    both: FloatArray
+    square: FloatArray
+    covariance: FloatArray
 
 
 class Laws(NamedTuple):
@@ -105,6 +124,11 @@ class Program:
         places = [place for _, each in self.functions for place in each.arguments if not place.constant]
         return tuple(sorted({column for place in places for column in place.columns}))
 
+    @property
+    def outputs(self) -> int:
+        """Number of their values."""
+        return sum(math.prod(each.shape) for _, each in self.functions)
+
     @cached_property
     def call(self) -> RowFunction:
         """All functions, compiled.
@@ -151,8 +175,10 @@ class Draw:
         Values, in this order: F of each input (inputs, students), B where it is not 0, and H (side variables,).
     moves : tuple of (int, int)
         Vector and student of each of these values of B.
-    observed : float
-        Share of coordinates of all inputs that a mask keeps.
+    observed : tuple of float
+        Share of coordinates of each input that its mask keeps.
+    masks : tuple of int
+        Numbers of the masks of inputs, of which several may have one.
     scales_noise, scales_signal : tuple of int
         Hidden variables, of a few values, by whose product the noise of all inputs, or the signal, is multiplied.
     """
@@ -166,8 +192,9 @@ class Draw:
     features: int
     batch_size: int
     update: Program
+    observed: tuple[float, ...]
+    masks: tuple[int, ...]
     moves: tuple[tuple[int, int], ...] = ()
-    observed: float = 1.0
     scales_noise: tuple[int, ...] = ()
     scales_signal: tuple[int, ...] = ()
 
@@ -226,7 +253,30 @@ class Draw:
 
         That of a component of the law of a row has its factor `Laws.noise` besides.
         """
-        return self.observed * self.noise_covariance
+        return self.kept.both * self.noise_covariance
+
+    @cached_property
+    def kept(self) -> Kept:
+        """Which coordinates masks keep."""
+        p = np.array(self.observed)
+        same = np.equal.outer(self.masks, self.masks)
+        square = np.multiply.outer(p, p)
+        return Kept(np.where(same, p, square), square, np.where(same, p * (1.0 - p), 0.0))
+
+    @cached_property
+    def noise_left(self) -> tuple[FloatArray, FloatArray]:
+        """Covariances of the noise that masks leave, white, and beside the features, shape (inputs, inputs) both."""
+        both, square, own = self.kept
+        shares = [(own, square) if each.projected else (both, 0.0 * both) for each in self.noise]
+        white, beside = (
+            sum(share[which] * each.covariance for share, each in zip(shares, self.noise, strict=True))
+            for which in (0, 1)
+        )
+        return np.asarray(white), np.asarray(beside)
+
+    def signals(self, reads: Collection[int]) -> Laws:
+        """Law of a row without noise, with the coefficients of vectors in the place of fields."""
+        return replace(self, noise=()).laws(np.eye(self.vectors), reads)
 
     def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
         """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).
@@ -240,7 +290,7 @@ class Draw:
             Gram matrix weighted with the variances of the noise of coordinates, where these differ.
         """
         hidden, variables = self.hidden, self.signal.shape[2]
-        along = self.observed * np.concatenate([G @ D for D in self.signal])
+        along = np.concatenate([p * (G @ D) for p, D in zip(self.observed, self.signal, strict=True)])
         fields, first = slice(self.first_field, self.width), self.first_coin
         outcomes, chances = self._coins(reads)
         signal = hidden.mean[:, list(self.scales_signal)].prod(axis=1)
@@ -264,17 +314,18 @@ class Draw:
 
     def _noise_of_fields(self, G: FloatArray, weighted: FloatArray | None) -> FloatArray:
         """Covariance of the fields of all inputs that noise gives, shape (inputs vectors, inputs vectors)."""
-        M, p = self.features, self.observed
+        M = self.features
         if weighted is None:
             weighted, rest = G, np.zeros_like(G)
             rest[M:, M:] = G[M:, M:] - G[M:, :M] @ np.linalg.solve(G[:M, :M], G[:M, M:]) if M else G[M:, M:]
         else:
             rest = self.beside_features(G).T @ weighted @ self.beside_features(G)
-        found = np.zeros((self.inputs * len(G),) * 2)
-        for each in self.noise:  # of a projected noise the mask leaves p^2, and p (1 - p) that is white
-            inside = (p * p * rest + p * (1.0 - p) * weighted) if each.projected else p * weighted
-            found += np.kron(each.covariance, inside)
-        return found
+        found = np.zeros((self.inputs, len(G)) * 2)
+        both, square, own = (share[:, None, :, None] for share in self.kept)
+        for each in self.noise:  # of a projected noise a mask leaves p^2, and p (1 - p) that is white
+            inside = square * rest[:, None] + own * weighted[:, None] if each.projected else both * weighted[:, None]
+            found += each.covariance[:, None, :, None] * inside
+        return found.reshape((self.inputs * len(G),) * 2)
 
     def beside_features(self, G: FloatArray) -> FloatArray:
         """Coefficients of vectors without their part along features, 0 for these, shape (vectors, vectors)."""

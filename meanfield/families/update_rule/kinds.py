@@ -6,23 +6,20 @@ A problem with one rule has one kind, whose functions are those of the rule; oth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from meanfield.families.update_rule.rule import Function, Rule
+from meanfield.families.update_rule.places import FEATURES, fields_of, names_of_mean, squeezed
+from meanfield.families.update_rule.rule import Function, Rule, arguments_of
+from meanfield.families.update_rule.samples import Sample
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.numerics.compiled.row_functions import Argument
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
     from meanfield.families.update_rule.problem import Problem
-    from meanfield.families.update_rule.samples import Sample
-
-FEATURES = "u"
-"""What `along` and `move` call the features."""
 
 
 class Use(NamedTuple):
@@ -46,6 +43,29 @@ class Use(NamedTuple):
     students: range
 
 
+class Mean(NamedTuple):
+    """Function of a sample whose average functions read.
+
+    Parameters
+    ----------
+    what : str
+        What messages call it.
+    function : Function
+    kinks : tuple of str
+        Where it jumps or bends, besides those of the kind of sample.
+    view : int or None
+        The only view that it reads, whose fields have no numbers for it.
+    shape : tuple of int
+        Of its value.
+    """
+
+    what: str
+    function: Function
+    kinks: tuple[str, ...]
+    view: int | None
+    shape: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Kind:
     """Kind of sample.
@@ -64,8 +84,12 @@ class Kind:
         Variables by which noise and signal are multiplied.
     projected : bool
         Whether the noise that views share has no part along features.
-    noise, observed : float
-        Variance of that noise, and share of coordinates that is kept.
+    noise : float
+        Variance of that noise.
+    observed : tuple of float
+        Share of coordinates of each view that is kept.
+    masks : tuple of int
+        Numbers of the masks of views: all have one, or each has its own.
     own : ndarray, shape (views, views)
         Covariance of the noise of views of their own.
     batch_size : int
@@ -78,6 +102,8 @@ class Kind:
         Observables by name, and what messages call them.
     kinks : tuple of str
         Where the functions jump or bend.
+    means : tuple of Mean
+        What is averaged before a step, for the functions to read.
     """
 
     what: str
@@ -88,7 +114,8 @@ class Kind:
     scales_signal: tuple[int, ...]
     projected: bool
     noise: float
-    observed: float
+    observed: tuple[float, ...]
+    masks: tuple[int, ...]
     own: FloatArray
     batch_size: int
     gains: tuple[tuple[Use, ...], ...]
@@ -96,6 +123,12 @@ class Kind:
     side: tuple[str, ...]
     measured: Mapping[str, tuple[str, Function]]
     kinks: tuple[str, ...]
+    means: tuple[Mean, ...] = ()
+
+    @property
+    def mean_names(self) -> tuple[str, ...]:
+        """Names by which functions read averages."""
+        return ("mean",) if len(self.means) == 1 else tuple(f"mean{number + 1}" for number in range(len(self.means)))
 
     @property
     def variables(self) -> int:
@@ -114,6 +147,7 @@ class Kind:
 
     def functions(self) -> Iterator[tuple[str, Function]]:
         """All functions but those of side variables, with words for them."""
+        yield from ((mean.what, mean.function) for mean in self.means)
         yield from ((use.what, use.function) for gains in self.gains for use in gains)
         yield from ((use.what, use.function) for use in self.moves)
         yield from self.measured.values()
@@ -121,14 +155,13 @@ class Kind:
 
 def kinds_of(problem: Problem) -> tuple[Kind, ...]:
     """Kinds of samples of a problem; functions that are not at hand are left out."""
-    if problem.draws is None:
-        return (_of_rule(problem),)
-    return tuple(_of_sample(problem, sample, number) for number, sample in enumerate(problem.draws))
-
-
-def squeezed(*shape: int) -> tuple[int, ...]:
-    """Shape without dims of one: a name of one vector stands for a number."""
-    return tuple(size for size in shape if size > 1)
+    if problem.draws is None:  # a rule is that of a sample without a name
+        return (_kind(problem, Sample(), "model.rule", True, _of_rule(problem)),)
+    return tuple(
+        _kind(problem, sample, what, number == 0, _of_sample(problem, sample, what))
+        for number, sample in enumerate(problem.draws)
+        for what in [f"draws[{number}]"]
+    )
 
 
 def along_of(problem: Problem, sample: Sample) -> str | None:
@@ -161,42 +194,37 @@ def _variables(problem: Problem, along: str | None) -> Variables:
     return Variables((*laws, scale), others | named, (*noise, count), (count,) if scale.of == "sample" else ())
 
 
-def _of_rule(problem: Problem) -> Kind:
-    data, vectors = problem.data, problem.vectors
-    M, K = len(problem.features), len(problem.students)
-    students, signal = range(M, M + K), data.signal != "none"
-    rule = problem.model.functions if problem.model.at_hand and problem.model.rule is not None else None
-    gains, moves = [], []
-    if rule is not None:
-        gains.append(Use("model.rule, step", rule.step, squeezed(K), range(0), students))
-    if rule is not None and rule.along is not None:
+class Functions(NamedTuple):
+    """Functions that read a kind of sample; see `Kind`."""
+
+    gains: tuple[tuple[Use, ...], ...]
+    moves: tuple[Use, ...]
+    measured: Mapping[str, tuple[str, Function]]
+    kinks: tuple[str, ...]
+
+
+def _of_rule(problem: Problem) -> Functions:
+    """Functions of the rule of a problem without draws."""
+    if not problem.model.at_hand or problem.model.rule is None:
+        return Functions(((),), (), {}, ())
+    rule, M, K = problem.model.functions, len(problem.features), len(problem.students)
+    students, moves = range(M, M + K), []
+    if rule.along is not None:
         shape, along = ((), students) if K == 1 else ((M + K, K), range(M + K))
         moves.append(Use("model.rule, along", rule.along, shape, along, students))
-    measured = {} if rule is None else rule.measured
-    return Kind(
-        what="model.rule",
-        along=vectors[FEATURES] if signal else range(0),
-        **_variables(problem, FEATURES if signal else None)._asdict(),
-        projected=data.signal == "orthogonal",
-        noise=data.noise,
-        observed=data.observed,
-        own=np.zeros((1, 1)),
-        batch_size=problem.model.batch_size,
-        gains=(tuple(gains),),
-        moves=tuple(moves),
-        side=tuple(problem.side),
-        measured={name: (f"model.rule, observable '{name}'", each) for name, each in measured.items()},
-        kinks=() if rule is None else rule.kinks,
+    return Functions(
+        ((Use("model.rule, step", rule.step, squeezed(K), range(0), students),),),
+        tuple(moves),
+        {name: (f"model.rule, observable '{name}'", each) for name, each in rule.measured.items()},
+        rule.kinks,
     )
 
 
-def _of_sample(problem: Problem, sample: Sample, number: int) -> Kind:
-    data, vectors, what = problem.data, problem.vectors, f"draws[{number}]"
-    along = along_of(problem, sample)
-    rules: Mapping[str, Rule] = sample.functions if sample.at_hand else {}
-    own, L = sample.own_covariance, sample.views or 1
+def _of_sample(problem: Problem, sample: Sample, what: str) -> Functions:
+    """Functions that a kind of sample names."""
+    vectors, rules = problem.vectors, sample.functions if sample.at_hand else {}
     gains: list[tuple[Use, ...]] = []
-    for view in range(L):
+    for view in range(sample.views or 1):
         found = []
         for group, given in (sample.gain or {}).items():
             key = f"gain.{group}" if isinstance(given, str) else f"gain.{group}[{view}]"
@@ -216,22 +244,55 @@ def _of_sample(problem: Problem, sample: Sample, number: int) -> Kind:
         for other in sources
         if (key := f"move.{group}.{other}") in rules
     ]
-    names = {sample.name} - {None} | ({None} if number == 0 else set())
-    return Kind(
+    kinks = (kink for key, rule in rules.items() if not key.startswith("means") for kink in rule.kinks)
+    return Functions(tuple(gains), tuple(moves), _measured(what, sample, rules), tuple(dict.fromkeys(kinks)))
+
+
+def _kind(problem: Problem, sample: Sample, what: str, first: bool, functions: Functions) -> Kind:
+    """Kind of a sample, of which `first` says whether side variables without a draw read it."""
+    data, along = problem.data, along_of(problem, sample)
+    names = {sample.name} - {None} | ({None} if first else set())
+    kept, L = sample.observed or data.observed, sample.views or 1
+    kind = Kind(
         what=what,
-        along=range(0) if along is None else vectors[along],
+        along=range(0) if along is None else problem.vectors[along],
         **_variables(problem, along)._asdict(),
         projected=along == FEATURES and data.signal == "orthogonal",
         noise=sample.noise or data.noise,
-        observed=sample.observed or data.observed,
-        own=own,
+        observed=kept if isinstance(kept, tuple) else (kept,) * L,
+        masks=tuple(range(L)) if isinstance(kept, tuple) else (0,) * L,
+        own=sample.own_covariance,
         batch_size=sample.batch_size or problem.model.batch_size,
-        gains=tuple(gains),
-        moves=tuple(moves),
+        **functions._asdict(),
         side=tuple(name for name, side in problem.side.items() if side.draw in names),
-        measured=_measured(what, sample, rules),
-        kinks=tuple(dict.fromkeys(kink for rule in rules.values() for kink in rule.kinks)),
     )
+    return replace(kind, means=tuple(_means(problem, sample, kind)))
+
+
+def _means(problem: Problem, sample: Sample, kind: Kind) -> Iterator[Mean]:
+    """Functions of samples that are averaged, those of one view for each."""
+    for key, rule in (sample.functions if sample.at_hand else {}).items():
+        if not key.startswith("means"):
+            continue
+        what = f"{kind.what}.{key}"
+        read = arguments_of(rule.step, what)
+        of_each = kind.views > 1 and any(name in read for name in fields_of(problem))
+        for view in range(kind.views) if of_each else [None]:
+            names = names_of_mean(problem, kind, view)
+            shapes = tuple(names[name].shape if name in names else () for name in read)
+            yield Mean(what, rule.step, rule.kinks, view, _shape_of_value(rule.step, shapes))
+
+
+@lru_cache(maxsize=256)
+def _shape_of_value(function: Function, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """Shape of what a function returns in a trial call; that of a number if it fails, which other checks tell."""
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(shape) if shape else float(rng.standard_normal()) for shape in shapes]
+    try:
+        with np.errstate(all="ignore"):
+            return np.shape(getattr(function, "py_func", function)(*given))
+    except Exception:  # whatever a user's function raises
+        return ()
 
 
 def _measured(what: str, sample: Sample, rules: Mapping[str, Rule]) -> dict[str, tuple[str, Function]]:
@@ -257,54 +318,3 @@ def _measured(what: str, sample: Sample, rules: Mapping[str, Rule]) -> dict[str,
         if names.count(name) > 1:
             raise ValueError(f"{what}: two observables have the name '{name}'; rename one of the two")
     return dict(found)
-
-
-class Places(NamedTuple):
-    """Where functions find what they read by name.
-
-    Parameters
-    ----------
-    names : dict of str to Argument
-    width, constants : int
-        Numbers of columns of a row, and of constants.
-    numbers : dict of str to float
-        Values of parameters that follow no schedule.
-    """
-
-    names: dict[str, Argument]
-    width: int
-    constants: int
-    numbers: dict[str, float]
-
-
-def places_of(problem: Problem, kind: Kind) -> Places:
-    """Places of all names that functions of a kind of sample may read."""
-    M, K = len(problem.features), len(problem.students)
-    names: dict[str, Argument] = {}
-    first = 0
-
-    def put(name: str, count: int) -> None:
-        nonlocal first
-        names[name] = Argument(first, () if count == 1 else (count,))
-        first += count
-
-    if len(kind.along):
-        put("c", len(kind.along))
-    names |= {name: Argument(variable) for name, variable in kind.others.items()}
-    first = kind.variables
-    for name in (*problem.data.normals, *problem.data.coins):
-        put(name, 1)
-    for view in range(kind.views):
-        for group, vectors in problem.vectors.items():
-            if len(vectors):
-                put(f"{'y' if group == FEATURES else group}{view + 1 if kind.views > 1 else ''}", len(vectors))
-    width, first = first, 0
-    for name in ("t", *problem.model.rule_parameters, *problem.side):
-        names[name] = Argument(first, (), constant=True)
-        first += 1
-    if M:
-        names["R"] = Argument(first, squeezed(K, M), constant=True)
-    names["Q"] = Argument(first + K * M, squeezed(K, K), constant=True)
-    given = problem.model.rule_parameters
-    numbers = {name: float(value) for name, value in given.items() if not isinstance(value, Schedule)}
-    return Places(names, width, first + K * (M + K), numbers)

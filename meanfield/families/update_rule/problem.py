@@ -22,8 +22,9 @@ from meanfield.families.update_rule.checks import (
     check_parameters,
 )
 from meanfield.families.update_rule.data import Classes, Data
-from meanfield.families.update_rule.kinds import FEATURES, Kind, kinds_of
+from meanfield.families.update_rule.kinds import Kind, kinds_of
 from meanfield.families.update_rule.model import Model, Parameter, Side
+from meanfield.families.update_rule.places import FEATURES
 from meanfield.families.update_rule.rule import Function
 from meanfield.families.update_rule.samples import Group, Sample
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, JointLaw

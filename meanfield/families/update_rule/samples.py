@@ -17,6 +17,7 @@ from meanfield.ingredients.part import NamedValues, Part
 from meanfield.ingredients.user_functions import is_address
 
 Several = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Covariance = Annotated[
     tuple[Annotated[tuple[Annotated[float, Field(ge=-1e6, le=1e6)], ...], Field(strict=False)], ...],
     Field(strict=False),
@@ -44,8 +45,10 @@ class Sample(NamesOutside):
     noise: float | None = Field(
         default=None, gt=0, le=1e6, description="variance of the noise of a coordinate; by default data.noise"
     )
-    observed: float | None = Field(
-        default=None, gt=0, le=1, description="share of coordinates that is kept; by default data.observed"
+    observed: Share | Annotated[tuple[Share, ...], Field(strict=False)] | None = Field(
+        default=None,
+        description="share of coordinates that is kept, the same ones in all views, or a list of one for each view, "
+        "which then has missing coordinates of its own; by default data.observed",
     )
     batch_size: int | None = Field(
         default=None, ge=1, le=10**6, description="number of such samples per step; by default model.batch_size"
@@ -68,6 +71,11 @@ class Sample(NamesOutside):
         description="factors of vectors in the step of each group, such as { V = { w = 'module:name' } }, which moves "
         "V along w",
     )
+    means: Several | None = Field(
+        default=None,
+        description="functions whose averages over all samples at the overlaps before a step others read as mean1, "
+        "mean2, ... in their order, or as mean if it is one; one that reads s, and not s1 or s2, has one for each view",
+    )
     observables: Annotated[dict[str, str], AfterValidator(NamedValues)] | None = Field(
         default=None, description="functions that are averaged over such samples at each time, by name"
     )
@@ -81,6 +89,10 @@ class Sample(NamesOutside):
                 raise ValueError(
                     f"gain.{group} has {count} function(s) for {L} view(s); give one for each, or set views"
                 )
+        if isinstance(self.observed, tuple) and len(self.observed) != L:
+            raise ValueError(
+                f"observed has {len(self.observed)} number(s) for {L} view(s); give one for each, or one number for all"
+            )
         C = np.array([[0.0] * L] * L)
         for i, row in enumerate(self.view_covariance or ()):
             if len(row) != L or len(self.view_covariance or ()) != L:
@@ -111,7 +123,7 @@ class Sample(NamesOutside):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Names of functions by their keys, in the order of `gain`, `move` and `observables`."""
+        """Names of functions by their keys, in the order of `gain`, `move`, `means` and `observables`."""
         found: dict[str, str] = {}
         for group, given in (self.gain or {}).items():
             if isinstance(given, str):
@@ -120,6 +132,7 @@ class Sample(NamesOutside):
                 found |= {f"gain.{group}[{number}]": name for number, name in enumerate(given)}
         for group, along in (self.move or {}).items():
             found |= {f"move.{group}.{other}": name for other, name in along.items()}
+        found |= {f"means[{number}]": name for number, name in enumerate(self.means or ())}
         return found | {f"observables.{key}": name for key, name in (self.observables or {}).items()}
 
     @property

@@ -43,12 +43,14 @@ def noise_at_nodes(draw: Draw, grams: Grams) -> FloatArray:
     """
     assert grams.nodes is not None
     assert grams.weighted is not None
-    p, M = draw.observed, draw.features
+    M, (both, square, own) = draw.features, draw.kept
     at, beside = grams.at, draw.beside_features(grams.total)
     white = grams.nodes.rho[:, None, None] * at
     orthogonal = (white - at[:, :, :M] @ grams.weighted[:M]) @ beside
     found = np.zeros((len(at), draw.inputs, draw.vectors, draw.inputs, draw.vectors))
     for each in draw.noise:
-        inside = p * p * orthogonal + p * (1.0 - p) * white if each.projected else p * white
-        found += np.einsum("lm,bij->blimj", each.covariance, inside)
+        C = each.covariance
+        found += np.einsum("lm,bij->blimj", C * (own if each.projected else both), white)
+        if each.projected:
+            found += np.einsum("lm,bij->blimj", C * square, orthogonal)
     return found.reshape(*found.shape[:3], -1)

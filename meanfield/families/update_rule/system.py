@@ -9,14 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.update_rule.averages import mean_of
 from meanfield.families.update_rule.draws import Draw, Noise, Program
 from meanfield.families.update_rule.hidden_variables import NODES, hidden_of, kinks_of_hidden
-from meanfield.families.update_rule.kinds import Kind, Places, Use, places_of
+from meanfield.families.update_rule.kinds import Kind, Use
 from meanfield.families.update_rule.kinks import kinks_of
+from meanfield.families.update_rule.places import Places, names_of_mean, places_of
 from meanfield.families.update_rule.problem import Problem, numbers_at
 from meanfield.families.update_rule.rule import Function, arguments_of
 from meanfield.ingredients.spectra import Nodes
 from meanfield.numerics.compiled.row_functions import Bound
+from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
 
 Step = tuple[str, Function, tuple[int, ...]]
@@ -24,7 +27,7 @@ Step = tuple[str, Function, tuple[int, ...]]
 
 
 class Measured(NamedTuple):
-    """Observable, and the draw over which it is averaged."""
+    """What is measured, and the draw over which it is averaged."""
 
     draw: Draw
     program: Program
@@ -40,6 +43,8 @@ class System:
         M and K.
     draws : tuple of Draw
         Independent draws of a step, whose terms add.
+    means : tuple of Measured
+        Averages that functions read, in the order in which constants have them.
     observables : mapping of str to Measured
     parameters, side : tuple of str
         Names, in the order in which constants have them.
@@ -50,6 +55,7 @@ class System:
     features: int
     students: int
     draws: tuple[Draw, ...]
+    means: tuple[Measured, ...]
     observables: Mapping[str, Measured]
     parameters: tuple[str, ...]
     side: tuple[str, ...]
@@ -60,15 +66,35 @@ class System:
         """N = M + K."""
         return self.features + self.students
 
-    def constants(self, problem: Problem, t: float, R: FloatArray, Q: FloatArray, v: FloatArray) -> FloatArray:
-        """What all samples share at a time: t, parameters, side variables, R and Q.
+    def constants(
+        self,
+        problem: Problem,
+        t: float,
+        R: FloatArray,
+        Q: FloatArray,
+        v: FloatArray,
+        rules: Sequence[Rule] = (),
+        weighted: FloatArray | None = None,
+    ) -> FloatArray:
+        """What all samples share at a time: t, parameters, side variables, R and Q, and averages.
 
         Parameters
         ----------
         problem : Problem
             At that time.
+        rules : sequence of Rule, optional
+            Rules of quadrature of the averages, which are NaN without.
+        weighted : ndarray, shape (vectors, vectors), optional
+            See `Draw.laws`.
         """
-        return np.concatenate([[t], numbers_at(problem.model.rule_parameters), v, R.ravel(), Q.ravel()])
+        found = np.concatenate([[t], numbers_at(problem.model.rule_parameters), v, R.ravel(), Q.ravel()])
+        if not self.means:
+            return found
+        G, ends = self.gram(R, Q), np.cumsum([len(found), *(each.program.outputs for each in self.means)])
+        found = np.concatenate([found, np.full(ends[-1] - ends[0], np.nan)])
+        for (draw, program), rule, first, last in zip(self.means, rules, ends, ends[1:], strict=False):
+            found[first:last] = mean_of(program, draw, G, found, rule, weighted)
+        return found
 
     def gram(self, R: FloatArray, Q: FloatArray, nodes: Nodes | None = None) -> FloatArray:
         """G of features, which are orthonormal, and students, shape (vectors, vectors), or that of each node."""
@@ -94,12 +120,25 @@ def system_of(problem: Problem, nodes: int = NODES) -> System:
     M, K = len(problem.features), len(problem.students)
     kinds = [(kind, places_of(problem, kind)) for kind in problem.kinds]
     draws = tuple(_draw_of(problem, kind, places, nodes) for kind, places in kinds)
+    means = tuple(
+        Measured(draw, program)
+        for draw, (kind, places) in zip(draws, kinds, strict=True)
+        for program in _means(problem, kind, places)
+    )
     measured = {
         name: Measured(draw, _program([(what, each, ())], places, kind))
         for draw, (kind, places) in zip(draws, kinds, strict=True)
         for name, (what, each) in kind.measured.items()
     }
-    return System(M, K, draws, measured, tuple(problem.model.rule_parameters), tuple(problem.side), problem.constraints)
+    names = tuple(problem.model.rule_parameters), tuple(problem.side)
+    return System(M, K, draws, means, measured, *names, problem.constraints)
+
+
+def _means(problem: Problem, kind: Kind, places: Places) -> Iterator[Program]:
+    """Programs of what is averaged over samples of a kind before a step."""
+    for each in kind.means:
+        seen = places._replace(names=names_of_mean(problem, kind, each.view))
+        yield _program([(each.what, each.function, each.shape)], seen, kind, each.kinks)
 
 
 def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
@@ -128,6 +167,7 @@ def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
         update=update,
         moves=tuple((j, k - M) for use in kind.moves for j in use.vectors for k in use.students),
         observed=kind.observed,
+        masks=kind.masks,
         scales_noise=kind.scales_noise,
         scales_signal=kind.scales_signal,
     )
@@ -138,7 +178,7 @@ def _forms_of(kind: Kind, places: Places) -> FloatArray:
     variables = kind.variables
     forms = np.full((places.width, variables), np.nan)
     forms[:variables] = np.eye(variables)
-    if kind.projected and kind.observed == 1.0 and not kind.own.any() and not kind.scales_signal:
+    if kind.projected and min(kind.observed) == 1.0 and not kind.own.any() and not kind.scales_signal:
         fields = [place for name, place in places.names.items() if name.rstrip("0123456789") == "y"]
         for place in fields:
             forms[list(place.columns)] = np.eye(len(kind.along), variables)
@@ -164,11 +204,7 @@ def _nothing() -> float:
     return 0.0
 
 
-def _program(
-    functions: Sequence[Step],
-    places: Places,
-    kind: Kind,
-) -> Program:
+def _program(functions: Sequence[Step], places: Places, kind: Kind, kinks: tuple[str, ...] = ()) -> Program:
     """Functions with the shapes of their values, side by side."""
     names, width, constants, _ = places
     bound = [
@@ -176,6 +212,6 @@ def _program(
         for what, function, shape in functions
     ]
     try:
-        return Program(tuple(bound), width, constants, kinks_of(kind.kinks, names, width, places.numbers))
+        return Program(tuple(bound), width, constants, kinks_of((*kind.kinks, *kinks), names, width, places.numbers))
     except ValueError as error:
         raise InputError(f"{kind.what}: {error}") from error

@@ -5,6 +5,7 @@ Compiled code checks neither the shapes of arrays nor indices, so that a wrong o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from traceback import extract_tb
 from typing import Any
@@ -40,9 +41,14 @@ def check_functions(problem: Problem) -> None:
         here = in_time(piece.start)
         system = system_of(here)
         R, Q, v = here.initial_R, here.initial_Q, np.array([side.start for side in here.side.values()])
-        constants = system.constants(here, piece.start, R, Q, v)
+        constants, G = system.constants(here, piece.start, R, Q, v), system.gram(R, Q)
+        first = len(constants) - sum(each.program.outputs for each in system.means)
+        for draw, program in system.means:
+            found = _check(program, _rows(draw, G), constants, draw)
+            constants[first : first + program.outputs] = found.mean(axis=0)
+            first += program.outputs
         for draw in system.draws:
-            rows = _rows(draw, system.gram(R, Q))
+            rows = _rows(draw, G)
             measured = [each.program for each in system.observables.values() if each.draw is draw]
             for program in (draw.update, *measured):
                 _check(program, rows, constants, draw)
@@ -59,8 +65,9 @@ def _rows(draw: Draw, G: FloatArray) -> FloatArray:
     return np.asarray(laws.mean[component] + np.einsum("ijk,ik->ij", factor[component], z))
 
 
-def _check(program: Program, rows: FloatArray, constants: FloatArray, draw: Draw) -> None:
-    names = {place: name for name, place in draw.names.items()}
+def _check(program: Program, rows: FloatArray, constants: FloatArray, draw: Draw) -> FloatArray:
+    """Values of a program, shape (rows, outputs)."""
+    names, values = {place: name for name, place in draw.names.items()}, []
     for what, bound in program.functions:
         plain = getattr(bound.function, "py_func", bound.function)
         given = [[_value(place, row, constants) for place in bound.arguments] for row in rows]
@@ -76,6 +83,9 @@ def _check(program: Program, rows: FloatArray, constants: FloatArray, draw: Draw
                     f"{_place(names, bound, each)}; let it follow from its arguments alone: what is random in a sample "
                     "is a name in data.normals or data.coins, what is kept a side variable"
                 )
+        size = math.prod(bound.shape)
+        values.append([np.broadcast_to(value.ravel(), size) for value in first])
+    return np.concatenate(values, axis=1)
 
 
 class _FaultError(Exception):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from meanfield.explanation.explanation import Statement
 from meanfield.families.update_rule.data import Data
-from meanfield.families.update_rule.kinds import FEATURES, Kind, along_of
+from meanfield.families.update_rule.kinds import Kind, along_of
+from meanfield.families.update_rule.places import FEATURES
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.families.update_rule.samples import Sample
@@ -88,7 +89,9 @@ def _sample(problem: Problem, sample: Sample, kind: Kind) -> str:
     size = f" of variance {kind.noise:g}" if kind.noise != 1.0 else ""
     views = f" in {kind.views} views" * (kind.views > 1)
     own = " with noise of their own" * bool(kind.own.any())
-    kept = f"; {kind.observed:.3g} of the coordinates are kept" if kind.observed < 1.0 else ""
+    shares = [f"{share:.3g}" for share in (kind.observed if any(kind.masks) else kind.observed[:1])]
+    of_each = ", of each view its own," if any(kind.masks) else ""
+    kept = f"; {' and '.join(shares)} of the coordinates{of_each} are kept" if min(kind.observed) < 1.0 else ""
     reads = "; ".join(f"{key} = {address}" for key, address in sample.asked.items())
     return f"{name}{_samples(kind.batch_size)} per step{views}{own}: {shown}{size}{kept}; {reads}"
 

@@ -134,7 +134,7 @@ class Rule:
         """
         if self.kind != "kinked":
             return _fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
-        panels = _panels(self.order, self.reach)
+        panels = panels_of(self.order, self.reach)
         turned = _turned(self.kinks.normals @ law.factor)
         z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
         if not weights.size:
@@ -198,7 +198,8 @@ def _too_many(what: str, rank: int) -> TooManyNodesError:
 
 
 @lru_cache(maxsize=64)
-def _panels(order: int, reach: float) -> Panels:
+def panels_of(order: int, reach: float) -> Panels:
+    """Panels between kinks with some nodes each, and ends at a reach in standard deviations."""
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
     return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, reach + CORNER, MOST_NODES)

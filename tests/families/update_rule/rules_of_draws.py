@@ -66,3 +66,53 @@ def threshold_step(w, threshold):
 def two(s):
     """Two numbers where one is wanted."""
     return np.array([s, s])
+
+
+def output(s):
+    """Output of a view."""
+    return np.tanh(s)
+
+
+def first_centred(s1, s2, mean1, mean2, rate):
+    """Gradient of the product of centred outputs by the first."""
+    return rate * (np.tanh(s2) - mean2) * (1 - np.tanh(s1) ** 2)
+
+
+def second_centred(s1, s2, mean1, mean2, rate):
+    """The same by the second."""
+    return rate * (np.tanh(s1) - mean1) * (1 - np.tanh(s2) ** 2)
+
+
+def product(s1, s2):
+    """Product of both views."""
+    return s1 * s2
+
+
+def fails(s):
+    """Division by zero."""
+    return s / (s - s)
+
+
+def square(s):
+    """Square of an output."""
+    return s * s
+
+
+def normalised(y, s, mean, rate):
+    """Regression by outputs of the population's variance 1."""
+    return rate * (y - s / np.sqrt(mean))
+
+
+def weighed(label, s, flip):
+    """Outputs of several students, weighed by a label."""
+    return np.tanh(s) * (1 + label) + flip
+
+
+def sum_of_outputs(s, eps):
+    """A sum of terms of three directions."""
+    return np.tanh(s[0]) * s[1] + np.tanh(eps) * s[0]
+
+
+def of_classes(s, mean1, mean2, rate, flip, eps):
+    """Step that reads averages, and all that is random."""
+    return rate * (mean1 - s * mean2 + flip + eps)

@@ -20,9 +20,8 @@ def jacobian(given, y=None):
     equations = Equations(given)
     y = equations.start if y is None else np.array(y)
     choices = equations.choose([(0.0, y)], 1e-10, {})
-    stretch, rules = equations.stretches[0], equations.rules(choices, lambda each: each.rule)
-    rate = equations.velocity(stretch, rules.draws[0])
-    return jacobian_at(lambda y: rate(0.0, y), y, stretch.system)
+    rate = equations.velocity(0, equations.rules(choices, lambda each: each.rule))
+    return jacobian_at(lambda y: rate(0.0, y), y, equations.stretches[0].system)
 
 
 def by_complex_steps(rates, y):

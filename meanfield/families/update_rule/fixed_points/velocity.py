@@ -57,9 +57,8 @@ class Velocity:
     """
 
     def __init__(self, equations: Equations, rules: Rules, accuracy: float) -> None:
-        stretch = equations.stretches[0]
-        self.system, self.start, self.accuracy = stretch.system, equations.start, accuracy
-        self._rate = partial(equations.velocity(stretch, rules.draws[0]), 0.0)
+        self.system, self.start, self.accuracy = equations.stretches[0].system, equations.start, accuracy
+        self._rate = partial(equations.velocity(0, rules), 0.0)
         K, M = self.system.students, self.system.features
         kept = np.zeros((K, K), dtype=bool)
         for constraint, group in self.system.constraints:

@@ -19,7 +19,7 @@ from meanfield.families.update_rule.spectral import Grams
 from meanfield.families.update_rule.system import System, system_of
 from meanfield.numerics.gaussian_moments.choosing import Choice
 from meanfield.numerics.gaussian_moments.kernel import Moments
-from meanfield.numerics.gaussian_moments.rules import Averager, Kind, Rule
+from meanfield.numerics.gaussian_moments.rules import Kind, Rule
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
@@ -56,20 +56,21 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules of quadrature for the draws of each stretch, and for the observables of each.
+    """Rules of quadrature for the draws of each stretch, for what these read as averages, and for the observables.
 
     Parameters
     ----------
-    draws, observables : tuple of tuple of Rule
+    means, draws, observables : tuple of tuple of Rule
     """
 
+    means: tuple[tuple[Rule, ...], ...]
     draws: tuple[tuple[Rule, ...], ...]
     observables: tuple[tuple[Rule, ...], ...]
 
     @property
     def levels(self) -> list[tuple[int, int, float, int]]:
         """Finenesses of all of them."""
-        return [_fineness(rule) for stretch in (*self.draws, *self.observables) for rule in stretch]
+        return [_fineness(rule) for stretch in (*self.means, *self.draws, *self.observables) for rule in stretch]
 
 
 Place = tuple[float, FloatArray]
@@ -147,8 +148,8 @@ class Equations:
             found = []
             for time, y in places:
                 number = self._stretch_at(time)
-                system, G, weighted, constants = other.place(number, time, y)
-                chosen = (*rules.draws[number], *rules.observables[number])
+                system, G, weighted, constants = other.place(number, time, y, rules.means[number])
+                chosen = (*rules.means[number], *rules.draws[number], *rules.observables[number])
                 found += [
                     means_of(draw, program, G, constants, rule, weighted)
                     for (draw, program), rule in zip(programs_of(system), chosen, strict=True)
@@ -170,7 +171,7 @@ class Equations:
     def follow(self, rules: Rules, step: float, dense: bool = False) -> Solution:
         """Solution with some rules of quadrature, and a tolerance of steps; with its path if that is dense."""
         return solve_in_stretches(
-            [(each.times, self.velocity(each, draws)) for each, draws in zip(self.stretches, rules.draws, strict=True)],
+            [(each.times, self.velocity(number, rules)) for number, each in enumerate(self.stretches)],
             self.start,
             self.times,
             Tolerance(relative=step, absolute=step),
@@ -205,7 +206,7 @@ class Equations:
     def measured(self, rules: Rules, time: float, y: FloatArray) -> FloatArray:
         """Observables at a time, shape (observables,)."""
         number = self._stretch_at(time)
-        system, G, weighted, constants = self.place(number, time, y)
+        system, G, weighted, constants = self.place(number, time, y, rules.means[number])
         pairs = zip(system.observables.values(), rules.observables[number], strict=True)
         return np.array([mean_of(each.program, each.draw, G, constants, rule, weighted)[0] for each, rule in pairs])
 
@@ -230,43 +231,50 @@ class Equations:
             number = self._stretch_at(time)
             system, G, weighted, constants = self.place(number, time, y)
             for i, (draw, program) in enumerate(programs_of(system)):
+                if system.means and i == len(system.means):  # from here on programs read these averages
+                    constants = self.place(number, time, y, [found[number, mean].rule for mean in range(i)])[3]
                 choice = choose(draw, program, G, constants, tolerance, weighted)
                 found[number, i] = max(found.get((number, i), choice), choice, key=lambda each: _fineness(each.rule))
         return found
 
     def rules(self, choices: Choices, which: Callable[[Choice], Rule]) -> Rules:
         """Rules of some choices, which stretches without any take from those before."""
-        draws, observables = [], []
+        found = []
         for number, each in enumerate(self.stretches):
             last = max(known for known, _ in choices if known <= number)
             chosen = [which(choices[last, i]) for i, _ in enumerate(programs_of(each.system))]
-            draws.append(tuple(chosen[: len(each.system.draws)]))
-            observables.append(tuple(chosen[len(each.system.draws) :]))
-        return Rules(tuple(draws), tuple(observables))
+            first, last = np.cumsum([len(each.system.means), len(each.system.draws)])
+            found.append((tuple(chosen[:first]), tuple(chosen[first:last]), tuple(chosen[last:])))
+        return Rules(*zip(*found, strict=True))
 
-    def velocity(self, stretch: Stretch, rules: Sequence[Averager]) -> Rate:
-        """Rates of change of a packed state, by rules of quadrature for the draws."""
-        system, nodes = stretch.system, self.nodes
+    def velocity(self, number: int, rules: Rules) -> Rate:
+        """Rates of change of a packed state in a stretch, by rules of quadrature."""
+        stretch, nodes, means, draws = self.stretches[number], self.nodes, rules.means[number], rules.draws[number]
+        system = stretch.system
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
             problem, overlaps = stretch.at(t), self.overlaps(y)
             state = overlaps if nodes is None else overlaps.total(nodes.weight)
-            G, constants = system.gram(overlaps.R, overlaps.Q, nodes), system.constants(problem, t, *state)
+            grams = Grams(system.gram(overlaps.R, overlaps.Q, nodes), nodes)
+            constants = system.constants(problem, t, *state, means, grams.weighted)
             averages = sum_of(
-                (1.0, averages_of(draw, len(system.side), G, constants, rule, nodes))
-                for draw, rule in zip(system.draws, rules, strict=True)
+                (1.0, averages_of(draw, len(system.side), grams.at, constants, rule, nodes))
+                for draw, rule in zip(system.draws, draws, strict=True)
             )
-            return packed(rates_of(averages, G, system.features, decay_of(problem), system.constraints, nodes))
+            return packed(rates_of(averages, grams.at, system.features, decay_of(problem), system.constraints, nodes))
 
         return velocity
 
     def place(
-        self, number: int, time: float, y: FloatArray
+        self, number: int, time: float, y: FloatArray, means: Sequence[Rule] = ()
     ) -> tuple[System, FloatArray, FloatArray | None, FloatArray]:
-        """System, Gram matrix, that weighted with variances if these differ, and constants at a time of a stretch."""
+        """System, Gram matrix, that weighted with variances if these differ, and constants at a time of a stretch.
+
+        Averages that functions read are NaN without their rules.
+        """
         stretch, overlaps = self.stretches[number], self.overlaps(y)
         grams = Grams(stretch.system.gram(overlaps.R, overlaps.Q, self.nodes), self.nodes)
-        constants = stretch.system.constants(stretch.at(time), time, *self.state(y))
+        constants = stretch.system.constants(stretch.at(time), time, *self.state(y), means, grams.weighted)
         return stretch.system, grams.total, grams.weighted, constants
 
     def _stretch_at(self, time: float) -> int:
@@ -275,9 +283,9 @@ class Equations:
 
 
 def programs_of(system: System) -> list[tuple[Draw, Program]]:
-    """Programs that are averaged: of all draws, then of the observables."""
+    """Programs that are averaged: what others read as averages, the steps of all draws, and the observables."""
     steps = [(draw, draw.update) for draw in system.draws]
-    return [*steps, *system.observables.values()]
+    return [*system.means, *steps, *system.observables.values()]
 
 
 def decay_of(problem: Problem) -> float:

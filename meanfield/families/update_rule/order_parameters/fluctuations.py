@@ -7,7 +7,7 @@ runs have the same order parameters at the start.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -90,7 +90,8 @@ def fluctuations(
             "where the rule is a sum of terms"
         )
     for number, stretch in enumerate(equations.stretches):
-        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start)
+        means = equations.rules(choices, lambda choice: choice.rule).means[number]
+        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, means)
         for draw in system.draws:
             check_tails(draw, draw.update, G, constants, products=4)
     if kinks and any(choice.rule.kind == "random" for choice in choices.values()):
@@ -136,25 +137,25 @@ def _covariance(
 
     def stretches() -> Iterator[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]]:
         for number, stretch in enumerate(equations.stretches):
-            yield stretch.times, _drift_and_noise(equations, number, path, rules.draws[number], randomisation)
+            yield stretch.times, _drift_and_noise(equations, number, path, rules, randomisation)
 
     C, interrupted = covariance_in_stretches(stretches(), len(equations.start), solution.times, start)
     return np.where(np.abs(C) > 1e-12 * np.nanmax(np.abs(C)), C, 0.0 * C), interrupted  # smaller ones are rounding
 
 
 def _drift_and_noise(
-    equations: Equations, number: int, path: Path, rules: Sequence[Rule], randomisation: int | None
+    equations: Equations, number: int, path: Path, rules: Rules, randomisation: int | None
 ) -> Callable[[float], tuple[FloatArray, FloatArray]]:
     """J and S in a stretch, as series in time."""
     stretch = equations.stretches[number]
-    rate, draws = equations.velocity(stretch, rules), stretch.system.draws
-    finer = [_finer(rule, len(draw.update.reads), randomisation) for rule, draw in zip(rules, draws, strict=True)]
+    rate, draws, chosen = equations.velocity(number, rules), stretch.system.draws, rules.draws[number]
+    finer = [_finer(rule, len(draw.update.reads), randomisation) for rule, draw in zip(chosen, draws, strict=True)]
 
     def jacobian(times: FloatArray) -> FloatArray:
         return np.array([jacobian_at(partial(rate, t), path(t), stretch.system) for t in times.tolist()])
 
     def step(times: FloatArray) -> FloatArray:
-        places = [equations.place(number, t, path(t)) for t in times.tolist()]
+        places = [equations.place(number, t, path(t), rules.means[number]) for t in times.tolist()]
         return np.array([covariance_of_step(system, G, constants, finer) for system, G, _, constants in places])
 
     ends = stretch.times[0], stretch.times[-1]

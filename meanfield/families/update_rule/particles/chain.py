@@ -15,6 +15,7 @@ import numpy as np
 
 from meanfield.ensembles.gamma_variables import chi_squared
 from meanfield.families.update_rule.particles.constraints import constrain
+from meanfield.families.update_rule.particles.means import write_means
 from meanfield.families.update_rule.particles.steps import (
     add_values,
     draw_numbers,
@@ -68,6 +69,10 @@ def chain_steps(steps, key, first_replica, first, count, X, side, reached):  # t
             if reached[i] < chunk:
                 break
             last = min(chunk + some, end)
+            if steps.means.outputs.size > 0:  # a chunk is a step, as these arrays are not made in the loop over steps
+                _overlaps(X[i], work[1])
+                write_constants(steps, chunk, side[i], work[1], room[5])
+                call(write_means, steps.means, work[1], room[5])
             draw_numbers(key, first_replica + i, chunk, last - chunk, sizes, normals, uniforms)
             reached[i] = call(_steps, steps, key, first_replica + i, chunk, last, X[i], side[i], room, work)
 

@@ -41,11 +41,16 @@ class Observables:
         self._in_time, self._system = InTime(problem), system
         v = np.array([side.start for side in problem.side.values()])
         R, Q, weighted = problem.initial_R, problem.initial_Q, None
-        G, constants = system.gram(R, Q), system.constants(self._in_time(0.0), 0.0, R, Q, v)
+        G, here = system.gram(R, Q), self._in_time(0.0)
         if problem.data.spectrum is not None:
             nodes = problem.data.spectrum.nodes(NODES)
             start = start_at(nodes, R, Q, v)
             weighted = Grams(system.gram(start.R, start.Q, nodes), nodes).weighted
+        self.means: list[Rule] = []
+        for draw, program in system.means:
+            constants = system.constants(here, 0.0, R, Q, v)
+            self.means.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
+        constants = system.constants(here, 0.0, R, Q, v, self.means, weighted)
         self._rules: list[Rule] = []
         for draw, program in system.observables.values():
             self._rules.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
@@ -62,8 +67,9 @@ class Observables:
         for row, state in enumerate(zip(R, Q, v, strict=True)):
             if not all(np.isfinite(each).all() for each in state):
                 continue
-            G, constants = system.gram(*state[:2]), system.constants(problem, time, *state)
             of_noise = None if weighted is None else weighted[row]
+            constants = system.constants(problem, time, *state, self.means, of_noise)
+            G = system.gram(*state[:2])
             for column, (each, rule) in enumerate(zip(system.observables.values(), self._rules, strict=True)):
                 found[row, column] = mean_of(each.program, each.draw, G, constants, rule, of_noise)[0]
         return found

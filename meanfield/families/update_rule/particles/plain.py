@@ -13,11 +13,13 @@ import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals, fill_uniforms
 from meanfield.families.update_rule.particles.constraints import constrain
+from meanfield.families.update_rule.particles.means import write_means
 from meanfield.families.update_rule.particles.steps import (
     add_values,
     draw_numbers,
     draw_rows,
     first_field,
+    masks_of,
     room_for,
     row_of,
     scale_of,
@@ -79,9 +81,16 @@ def plain_steps(steps, key, replica, first, count, U, W, back, overlaps, side): 
         np.empty((K, K)),
         np.empty((K, K)),
     )
-    return call(
-        _steps, steps, key, replica, first, first + count, U, W, back, overlaps, side, room, x, added, gains, work
-    )
+    at_once, end = count if steps.means.outputs.size == 0 else 1, first + count
+    for step in range(first, end, at_once):
+        if steps.means.outputs.size > 0:  # whose arrays are not made in the loop over steps
+            write_constants(steps, step, side, overlaps, room[5])
+            call(write_means, steps.means, overlaps, room[5])
+        last = min(step + at_once, end)
+        reached = call(_steps, steps, key, replica, step, last, U, W, back, overlaps, side, room, x, added, gains, work)
+        if reached < last:
+            return reached
+    return end
 
 
 @without_reference_counts()
@@ -104,14 +113,14 @@ def _steps(  # type: ignore[no-untyped-def]
         normal, uniform = normals[place * sizes[1] :], uniforms[place * sizes[2] :]
         draw_rows(steps, key, replica, step, normal, uniform, chosen, c, rows)
         source = step * sources_of(steps)
-        sample = step * draws.batch_size.sum()
+        mask = step * masks_of(steps)
         for d in range(draws.inputs.size):
             m, L = draws.batch_size[d], draws.inputs[d]
             for b in range(d * steps.samples, d * steps.samples + m):
-                place = (key, replica, source, sample)
+                place = (key, replica, source, mask)
                 _draw_inputs(steps, d, place, U, W, back, rows[b], projections, shifts, numbers, x)
                 source += draws.sources[d + 1] - draws.sources[d]
-                sample += 1
+                mask += draws.samples_masks[d]
                 call_rows(draws.update[d], rows[b : b + 1], constants, values[b : b + 1])
                 for k in range(K):
                     for j in range(L):
@@ -140,7 +149,7 @@ def _steps(  # type: ignore[no-untyped-def]
 def _draw_inputs(steps, d, place, U, W, back, row, projections, shifts, numbers, x):  # type: ignore[no-untyped-def]
     """Draw the inputs of a sample of a draw to x, and write their fields to the last columns of its row.
 
-    `place` has the address of the random streams, and how many vectors of noise and samples there were before.
+    `place` has the address of the random streams, and how many vectors of noise and masks there were before.
     """
     key, replica, source, _ = place
     K, N = W.shape
@@ -199,15 +208,12 @@ def _show(  # type: ignore[no-untyped-def]
     steps, d, place, start, size, U, W, back, row, numbers, x, shifts, projections
 ):
     """Add to a block of noise, from coordinate `start` on, what hidden variables say of it, mask it, and project it."""
-    key, replica, _, sample = place
+    key, replica, _, mask = place
     M, K, L = U.shape[0], W.shape[0], steps.draws.inputs[d]
-    end, draws, observed = start + size, steps.draws, steps.draws.observed[d]
+    end, draws, drawn = start + size, steps.draws, -1
     root, signal = math.sqrt(W.shape[1]), scale_of(draws.scales_signal[d], row)
-    masked = observed < 1.0
-    if masked:
-        call(fill_uniforms, key, replica, MASKS, sample * x.shape[1] + start, numbers[:size])
     for j in range(L):
-        block = x[j, start:end]
+        block, observed = x[j, start:end], draws.observed[d, j]
         for variable in range(draws.variables[d + 1] - draws.variables[d]):
             vector = draws.along[draws.variables[d] + variable]
             c = signal * row[variable] / root
@@ -217,7 +223,10 @@ def _show(  # type: ignore[no-untyped-def]
             for i in range(K if vector >= M else 0):
                 column = W[i, start:end]
                 add(block[: column.size], c * back[vector - M, i], column)
-        if masked:
+        if observed < 1.0:
+            if draws.masks[d, j] != drawn:
+                drawn = draws.masks[d, j]
+                call(fill_uniforms, key, replica, MASKS, (mask + drawn) * x.shape[1] + start, numbers[:size])
             for i in range(size):
                 block[i] = block[i] if numbers[i] <= observed else 0.0
         for i in range(M):

@@ -37,8 +37,12 @@ class Draws(NamedTuple):
         Of what a sample adds to a coordinate, in units of the first input of the first draw.
     vector, student : ndarray of int, shape (values of B,)
         What each moves, and along which vector.
-    observed : ndarray, shape (draws,)
-        Share of the coordinates that a mask keeps.
+    observed : ndarray, shape (draws, inputs)
+        Share of the coordinates of each input that its mask keeps.
+    masks : ndarray of int, shape (draws, inputs)
+        Numbers of these masks.
+    samples_masks : ndarray of int, shape (draws,)
+        How many a sample has.
     scales_noise, scales_signal : ndarray of int, shape (draws, most)
         Columns of a row by whose product the noise, or the signal, is multiplied; -1 where there are fewer.
     """
@@ -57,6 +61,8 @@ class Draws(NamedTuple):
     vector: IntArray
     student: IntArray
     observed: FloatArray
+    masks: IntArray
+    samples_masks: IntArray
     scales_noise: IntArray
     scales_signal: IntArray
 
@@ -84,7 +90,9 @@ def side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         covariance=covariance,
         vector=np.array([vector for vector, _ in moves], dtype=np.int64),
         student=np.array([student for _, student in moves], dtype=np.int64),
-        observed=np.array([draw.observed for draw in draws]),
+        observed=np.stack([np.pad(draw.observed, (0, most - draw.inputs)) for draw in draws]),
+        masks=np.stack([np.pad(draw.masks, (0, most - draw.inputs)) for draw in draws]),
+        samples_masks=np.array([1 + max(draw.masks) for draw in draws]),
         scales_noise=np.stack([_filled(draw.scales_noise, MOST_SCALES) for draw in draws]),
         scales_signal=np.stack([_filled(draw.scales_signal, MOST_SCALES) for draw in draws]),
     )

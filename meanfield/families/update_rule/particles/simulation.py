@@ -69,6 +69,11 @@ def simulation_of(problem: Problem) -> Simulation:
     check_problem(problem, Problem)
     check_functions(problem)
     N, M, K, S = problem.particles.dimension, len(problem.features), len(problem.students), len(problem.side)
+    if problem.data.spectrum is not None and any(kind.means for kind in problem.kinds):
+        raise InputError(
+            "draws.means: SGD does not know overlaps weighted with data.spectrum in each step, which averages over "
+            "samples need; remove means or data.spectrum, or take order_parameters"
+        )
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
     chain = method == "chain"
@@ -132,10 +137,10 @@ def _obstacle(problem: Problem) -> str:
                 f"part of R and Q; {instead} remove data.spectrum"
             )
         for kind in kinds:
-            if kind.observed < 1.0:
+            if min(kind.observed) < 1.0:
                 key = f"{'data' if problem.draws is None else kind.what}.observed"
                 return (
-                    f"{key} = {kind.observed:g}: R and Q are no Markov chain if inputs are masked; {instead} set "
+                    f"{key} = {min(kind.observed):g}: R and Q are no Markov chain if inputs are masked; {instead} set "
                     f"{key} to 1"
                 )
     if problem.particles.dimension < vectors + K:

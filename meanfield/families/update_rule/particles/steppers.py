@@ -41,7 +41,8 @@ class Phase:
 
     def __init__(self, problem: Problem, number: int) -> None:
         system = system_of(problem)
-        self.problem, self.steps, self.observables = problem, steps_of(problem, system), Observables(problem, system)
+        self.problem, self.observables = problem, Observables(problem, system)
+        self.steps = steps_of(problem, system, self.observables.means)
         self.changes, self.key = bool(schedules_of(problem)), stream_key(problem.particles.seed, number)
 
 

@@ -6,6 +6,7 @@ vectors Z, to students: W <- A Z + what samples add, before the constraint (upda
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from meanfield.ensembles.hidden_variables import HiddenDraws, draw_hidden, hidden_draws
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, fill_normals, fill_uniforms
 from meanfield.families.update_rule.particles.constraints import CONSTRAINTS
+from meanfield.families.update_rule.particles.means import Means, means_of
 from meanfield.families.update_rule.particles.side_by_side import Draws, side_by_side
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import System
@@ -20,6 +22,7 @@ from meanfield.ingredients.schedules.shapes import values_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
+from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
@@ -63,6 +66,7 @@ class Steps(NamedTuple):
         Of each step from `first` on, or of all where there is one row: parameters, and the strength of phi, with
         phi(1) if it is linear.
     first : int
+    means : Means
     """
 
     dimension: int
@@ -86,10 +90,11 @@ class Steps(NamedTuple):
     force: int
     numbers: FloatArray
     first: int
+    means: Means
 
 
-def steps_of(problem: Problem, system: System) -> Steps:
-    """Steps of a problem, with the numbers of the first one."""
+def steps_of(problem: Problem, system: System, means: Sequence[Rule]) -> Steps:
+    """Steps of a problem, with the numbers of the first one, and rules of quadrature for averages that it reads."""
     pairs = [(draw, kind) for draw, kind in zip(system.draws, problem.kinds, strict=True) if kind.acts]
     draws, kinds = zip(*(pairs or [(system.draws[0], problem.kinds[0])]), strict=True)
     prior, updates = problem.prior.functions, [draw.update.call for draw in draws]
@@ -115,6 +120,7 @@ def steps_of(problem: Problem, system: System) -> Steps:
         force=0 if prior.linear else compile_loop(prior.unit_force),
         numbers=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
         first=0,
+        means=means_of(system, means),
     )
 
 
@@ -156,7 +162,7 @@ def room_for(steps, own_normals, own_uniforms):  # type: ignore[no-untyped-def]
     normals = m * (steps.hidden.normals[-1] + D * steps.normals) + own_normals
     uniforms = m * (steps.hidden.uniforms[-1] + D * steps.coins.size) + own_uniforms
     normals, uniforms = normals + normals % 2, uniforms + uniforms % 2
-    some = max(1, BUFFERED // (normals + uniforms + 1))
+    some = max(1, BUFFERED // (normals + uniforms + 1)) if steps.means.outputs.size == 0 else 1
     return (
         (some, normals, uniforms),
         np.empty(some * normals),
@@ -176,6 +182,15 @@ def sources_of(steps):  # type: ignore[no-untyped-def]
     total = 0
     for d in range(steps.draws.inputs.size):
         total += steps.draws.batch_size[d] * (steps.draws.sources[d + 1] - steps.draws.sources[d])
+    return total
+
+
+@without_reference_counts(inline="always")
+def masks_of(steps):  # type: ignore[no-untyped-def]
+    """Number of masks that a step draws."""
+    total = 0
+    for d in range(steps.draws.inputs.size):
+        total += steps.draws.batch_size[d] * steps.draws.samples_masks[d]
     return total
 
 
@@ -235,7 +250,7 @@ def row_of(steps, step):  # type: ignore[no-untyped-def]
 
 @without_reference_counts()
 def write_constants(steps, step, side, overlaps, constants):  # type: ignore[no-untyped-def]
-    """Write what all samples of a step share, in the order of `System.constants`.
+    """Write what all samples of a step share, in the order of `System.constants`, but for averages.
 
     Parameters
     ----------

@@ -7,11 +7,14 @@ import numpy as np
 
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, VECTOR, fill_normals, fill_uniforms, stream_key
+from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.particles.plain import MASKS
 from meanfield.families.update_rule.particles.start import draw_features, draw_students
 from meanfield.families.update_rule.particles.steps import variances_of
 from meanfield.families.update_rule.rule import arguments_of
+from meanfield.families.update_rule.system import system_of
 from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.problems.in_time import InTime
 
 
 def numbers(fill, key, replica, purpose, first, count):
@@ -64,8 +67,23 @@ def inputs(problem, kind, Z, c, noise):
     return common + own @ noise[shared.shape[1] :] + Z[:, kind.along] @ c / np.sqrt(N)
 
 
+def averages(problem, system, rules, known, R, Q, v):
+    """Averages that functions of each kind of sample read, by names, from what others test."""
+    constants = system.constants(InTime(problem)(known["t"]), known["t"], R, Q, v, rules)
+    return [
+        {
+            name: squeezed(constants[list(place.columns)])
+            for name, place in draw.names.items()
+            if name in kind.mean_names
+        }
+        for draw, kind in zip(system.draws, problem.kinds, strict=True)
+    ]
+
+
 def run(problem, replica, steps):
     """U, W and side variables after some steps."""
+    system = system_of(problem)
+    rules = Observables(problem, system).means
     N, key = problem.particles.dimension, stream_key(problem.particles.seed)
     rng, even, data, kinds = replica_generator(problem.particles.seed, replica), N + N % 2, problem.data, problem.kinds
     U = draw_features(problem, rng)
@@ -74,7 +92,7 @@ def run(problem, replica, steps):
     v = np.array([side.start for side in problem.side.values()])
     hidden = [float(np.sqrt(law.second_moment)) for kind in kinds for law in kind.laws]
     rows, coins = len(hidden) + len(kinds) * len(data.normals), len(kinds) * len(data.coins)
-    source = sample = 0
+    source = mask = 0
     for k in range(steps):
         own = numbers(fill_normals, key, replica, NORMALS, k * (most * rows + most * rows % 2), most * rows)
         own, tossed = own.reshape(rows, most), most * coins
@@ -86,6 +104,7 @@ def run(problem, replica, steps):
         Z = np.hstack([U, W])
         known = {"t": k / N, "Q": squeezed(W.T @ W / N), "R": squeezed(W.T @ U / N), **parameters}
         known |= dict(zip(problem.side, v, strict=True))
+        means = averages(problem, system, rules, known, W.T @ U / N, W.T @ W / N, v)
         new, new_v, first = W.copy(), v.copy(), 0
         for d, kind in enumerate(kinds):
             m, count = kind.batch_size, 1 + factor(kind.own).shape[1]
@@ -95,10 +114,10 @@ def run(problem, replica, steps):
                     numbers(fill_normals, key, replica, VECTOR, (source + j) * even, even)[:N] for j in range(count)
                 ]
                 x = inputs(problem, kind, Z, c, np.array(noise))
-                if kind.observed < 1.0:
-                    x *= numbers(fill_uniforms, key, replica, MASKS, sample * even, even)[:N] <= kind.observed
-                source, sample = source + count, sample + 1
-                seen = known | {"c": squeezed(c)}
+                for each, number, share in zip(x, kind.masks, kind.observed, strict=True):
+                    each *= numbers(fill_uniforms, key, replica, MASKS, (mask + number) * even, even)[:N] <= share
+                source, mask = source + count, mask + 1 + max(kind.masks)
+                seen = known | means[d] | {"c": squeezed(c)}
                 for view, each in enumerate(x):
                     number = str(view + 1) if kind.views > 1 else ""
                     for group, vectors in problem.vectors.items():

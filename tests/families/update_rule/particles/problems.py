@@ -62,6 +62,16 @@ VIEWS = SEVERAL | {
     ],
     "side": {"gain": {"start": 0.7, "step": f"{RULES}:gain_of_views"}},
 }
+MEANS = VIEWS | {
+    "draws": [
+        VIEWS["draws"][0]
+        | {
+            "means": [f"{RULES}:level", f"{RULES}:in_halves"],
+            "gain": {"w": [f"{RULES}:first_centred", f"{RULES}:second_centred"], "V": [f"{RULES}:both_views"] * 2},
+        },
+        {"along": "V", "means": [f"{RULES}:sizes"], "gain": {"V": f"{RULES}:shrunk_by_sizes", "w": f"{RULES}:fake"}},
+    ],
+}
 
 
 def changed(problem, **tables):

@@ -72,3 +72,30 @@ def both_views(V1, V2, rate):
 
 def gain_of_views(w1, w2, gain):
     return w1 * w2 - gain
+
+
+def level(w):
+    return math.tanh(w + 0.3) ** 2
+
+
+def positive(w1, w2, t):
+    return (w1 > 0) * w2 * (1.0 + t)
+
+
+def sizes(V, gain):
+    return np.array([np.tanh(V[0]) ** 2, gain * V[0] * np.tanh(V[1]), 1.0])
+
+
+def first_centred(w1, w2, mean1, rate):
+    return rate * (math.tanh(w2) - mean1) * math.tanh(w1)
+
+
+def second_centred(w1, y1, mean2, mean3, rate):
+    return rate * (y1[0] - mean2 + math.tanh(mean3)) * math.tanh(w1)
+
+
+def shrunk_by_sizes(V, mean, rate):
+    return rate * np.tanh(V) * mean[:2] - 0.1 * mean[2]
+
+
+in_halves = Rule(positive, kinks=("w1",))

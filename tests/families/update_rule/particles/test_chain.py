@@ -12,6 +12,7 @@ from meanfield.errors import InputError
 from meanfield.families.update_rule.particles.simulation import chosen_method
 from tests.families.update_rule.particles.problems import (
     FULL,
+    MEANS,
     ORTHONORMAL,
     RULES,
     SEVERAL,
@@ -46,6 +47,7 @@ CASES = {
     "orthogonal, noise of random size": (FULL, {"data": {"signal": "orthogonal", "scale": SCALE | {"of": "noise"}}}),
     "several draws": (SEVERAL, {}),
     "views": (VIEWS, {"prior": {"name": "l2", "strength": 0.5}}),
+    "averages over samples": (MEANS, {}),
     "white noise": (SINGLE, {"model": {"rule": f"{RULES}:oja_itself", "rule_parameters": {"rate": 0.4}}}),
 }
 TESTS = 2 * len(CASES)

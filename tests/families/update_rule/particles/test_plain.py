@@ -13,6 +13,7 @@ from meanfield.families.update_rule.particles.steps import variances_of
 from tests.families.update_rule.particles import naive
 from tests.families.update_rule.particles.problems import (
     FULL,
+    MEANS,
     ORTHONORMAL,
     RULES,
     SEVERAL,
@@ -69,6 +70,11 @@ CASES = {
         VIEWS,
         features=[{"initial_overlap": each["initial_overlap"]} for each in VIEWS["features"]],
         draws=[VIEWS["draws"][0] | {"along": "V", "observed": 0.6}],
+    ),
+    "averages over samples": made(MEANS, prior={"name": "l1", "strength": 0.5}),
+    "a mask for each view": made(
+        VIEWS,
+        draws=[VIEWS["draws"][0] | {"observed": [0.6, 1.0]}, VIEWS["draws"][1] | {"observed": 0.8}],
     ),
 }
 
