@@ -143,9 +143,11 @@ def choose_rule(
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
     for reach in REACHES:
-        rules = [Rule(kind, _at_reach(order, reach, kind), declared, reach, parts=parts) for order in ORDERS[kind]]
-        rules = [rule for rule in rules if kind != "smooth" or rule.order**rank <= MOST_NODES]
-        choice = _coarsest_accurate(rules, task, tolerance)
+        orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
+        if kind == "smooth" and rank > FEW_DIRECTIONS:
+            most = int(MOST_NODES ** (1.0 / rank))
+            orders = [*(order for order in orders if order < most), most]
+        choice = _coarsest_accurate([Rule(kind, n, declared, reach, parts=parts) for n in orders], task, tolerance)
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
             break

@@ -202,7 +202,10 @@ def panels_of(order: int, reach: float) -> Panels:
     """Panels between kinks with some nodes each, and ends at a reach in standard deviations."""
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
-    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, reach + CORNER, MOST_NODES)
+    spacing = REACH / (order - 0.5)  # as many nodes as two panels have, which stay where they are if the reach grows
+    half = spacing * (np.arange(int(reach / spacing + 0.5 + 1e-9)) + 0.5)
+    smooth = np.concatenate([-half[::-1], half])
+    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, smooth, reach + CORNER, MOST_NODES)
 
 
 @lru_cache(maxsize=64)

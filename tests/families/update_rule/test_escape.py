@@ -48,20 +48,23 @@ def test_time_grows_with_the_logarithm_of_the_dimension():
 
 @pytest.mark.slow
 def test_chains_escape_as_predicted():
-    given = nothing_known(N=3000, replicas=400)
+    """A tail of runs that are late by 4 % of all would fail."""
+    given = nothing_known(N=3000, replicas=2000)
     times = meanfield.update_rule.predict_escape(given)["escape_time_quantile"].values
     runs = meanfield.simulate_sgd(given, workers=1)
-    size, when = np.abs(runs["R"].values.reshape(400, -1)), []
+    size, when = np.abs(runs["R"].values.reshape(2000, -1)), []
     for run in size:
         at = int(np.argmax(run >= 0.15))
         if at == 0:  # later than the end, as one run in 600 is
             when.append(np.inf)
             continue
         when.append(np.interp(np.log(0.15), np.log(run[at - 1 : at + 1]), runs["time"].values[at - 1 : at + 1]))
-    for share, time in zip((0.1, 0.5, 0.9), times, strict=True):
-        chance = 3.5 * np.sqrt(share * (1 - share) / 400)  # 1 in 2000 for each
-        # 0.03 by what is not linear at 0.15, and by 1/sqrt(N)
-        assert abs(np.mean(np.array(when) <= time) - share) <= chance + 0.03
+    # Shares that are less, as what is not linear at 0.15 makes runs later by 0.02: by 100,000 solutions of the
+    # diffusion dR = (tau omega R (1 - R^2) - tau^2 R (1 + omega R^2) / 2) dt with the noise of steps at R.
+    for share, late, time in zip((0.1, 0.5, 0.9), (0.005, 0.011, 0.002), times, strict=True):
+        chance = 3.5 * np.sqrt(share * (1 - share) / 2000)  # 1 in 2000 for each
+        samples = 0.005  # of deviations
+        assert abs(np.mean(np.array(when) <= time) - (share - late)) <= chance + samples
 
 
 def test_refusals_and_what_is_said():

@@ -41,7 +41,7 @@ class PanelRule(NamedTuple):
     def at(self, law: OneSample, q: FloatArray, M: FloatArray) -> Rule:
         """Rule for the normal variables at these overlaps."""
         targets = law.views * q.shape[1]
-        panels = Panels(self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, np.inf, sys.maxsize)
+        panels = Panels(self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, np.empty(0), np.inf, sys.maxsize)
         levels = np.tile(self.kinks, (targets, 1))
         parts = []
         for a in range(law.probability.size):
