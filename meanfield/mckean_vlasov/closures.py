@@ -1,5 +1,7 @@
 """Closures q -> (g, Lambda) in compiled code: those that a family compiles itself, and tables of all others.
 
+Where the norm is free, closures are functions of q and E[w^2], and give G besides.
+
 A family compiles its closure with a `NamedTuple` of what it needs besides q, a compiled function of both that is told
 to `register_closure`, and an attribute `compiled` of the callable that holds the tuple and says how far it reaches.
 """
@@ -26,6 +28,9 @@ from meanfield.typing import FloatArray
 ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
 """Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
+
+LEAST_NORM = 1e-12
+"""Least E[w^2] at which a closure is asked: rounding may leave none."""
 
 MOST_LIMITS = 64
 """Number of limits, one for each phase, whose compiled closures are kept."""
@@ -101,7 +106,7 @@ def tabulated_values(closure, q):  # type: ignore[no-untyped-def]
     return result
 
 
-def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
+def called_values(closure: ClosureFunction, q: FloatArray, norm: float = 1.0) -> FloatArray:
     """Drift g and diffusion Lambda in one vector, by a call in Python; overlaps are put back into the ball.
 
     Raises
@@ -109,45 +114,76 @@ def called_values(closure: ClosureFunction, q: FloatArray) -> FloatArray:
     InputError
         If g or Lambda has the wrong shape.
     """
-    length = math.sqrt(q @ q)
-    g, diffusion = closure(q / length if length > 1.0 else q.copy())
+    return _vector(*closure(_inside(q, norm)), features=q.size)
+
+
+def values_of(phase: Limit, arguments: FloatArray) -> FloatArray:
+    """Values of the closure of a phase in one vector, by a call in Python: g, Lambda and, where the norm is free, G.
+
+    Parameters
+    ----------
+    arguments : ndarray
+        See `Limit.arguments_of`.
+
+    Raises
+    ------
+    InputError
+        If one of them has the wrong shape.
+    """
+    if not phase.free_norm:
+        return called_values(phase.closure, arguments, phase.initial_norm)
+    norm = max(float(arguments[-1]), LEAST_NORM)
+    g, diffusion, growth = phase.closure(_inside(arguments[:-1], norm), norm)
+    return np.append(_vector(g, diffusion, features=arguments.size - 1), float(growth))
+
+
+def _inside(q: FloatArray, norm: float) -> FloatArray:
+    """Overlaps that weights of a norm can have."""
+    length, most = math.sqrt(q @ q), math.sqrt(norm)
+    return most * (q / length) if length > most else q.copy()
+
+
+def _vector(g: FloatArray, diffusion: float, features: int) -> FloatArray:
     values = np.append(np.asarray(g, dtype=float), float(diffusion))
-    if values.shape != (q.size + 1,):
+    if values.shape != (features + 1,):
         raise InputError(
-            f"closure: g has shape {np.shape(g)} for {q.size} feature(s); return an array of shape ({q.size},) and a "
-            "number"
+            f"closure: g has shape {np.shape(g)} for {features} feature(s); return an array of shape ({features},) and "
+            "a number"
         )
     return values
 
 
-def coefficients_along(limit: Limit, q: FloatArray) -> FloatArray:
+def coefficients_along(limit: Limit, arguments: FloatArray) -> FloatArray:
     """Drift g and diffusion Lambda at the output times, shape (outputs, d1 + 1); NaN where the overlaps are.
 
     Parameters
     ----------
-    q : ndarray, shape (outputs, d1)
+    arguments : ndarray, shape (outputs, d1), or (outputs, d1 + 1) where the norm is free
     """
+    d1 = len(limit.coordinates)
 
-    def values_of(phase: Limit, at: slice) -> FloatArray:
-        found = np.full((len(limit.times[at]), q.shape[1] + 1), np.nan)
-        for i, (time, row) in enumerate(zip(limit.times[at].tolist(), q[at], strict=True)):
+    def along(phase: Limit, at: slice) -> FloatArray:
+        found = np.full((len(limit.times[at]), d1 + 1), np.nan)
+        for i, (time, row) in enumerate(zip(limit.times[at].tolist(), arguments[at], strict=True)):
             if np.all(np.isfinite(row)):
-                found[i] = coefficients_at(phase, time, row)
+                found[i] = coefficients_at(phase, time, row)[: d1 + 1]
         return found
 
-    return limit.along(values_of)
+    return limit.along(along)
 
 
-def coefficients_at(phase: Limit, time: float, q: FloatArray) -> FloatArray:
-    """Drift g and diffusion Lambda of a phase at a time, in one vector."""
+def coefficients_at(phase: Limit, time: float, arguments: FloatArray) -> FloatArray:
+    """Drift g, diffusion Lambda and, where the norm is free, G of a phase at a time, in one vector."""
     of_g, of_diffusion, _ = phase.drive.at(np.array([time]))[0].tolist()
-    return np.asarray(called_values(phase.closure, q) * np.append(np.full(q.size, of_g), of_diffusion))
+    factors = np.full(len(phase.coordinates) + 1 + phase.free_norm, of_g)
+    factors[len(phase.coordinates)] = of_diffusion
+    return np.asarray(values_of(phase, arguments) * factors)
 
 
-def closure_at(phase: Limit, time: float) -> ClosureFunction:
-    """Closure of a phase at a time, to be asked before that of another time, without factors of its drive."""
+def values_at_time(phase: Limit, time: float, arguments: FloatArray) -> FloatArray:
+    """Values of the closure of a phase at a time, without factors of its drive."""
     phase.drive.at(np.array([time]))  # which sets the clock
-    return phase.closure
+    return values_of(phase, arguments)
 
 
 def closures_of(phase: Limit) -> tuple[ClosureFunction, ...]:
@@ -174,12 +210,14 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
     """
     if isinstance(closure, CompiledClosure):
         return closure.compiled
-    return _tabulated(closure) if features == 1 else (TabulatedClosure(_no_table()), -1.0)
+    return _tabulated(closure) if features == 1 else NO_TABLE
 
 
 @lru_cache(maxsize=MOST_LIMITS)
 def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
     """Results of `compiled_closure` for a limit; a table is made once for all solutions."""
+    if limit.free_norm or limit.initial_norm != 1.0:
+        return NO_TABLE
     return compiled_closure(limit.closure, len(limit.coordinates))
 
 
@@ -221,3 +259,7 @@ def _error(rows: Callable[[FloatArray], FloatArray], table: Table, reach: float)
 def _no_table(rows: int = 2) -> Table:
     """Placeholder for a missing table."""
     return tabulate(lambda x: np.zeros((rows, x.size)), (), 1.0, "nothing")
+
+
+NO_TABLE = TabulatedClosure(_no_table()), -1.0
+"""Closure that is always called."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,12 +23,14 @@ class Limit:
     """McKean-Vlasov equation of one weight w given its feature coordinates u.
 
     dw = (G w - u.g(q) - tau phi(w)) dt + sqrt(Lambda(q)) dB with q = E[u w] and the multiplier G that keeps
-    E[w^2] = 1 (theory.md, section 2).
+    E[w^2] = 1 (theory.md, section 2). Where the norm is free, g, Lambda and G are functions of q and E[w^2]
+    (update_rules.md, section 5).
 
     Parameters
     ----------
     closure : callable
-        q, shape (d1,) with |q| <= 1, to g, shape (d1,), and Lambda.
+        q, shape (d1,) with |q|^2 <= E[w^2], to g, shape (d1,), and Lambda; where the norm is free, q and E[w^2] to g,
+        Lambda and G.
     learning_rate : float
         tau, the factor of the prior's force.
     prior : PriorSettings
@@ -47,11 +50,15 @@ class Limit:
     initial_law : WeightLaw, optional
         Law of w given u at t = 0, where it is none of a residual of a law of its own.
     schedules : Drive, optional
-        Factors in time on g, Lambda and phi, which are those of the largest rate and strength then.
+        Factors in time on g (and G), Lambda and phi, which are those of the largest rate and strength then.
     start : float
         Time from which on the equation holds.
     later : tuple of Limit
         Limits of later phases, by their starts; what trains goes on from one to the next. Their times are not asked.
+    initial_norm : float
+        E[w^2] at t = 0.
+    free_norm : bool
+        Whether E[w^2] follows from the closure; otherwise it is kept.
 
     Notes
     -----
@@ -59,7 +66,7 @@ class Limit:
     Limits are equal if they are one object, by which solvers keep what they have made of it.
     """
 
-    closure: Callable[[FloatArray], tuple[FloatArray, float]]
+    closure: Callable[..., tuple[Any, ...]]
     learning_rate: float
     prior: PriorSettings
     coordinates: tuple[CoordinateLaw, ...]
@@ -72,6 +79,34 @@ class Limit:
     schedules: Drive | None = None
     start: float = 0.0
     later: tuple[Limit, ...] = ()
+    initial_norm: float = 1.0
+    free_norm: bool = False
+
+    @property
+    def judged(self) -> int:
+        """Number of averages that a tolerance is for: q, r and, where it is free, E[w^2]."""
+        return len(self.coordinates) + 1 + self.free_norm
+
+    @property
+    def what_is_judged(self) -> str:
+        """Words for these."""
+        return "q, r and E[w^2]" if self.free_norm else "q and r"
+
+    @property
+    def initial_deviation(self) -> float:
+        """Standard deviation of w given u at t = 0."""
+        return math.sqrt(self.initial_norm - self.initial_overlap @ self.initial_overlap)
+
+    def arguments_of(self, moments: FloatArray) -> FloatArray:
+        """Numbers on which coefficients depend, of q, r, E[w^2] and the mass: q and, where it is free, E[w^2]."""
+        q = moments[:-3]
+        return np.append(q, moments[-2]) if self.free_norm else q.copy()
+
+    @property
+    def initial_arguments(self) -> FloatArray:
+        """Those at t = 0."""
+        q = self.initial_overlap
+        return np.append(q, self.initial_norm) if self.free_norm else q
 
     @cached_property
     def drive(self) -> Drive:

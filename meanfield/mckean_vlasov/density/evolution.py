@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closures import called_values, compiled_closure_of
+from meanfield.mckean_vlasov.closures import compiled_closure_of, values_of
 from meanfield.mckean_vlasov.density.level_search import LongStepsError
 from meanfield.mckean_vlasov.density.marching import (
     EXTRAPOLATED_STEPS,
@@ -71,7 +71,8 @@ class Evolution:
     grid : Grid
         Cells and nodes.
     worst_norm : float
-        Largest deviation of E[w^2] from 1, which the equation conserves; a larger one means that the solution blew up.
+        Largest relative deviation of E[w^2] where the equation conserves it; a larger one means that the solution blew
+        up.
     make_step : MakeStep, optional
         Other software for the steps, in place of our kernel.
     """
@@ -114,7 +115,8 @@ class Evolution:
         self._callbacks = [Callback(work) if work else None for work in works]
         closure, step = (callback.address if callback else 0 for callback in self._callbacks)
         stopped = np.zeros(1, dtype=np.int64)
-        self._calls = Calls(closure, reach, np.empty(d1), np.empty(d1 + 1), step, np.empty(3), stopped)
+        free = self._phase.free_norm
+        self._calls = Calls(closure, reach, np.empty(d1 + free), np.empty(d1 + 1 + free), step, np.empty(3), stopped)
 
     @property
     def moments(self) -> Moments:
@@ -188,7 +190,7 @@ class Evolution:
 
     def _call_closure(self) -> bool:
         """Callback whose address is `Calls.closure`."""
-        self._calls.values[:] = called_values(self._phase.closure, self._calls.q)
+        self._calls.values[:] = values_of(self._phase, self._calls.q)
         return bool(self._waiting)
 
     def _call_step(self) -> bool:
@@ -222,12 +224,14 @@ class Evolution:
         BlowUpError
             If the solution is not finite or E[w^2] is far from 1.
         """
-        now = self.moments
-        if abs(now.norm - 1) <= self._field.worst_norm and np.all(np.isfinite(now.vector)):
+        now, kept = self.moments, self._limit.initial_norm
+        if abs(now.norm / kept - 1) <= self._field.worst_norm and np.all(np.isfinite(now.vector)):
             return
+        if self._limit.free_norm:
+            raise BlowUpError(self._times[-1], "the density is not finite", self._limit.remedy_if_norm_drifts)
         raise BlowUpError(
             self._times[-1],
-            f"E[w^2] = {now.norm:.4g} in the density, where the dynamics conserves 1",
+            f"E[w^2] = {now.norm:.4g} in the density, where the dynamics conserves {kept:g}",
             f"{self._limit.remedy_if_norm_drifts}, or raise density.steps and density.cells",
         )
 
@@ -243,4 +247,6 @@ def _field(limit: Limit, grid: Grid, worst_norm: float) -> Field:
     w = grid.centres
     rows = grid.h * np.array([w, w * limit.prior.force(w), w * w, np.ones_like(w)])
     steps = 0.5 * np.diff(w * w), limit.prior.potential_steps(w)
-    return Field(u, u_weight, rows, *steps, grid.h, float(limit.learning_rate), limit.drive, worst_norm, lanes)
+    rate, norm = float(limit.learning_rate), float(limit.initial_norm)
+    worst = np.inf if limit.free_norm else worst_norm
+    return Field(u, u_weight, rows, *steps, grid.h, rate, limit.drive, norm, worst, lanes)

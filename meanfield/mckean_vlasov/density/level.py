@@ -24,7 +24,7 @@ class Thresholds:
     Parameters
     ----------
     norm : float
-        Largest error of E[w^2] = 1.
+        Largest relative error of E[w^2] where it is kept.
     negative : float
         Largest size of negative values of a density: steps that are too long make the midpoint rule ring.
     edge : float
@@ -81,7 +81,7 @@ class Level:
         self.steps = step_times.total * factor
         self._step_times = step_times.refined(factor)
         self._thresholds = thresholds
-        self._slower = limit.remedy_if_too_fast
+        self._slower, self._judged = limit.remedy_if_too_fast, limit.judged
         self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
         outputs = len(limit.times)
         self.moments = np.full((outputs, len(limit.coordinates) + 3), np.nan)
@@ -90,8 +90,8 @@ class Level:
 
     @property
     def judged(self) -> FloatArray:
-        """The tolerance is for q and r."""
-        return self.moments[:, :-2]
+        """The tolerance is for q, r and a free norm."""
+        return self.moments[:, : self._judged]
 
     def run(self) -> None:
         """Advance to all output times."""

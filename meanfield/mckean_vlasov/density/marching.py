@@ -1,7 +1,7 @@
 """Compiled loop over the steps of an evolution: on small grids a loop in Python would cost more than the solution.
 
-Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 belong to the mean
-of q and r over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so that a
+Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 (where the norm
+is free, that of the closure) belong to the mean of q, r and E[w^2] over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so that a
 step costs one solve; the first steps, which lack them, iterate. Both differ from the midpoint rule by less than dt^3,
 so that the error is c dt^2 + O(dt^4), as Richardson extrapolation wants it.
 
@@ -49,8 +49,10 @@ class Field(NamedTuple):
         Differences of w^2/2 and Phi between neighbours.
     drive : Drive
         Factors in time on g, Lambda and phi.
+    norm : float
+        E[w^2] where it is kept.
     worst_norm : float
-        Error of E[w^2] = 1 at which to stop.
+        Error of E[w^2], relative to that, at which to stop; infinite where it is free.
     lanes : int
         Nodes of a block.
     """
@@ -63,6 +65,7 @@ class Field(NamedTuple):
     h: float
     learning_rate: float
     drive: Drive
+    norm: float
     worst_norm: float
     lanes: int
 
@@ -76,9 +79,10 @@ class Calls(NamedTuple):
         Address of the callback that reads `q` and writes `values`.
     reach : float
         Largest |q| at which the compiled closure is good.
-    q : ndarray, shape (d1,)
-    values : ndarray, shape (d1 + 1,)
-        g and Lambda.
+    q : ndarray, shape (d1,), or (d1 + 1,) where the norm is free
+        q and, where it is free, E[w^2].
+    values : ndarray, shape (d1 + 1,), or (d1 + 2,)
+        g, Lambda and, where the norm is free, G.
     step : int
         Address of the callback that reads the density, `Room` and `of_step`, and writes the density after the step;
         0 for the compiled kernel.
@@ -166,7 +170,7 @@ def march(  # type: ignore[no-untyped-def]
         The relaxation rate that is too fast for the next step.
     """
     d1, lanes = field.u.shape[1], field.lanes
-    guess, half, driven = np.empty(d1 + 3), np.empty(d1 + 3), np.empty(d1 + 1)
+    guess, half, driven = np.empty(d1 + 3), np.empty(d1 + 3), np.empty(calls.values.size)
     factors = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     size = lanes * field.rows.shape[1]
     current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
@@ -186,12 +190,12 @@ def march(  # type: ignore[no-untyped-def]
                 half[j] = 0.5 * (history[step - 1, j] + guess[j])
             if _length(half[:d1]) > calls.reach:
                 meetings += 1
-                values = _called_values(half[:d1], calls, meeting, thread, meetings)
+                values = _called_values(half, calls, meeting, thread, meetings)
                 if calls.stopped[0] != 0:
                     return step - known, STOPPED, 0.0
             else:
                 values = closure_values(closure, half[:d1])
-            for k in range(d1):
+            for k in range(driven.size):
                 driven[k] = factors[0] * values[k]
             driven[d1] = factors[1] * values[d1]
             D, rate = _coefficients(half, driven, field.learning_rate * factors[2], field, own, room)
@@ -215,7 +219,7 @@ def march(  # type: ignore[no-untyped-def]
             _moments(sums, field, guess)
         history[step] = guess
         current, trial = trial, current
-        if not abs(guess[d1 + 1] - 1.0) <= field.worst_norm:
+        if not abs(guess[d1 + 1] / field.norm - 1.0) <= field.worst_norm:
             return step + 1 - known, BLOWN_UP, 0.0
     return ends.size - known, DONE, 0.0
 
@@ -242,10 +246,12 @@ def _length(q):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _called_values(q, calls, meeting, thread, meetings):  # type: ignore[no-untyped-def]
+def _called_values(half, calls, meeting, thread, meetings):  # type: ignore[no-untyped-def]
     """Values of the closure by one call for all threads: two calls in Python may differ."""
     if thread == 0:
-        calls.q[:] = q
+        d1 = half.size - 3
+        for k in range(calls.q.size):
+            calls.q[k] = half[k] if k < d1 else half[d1 + 1]
         calls.stopped[0] = call_back(calls.closure)
     meet(meeting.arrived, thread, meetings, meeting.give_way)
     return calls.values
@@ -259,10 +265,12 @@ def _coefficients(half, values, learning_rate, field, own, room):  # type: ignor
     bracket = learning_rate * half[d1] - diffusion
     for k in range(d1):
         bracket += half[k] * values[k]
+    bracket = values[d1 + 1] if values.size > d1 + 1 else bracket / field.norm
     rate = max(abs(bracket), diffusion)
-    # E[w^2] - 1 grows like exp(2 t bracket). It vanishes in the limit, so this changes nothing there, but it turns
-    # the growth of its discretisation error under a strong prior into decay.
-    bracket -= 2.0 * max(bracket, 0.0) * (half[d1 + 1] - 1.0)
+    if values.size == d1 + 1:
+        # E[w^2] - 1 grows like exp(2 t bracket). It vanishes in the limit, so this changes nothing there, but it turns
+        # the growth of its discretisation error under a strong prior into decay.
+        bracket -= 2.0 * max(bracket, 0.0) * (half[d1 + 1] / field.norm - 1.0)
     D = max(diffusion, LEAST_DIFFUSION)
     for i in range(room.faces.size):
         room.faces[i] = (bracket * field.square_steps[i] - learning_rate * field.potential_steps[i]) / D

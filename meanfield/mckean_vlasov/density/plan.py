@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +11,7 @@ import psutil
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import feature_quadrature
-from meanfield.mckean_vlasov.closures import called_values, closures_of
+from meanfield.mckean_vlasov.closures import closures_of, values_of
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.mckean_vlasov.limit import Limit
@@ -112,8 +112,9 @@ def _cells(limit: Limit, settings: DensitySettings, width: float, widening: floa
     half_width = settings.half_width
     if half_width is None:
         u, _ = feature_quadrature(limit.coordinates, settings.feature_nodes)
-        # max over |q| <= 1 of |u| |q| + TAIL sqrt(1 - |q|^2), the reach of a Gaussian conditional density.
+        # max over |q|^2 <= Q of |u| |q| + TAIL sqrt(Q - |q|^2), the reach of a Gaussian conditional density.
         half_width = widening * math.hypot(float(np.linalg.norm(u, axis=1).max()), TAIL)
+        half_width *= math.sqrt(limit.initial_norm)
     h = width if settings.cells is None else 2 * half_width / settings.cells
     kinks = [abs(kink) for prior in limit.priors for kink in prior.functions.kinks]
     kink = min((kink for kink in kinks if kink > 0.5 * h), default=None)
@@ -162,13 +163,15 @@ def check_bytes(needed: float, what: str, remedy: str) -> None:
 
 def _fastest_rate(limit: Limit) -> float:
     """Largest rate of change: of the drift gain and the diffusion over the ball, and by the force of the prior."""
-    axis = np.linspace(-1.0, 1.0, 9)
-    ball = [np.array(q) for q in product(axis, repeat=len(limit.coordinates)) if np.dot(q, q) <= 1.0]
+    axis, d1, length = np.linspace(-1.0, 1.0, 9), len(limit.coordinates), math.sqrt(limit.initial_norm)
+    ball = [length * np.array(q) for q in product(axis, repeat=d1) if np.dot(q, q) <= 1.0]
+    ball = [np.append(q, limit.initial_norm) for q in ball] if limit.free_norm else ball
     two_deviations = np.array([2.0])
 
     def fastest(phase: Limit) -> float:
-        values = [called_values(closure, q) for closure in closures_of(phase) for q in ball]
-        rates = [np.linalg.norm(each[:-1]) + 0.5 * each[-1] for each in values]
+        alone = [replace(phase, closure=closure) for closure in closures_of(phase)]
+        values = [values_of(each, q) for each in alone for q in ball]
+        rates = [np.linalg.norm(np.delete(each, d1)) + 0.5 * each[d1] for each in values]
         return float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])
 
     return max(fastest(phase) for phase in limit.phases)

@@ -67,7 +67,7 @@ def solve_to_tolerance(
 class CellSearch(LevelSearch[Plan, Level]):
     """The levels above one coarsest grid."""
 
-    what = "q and r"
+    what = "q and r"  # and E[w^2], where it is free
     factors = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
     node_factors = (2, 3, 4, 6, 8, 12, 16)
     forgiven = 6
@@ -136,7 +136,7 @@ class CellSearch(LevelSearch[Plan, Level]):
         factors = [level.factor for level in last]
         less = np.concatenate([[0.0], extrapolation_weights(factors[1:], powers[:-1])])
         change = extrapolation_weights(factors, powers) - less
-        moments = np.abs(extrapolated_moments(last, change))[:, :-2]
+        moments = np.abs(extrapolated_moments(last, change))[:, : self._limit.judged]
         leading = abs(float(less @ np.array(factors, dtype=float) ** -powers[-1]))
         safety = self._series.safety(float(moments.max()), leading)
         distance = partial(_distance, last[-1].grid.u_weight)
@@ -152,14 +152,17 @@ class CellSearch(LevelSearch[Plan, Level]):
         return float(largest.max())
 
     def _resolved(self) -> bool:
-        """Whether the finest cells are narrow for conditional densities, whose mean variance is at most 1 - |q|^2.
+        """Whether the finest cells are narrow for conditional densities of mean variance at most E[w^2] - |q|^2.
 
         Where they are not, solutions on different cells may be wrong alike.
         """
         finest = self.levels[-1]
-        squares = (finest.moments[:, :-3] ** 2).sum(axis=1)
+        squares, norm = (finest.moments[:, :-3] ** 2).sum(axis=1), self._limit.initial_norm
+        variance = norm - min(float(squares.max()), norm)
+        if self._limit.free_norm:
+            variance = max(float((finest.moments[:, -2] - squares).min()), 0.0)
         # Levels with cells wider than half of a conditional deviation cannot be compared.
-        return finest.grid.h**2 <= 0.5**2 * (1.0 - min(float(squares.max()), 1.0))
+        return finest.grid.h**2 <= 0.5**2 * variance
 
 
 def _distance(u_weight: FloatArray, masses: FloatArray) -> FloatArray:

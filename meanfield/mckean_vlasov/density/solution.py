@@ -32,8 +32,8 @@ class Errors:
 
     Parameters
     ----------
-    moments : ndarray, shape (outputs, d1 + 1)
-        Errors of q and r.
+    moments : ndarray, shape (outputs, judged)
+        Errors of q, r and, where it is free, E[w^2].
     density : ndarray, shape (outputs,)
         Errors of P: L1 distances, averaged over u.
     """
@@ -41,9 +41,11 @@ class Errors:
     moments: FloatArray
     density: FloatArray
 
-    def arrays(self) -> dict[str, FloatArray]:
+    def arrays(self, features: int) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
-        return {"q_error": self.moments[:, :-1], "r_error": self.moments[:, -1], "P_error": self.density}
+        q, r, *norm = np.split(self.moments, [features, features + 1], axis=1)
+        found = {"q_error": q, "r_error": r[:, 0], "P_error": self.density}
+        return found | {"norm_error": each[:, 0] for each in norm if each.size}
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Solution:
     def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
         q, grid = self.moments[:, :-3], self.grid
-        closed = coefficients_along(limit, q)
+        closed = coefficients_along(limit, np.array([limit.arguments_of(row) for row in self.moments]))
         P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (
@@ -109,5 +111,5 @@ class Solution:
                 "u_weight": grid.u_weight,
             }
             | cell_arrays(grid.edges)
-            | (errors.arrays() if errors else {})
+            | (errors.arrays(q.shape[1]) if errors else {})
         )

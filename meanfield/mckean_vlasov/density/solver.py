@@ -197,7 +197,9 @@ def density_of(limit: Limit, settings: DensitySettings, dimension: int, backend:
         Of the kind `density`; see `solve`.
     """
     solution = solve(limit, settings, backend)
-    arrays, warning = with_condensate(limit, solution.arrays(limit), dimension)
+    arrays, warning = solution.arrays(limit), ""
+    if not limit.free_norm:
+        arrays, warning = with_condensate(limit, arrays, dimension)
     if limit.initial_law is not None:
         arrays |= {name: arrays[name] + error for name, error in limit.initial_law.errors.items() if name in arrays}
     return Solved("density", arrays, solution.status, warning, {"backend": backend} | solution.effort)

@@ -33,13 +33,13 @@ PER_DEVIATION, DEGREE = 12.0, 7
 def initial_density(limit: Limit, grid: Grid) -> FloatArray:
     """Density at t = 0 as cell averages of unit mass, shape (nodes, cells).
 
-    It is that of W = u.q(0) + sqrt(1 - |q(0)|^2) xi, or the law that the limit starts from.
+    It is that of W = u.q(0) + sqrt(E[w^2] - |q(0)|^2) xi, or the law that the limit starts from.
     """
     q = limit.initial_overlap
     if limit.initial_law is not None:
         P = limit.initial_law.cell_average(grid.edges, grid.u)
     else:
-        P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, float(np.sqrt(1 - q @ q)))
+        P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, limit.initial_deviation)
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
 
 
@@ -134,11 +134,13 @@ def initial_work(limit: Limit) -> float:
     """E[w phi(w)] at t = 0; NaN where it is not found, or the residual is not Gaussian."""
     if limit.initial_law is not None or not isinstance(limit.initial_residual, GaussianResidual):
         return math.nan
-    return gaussian_work(limit.prior, limit.coordinates, limit.initial_overlap)
+    return gaussian_work(limit.prior, limit.coordinates, limit.initial_overlap, limit.initial_norm)
 
 
-def gaussian_work(prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q: FloatArray) -> float:
-    """E[w phi(w)] of Gaussian weights w = u.q + sqrt(1 - |q|^2) xi, by rules in u for them.
+def gaussian_work(
+    prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q: FloatArray, norm: float = 1.0
+) -> float:
+    """E[w phi(w)] of Gaussian weights w = u.q + sqrt(E[w^2] - |q|^2) xi, by rules in u for them.
 
     Rules that follow a solution need not resolve the kinks of a prior at its start: weights begin around u.q(0), and
     lean on u.g later on.
@@ -148,7 +150,7 @@ def gaussian_work(prior: PriorSettings, coordinates: Sequence[CoordinateLaw], q:
     float
         NaN where it is not found: weights given u are too narrow for rules of a moderate size.
     """
-    deviation = math.sqrt(max(1.0 - float(q @ q), 0.0))
+    deviation = math.sqrt(max(norm - float(q @ q), 0.0))
     if deviation < 1e-4:  # no such rules
         return math.nan
     rules = [_rule(law, deviation / max(abs(q_k), deviation)) for law, q_k in zip(coordinates, q, strict=True)]

@@ -17,7 +17,7 @@ from meanfield.typing import FloatArray
 
 @dataclass
 class Parts:
-    """Parts of the error of q and r, shape (outputs, d1 + 1) each."""
+    """Parts of the error of q, r and a free norm, shape (outputs, judged) each."""
 
     points: FloatArray
     steps: FloatArray
@@ -65,7 +65,7 @@ class Found:
 
     @property
     def error(self) -> float:
-        """Largest estimated error of q and r."""
+        """Largest estimated error of q, r and a free norm."""
         return float(self.parts.total.max())
 
     def missed(self, tolerance: float, why: str, chosen_nodes: bool) -> str:
@@ -75,7 +75,7 @@ class Found:
             remedy = "raise density.feature_nodes, or leave it out"
         elif part == "nodes in u":
             why = "more of them would take too long"
-        what = f"q and r (mostly of the {part})"
+        what = f"{self.levels[0].limit.what_is_judged} (mostly of the {part})"
         return f"failed: {missed(what, self.error, 'density.tolerance', tolerance, f'{why}; {remedy}')}"
 
 
@@ -96,7 +96,7 @@ def assembled(found: Found | None, levels: list[Level], status: str) -> Solution
         # The cut tails leave 2e-10: a probability of up to 8e-11 beyond the outermost edges is put into the last cells.
         shape = shape + _steps_of_shape(found, finest, edges) + 2e-10
         # The L1 distance of laws that have nothing in common.
-        errors = Errors(found.parts.total, np.minimum(shape + _moved(found, moments[:, :-3]), 2.0))
+        errors = Errors(found.parts.total, np.minimum(shape + _moved(found, moments), 2.0))
     moments[:, -1] = (P @ np.diff(edges)) @ nodes.u_weight
     effort: dict[str, object] = {
         "points": [level.points for level in (found.levels if found else levels)],
@@ -118,15 +118,18 @@ def _quantiles(levels: list[Level], edges: FloatArray, output: int, extrapolate:
     return xi, float(display.distances(xi, raw) @ finest.frames.nodes.solved[1])
 
 
-def _moved(found: Found, q: FloatArray) -> FloatArray:
-    """How far the laws of the nodes move with the errors of q and of E[w^2], which are a part of those of q.
+def _moved(found: Found, moments: FloatArray) -> FloatArray:
+    """How far the laws of the nodes move with the errors of q and of E[w^2], which are a part of those of q if kept.
 
-    Means given u move by u.dq, and the variance given u, which is 1 - |q|^2 under linear priors, by 2 q.dq: in L1 by
-    about sqrt(2/pi) |dq|/s and 4 phi(1) |q| |dq|/s^2 for Gaussians of spread s, together by |dq|/s^2 or so.
+    Means given u move by u.dq, and the variance given u, which is E[w^2] - |q|^2 under linear priors, by 2 q.dq: in L1
+    by about sqrt(2/pi) |dq|/s and 4 phi(1) |q| |dq|/s^2 for Gaussians of spread s, together by |dq|/s^2 or so.
     """
-    changed = np.abs(found.correction.moments[:, :-2]) + found.parts.total[:, :-1]
-    variance = np.maximum(1.0 - np.sum(q * q, axis=1), np.finfo(float).tiny)
-    return np.asarray(changed.sum(axis=1) / variance)
+    q, total, limit = moments[:, :-3], found.parts.total, found.levels[0].limit
+    d1 = q.shape[1]
+    changed = (np.abs(found.correction.moments[:, :d1]) + total[:, :d1]).sum(axis=1) + total[:, d1 + 1 :].sum(axis=1)
+    norm = moments[:, -2] if limit.free_norm else limit.initial_norm
+    variance = np.maximum(norm - np.sum(q * q, axis=1), np.finfo(float).tiny)
+    return np.asarray(changed / variance)
 
 
 def _steps_of_shape(found: Found, finest: Level, edges: FloatArray) -> float:
@@ -142,7 +145,7 @@ def _steps_of_shape(found: Found, finest: Level, edges: FloatArray) -> float:
 
 def steps_error(level: Level, looser: Level) -> FloatArray:
     """Error of the time steps of a level, from the same one with longer ones."""
-    change = np.abs(looser.moments - level.moments)[:, :-2]
+    change = np.abs(looser.moments - level.moments)[:, : level.limit.judged]
     # A tenth of the change is expected, but a step next to a corner has a lower order, and few steps are as long as
     # their growth allows. Both begin with the same short steps, whose error their difference does not show: the largest
     # counts always.

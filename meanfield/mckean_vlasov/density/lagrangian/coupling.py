@@ -5,7 +5,8 @@ The multiplier of the norm is
     G = (q.g + tau r - Lambda/2)/e - kappa (e - 1),    e = E[w^2],
 
 where kappa, the root of the squares of the first bracket and of Lambda/2, is never less than |G|: without the last term
-an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time.
+an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time. A
+norm n other than 1 that is kept stands in the place of 1. Where the norm is free, G comes from the closure.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Coupling(NamedTuple):
         tau.
     tolerance : float
         Root mean square error of w that a step may make, and error of q and r.
+    norm : float
+        E[w^2] where it is kept.
     reach : float
         Largest |q| at which the compiled closure is good.
     drive : Drive
@@ -46,15 +49,17 @@ class Coupling(NamedTuple):
         Those of the drive and their slopes at the time of the stage.
     call : int
         Address of the callback that reads `q` and writes `values`.
-    q : ndarray, shape (d1,)
-    values : ndarray, shape (d1 + 1,)
-        g and Lambda without the factors of the drive.
+    q : ndarray, shape (d1,), or (d1 + 1,) where the norm is free
+        Arguments of the closure: q and, where it is free, E[w^2].
+    values : ndarray, shape (d1 + 1,), or (d1 + 2,)
+        g, Lambda and, where the norm is free, G, without the factors of the drive.
     """
 
     u: FloatArray
     u_weight: FloatArray
     learning_rate: float
     tolerance: float
+    norm: float
     reach: float
     drive: Drive
     factors: FloatArray
@@ -64,31 +69,37 @@ class Coupling(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def close(q, closure, coupling, values):  # type: ignore[no-untyped-def]
-    """Fill in g and Lambda; whether the closure wants to stop."""
+def close(averages, closure, coupling, values):  # type: ignore[no-untyped-def]
+    """Fill in g, Lambda and, where the norm is free, G at averages q, r and E[w^2]; whether the closure wants to stop."""
+    d1 = coupling.u.shape[1]
+    q = averages[:d1]
     if np.sqrt((q * q).sum()) > coupling.reach:
-        copy(q, coupling.q)
+        for k in range(d1):
+            coupling.q[k] = q[k]
+        for k in range(d1, coupling.q.size):
+            coupling.q[k] = averages[d1 + 1]
         if call_back(coupling.call):
             return True
     else:
         copy(closure_values(closure, q), coupling.values)
-    last = values.size - 1
-    for k in range(last):
+    for k in range(values.size):
         values[k] = coupling.factors[0] * coupling.values[k]
-    values[last] = coupling.factors[1] * coupling.values[last]
+    values[d1] = coupling.factors[1] * coupling.values[d1]
     return False
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def growth_of(averages, values, learning_rate):  # type: ignore[no-untyped-def]
-    """The multiplier G, the bracket q.g + tau r - D and kappa."""
-    d1 = values.size - 1
+def growth_of(averages, values, learning_rate, norm):  # type: ignore[no-untyped-def]
+    """The multiplier G, the bracket q.g + tau r - D and kappa; of a free norm G alone."""
+    d1 = averages.size - 3
+    if values.size > d1 + 1:
+        return values[d1 + 1], 0.0, 0.0
     noise = 0.5 * values[d1]
     bracket = learning_rate * averages[d1] - noise
     for k in range(d1):
         bracket += averages[k] * values[k]
     damping = np.sqrt(bracket * bracket + noise * noise + 1e-60)  # a root of zero has no slope
-    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] - 1.0), bracket, damping
+    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] / norm - 1.0), bracket, damping
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -103,14 +114,17 @@ def fill_tilts(coupling, g, tilts):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_sensitivity(averages, values, closure, coupling, result):  # type: ignore[no-untyped-def]
     """Derivatives of G, g and D with respect to q, r, E[w^2] and t; whether the closure wants to stop."""
-    d1 = values.size - 1
+    d1 = averages.size - 3
     result[:] = 0.0
-    shifted = np.empty(d1 + 1)
+    shifted = np.empty(values.size)
+    if values.size > d1 + 1:
+        return call(fill_free_sensitivity, averages, values, closure, coupling, shifted, result)
     e, factors = averages[d1 + 1], coupling.factors
     tau = coupling.learning_rate * factors[2]
-    _, bracket, damping = growth_of(averages, values, tau)
-    by_bracket = 1.0 / e - (e - 1.0) * bracket / damping
-    by_noise = -(e - 1.0) * 0.5 * values[d1] / damping
+    _, bracket, damping = growth_of(averages, values, tau, coupling.norm)
+    excess = e / coupling.norm - 1.0
+    by_bracket = 1.0 / e - excess * bracket / damping
+    by_noise = -excess * 0.5 * values[d1] / damping
     noise = 0.5 * factors[4] * coupling.values[d1]  # which the last call of the closure has left
     for k in range(d1):
         result[1 + k, d1 + 2] = factors[3] * coupling.values[k]
@@ -118,7 +132,7 @@ def fill_sensitivity(averages, values, closure, coupling, result):  # type: igno
     if clock[1] > 0.0:  # the closure itself changes in time
         now = clock[0]
         clock[0] = now + clock[1]
-        if call(close, averages[:d1], closure, coupling, shifted):
+        if call(close, averages, closure, coupling, shifted):
             return True
         clock[0] = now
         noise += 0.5 * (shifted[d1] - values[d1]) / clock[1]
@@ -130,10 +144,10 @@ def fill_sensitivity(averages, values, closure, coupling, result):  # type: igno
         result[0, d1 + 2] += averages[k] * result[1 + k, d1 + 2]
     result[0, d1 + 2] = result[0, d1 + 2] * by_bracket + noise * by_noise
     for k in range(d1):
-        q = averages[:d1].copy()
-        step = -CLOSURE_STEP if q[k] > 0.0 else CLOSURE_STEP
-        q[k] += step
-        if call(close, q, closure, coupling, shifted):
+        moved = averages.copy()
+        step = -CLOSURE_STEP if moved[k] > 0.0 else CLOSURE_STEP
+        moved[k] += step
+        if call(close, moved, closure, coupling, shifted):
             return True
         noise = 0.5 * (shifted[d1] - values[d1]) / step
         result[d1 + 1, k] = noise
@@ -144,7 +158,38 @@ def fill_sensitivity(averages, values, closure, coupling, result):  # type: igno
             result[0, k] += averages[j] * slope
         result[0, k] = result[0, k] * by_bracket + noise * by_noise
     result[0, d1] = tau * by_bracket
-    result[0, d1 + 1] = -bracket / (e * e) - damping
+    result[0, d1 + 1] = -bracket / (e * e) - damping / coupling.norm
+    return False
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def fill_free_sensitivity(averages, values, closure, coupling, shifted, result):  # type: ignore[no-untyped-def]
+    """The same where the norm is free: all of them are those of the closure."""
+    d1, factors, clock = averages.size - 3, coupling.factors, coupling.drive.clock
+    for row in range(d1 + 2):
+        column = d1 + 1 if row == 0 else row - 1 if row <= d1 else d1
+        scale = 0.5 if row == d1 + 1 else 1.0
+        result[row, d1 + 2] = scale * factors[4 if row == d1 + 1 else 3] * coupling.values[column]
+    for index in range(d1 + 2):  # time stands in the place of r
+        moved, now = averages.copy(), clock[0]
+        step, column = clock[1], d1 + 2
+        if index == d1:
+            if step == 0.0:
+                continue
+            clock[0] = now + step
+        else:
+            column, size = index, CLOSURE_STEP * np.sqrt(averages[d1 + 1])
+            step = -size if moved[index] > 0.0 and index < d1 else size  # into the ball of overlaps
+            step *= np.sqrt(averages[d1 + 1]) if index > d1 else 1.0
+            moved[index] += step
+        failed = call(close, moved, closure, coupling, shifted)
+        clock[0] = now
+        if failed:
+            return True
+        result[0, column] += (shifted[d1 + 1] - values[d1 + 1]) / step
+        result[d1 + 1, column] += 0.5 * (shifted[d1] - values[d1]) / step
+        for k in range(d1):
+            result[1 + k, column] += (shifted[k] - values[k]) / step
     return False
 
 

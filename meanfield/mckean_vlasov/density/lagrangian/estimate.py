@@ -37,18 +37,18 @@ def extrapolated(levels: Sequence[Level]) -> FloatArray:
 
 
 def estimated(levels: Sequence[Level], tolerance: float) -> FloatArray:
-    """Estimated errors of q and r by the number of points, shape (outputs, d1 + 1).
+    """Estimated errors of q, r and a free norm by the number of points, shape (outputs, judged).
 
     Twice the change by one power less and a share of the change by the last level, the largest of all output times
     because changes pass through zero where errors need not. Where differences of levels do not fall like the square of
     the spacing, points do not resolve the solution, and the largest last difference is added.
     """
-    used = levels[-MOST_LEVELS:]
+    used, judged = levels[-MOST_LEVELS:], levels[-1].limit.judged
     best = extrapolated(used)
-    change = np.abs(best - extrapolated(used[1:]))[:, :-2]
+    change = np.abs(best - extrapolated(used[1:]))[:, :judged]
     # With the factor below, the last level counts in full: of three levels only the assumed powers tell what is left,
     # and coarse ones need not follow them yet.
-    change = change + 0.5 * np.abs(best - extrapolated(used[:-1]))[:, :-2]
+    change = change + 0.5 * np.abs(best - extrapolated(used[:-1]))[:, :judged]
     # A safety factor: errors of points that hop across a corner look random from level to level, and single changes
     # miss them by chance.
     change = np.broadcast_to(2.0 * change.max(axis=0), change.shape).copy()
@@ -117,8 +117,9 @@ class Correction:
     ----------
     moments : ndarray, shape (outputs, d1 + 2)
         Change of q, r and E[w^2].
-    error : ndarray, shape (d1 + 1,)
-        Error of q and r by the nodes that is left, the largest of all output times: changes pass through zero.
+    error : ndarray, shape (judged,)
+        Error of q, r and a free norm by the nodes that is left, the largest of all output times: changes pass through
+        zero.
     """
 
     moments: FloatArray
@@ -126,8 +127,8 @@ class Correction:
 
 
 def change(rule: Rule, better: Rule, levels: int) -> FloatArray:
-    """Largest change of q and r by more nodes, shape (d1 + 1,)."""
-    return np.asarray(np.abs(better.moments(levels) - rule.moments(levels))[:, :-1].max(axis=0))
+    """Largest change of q, r and a free norm by more nodes, shape (judged,)."""
+    return np.asarray(np.abs(better.moments(levels) - rule.moments(levels))[:, : rule.first.limit.judged].max(axis=0))
 
 
 def mixed_change(rules: Sequence[Rule]) -> FloatArray:
@@ -158,7 +159,7 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
     last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
     for rule in (each for each in paired if each is not last):
         found = corrected(rule, paired[-1], last, last_change)
-        mixed = mixed_change([rule, paired[-1]])[:-1]
+        mixed = mixed_change([rule, paired[-1]])[: rule.first.limit.judged]
         small = np.abs(found.moments).max() <= LARGEST_CORRECTION * tolerance
         if small and mixed.max() <= MIXED_SHARE * tolerance:
             return rule, found
@@ -168,4 +169,4 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
 def corrected(rule: Rule, better: Rule, last: Rule, last_change: FloatArray) -> Correction:
     """Correction of a rule to a better one by two levels, and from there to the last one by the first level."""
     correction = better.moments(2) - rule.moments(2) + last.moments(1) - better.moments(1)
-    return Correction(correction, last_change + mixed_change([rule, better])[:-1])
+    return Correction(correction, last_change + mixed_change([rule, better])[: rule.first.limit.judged])

@@ -6,7 +6,7 @@ import numpy as np
 
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closure_tiles import TiledClosure, tiled_closure_of
-from meanfield.mckean_vlasov.closures import called_values, closure_at
+from meanfield.mckean_vlasov.closures import values_at_time, values_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.coupling import Coupling
 from meanfield.mckean_vlasov.density.lagrangian.marching import GROW, STOPPED, STUCK, State, advance, interpolate
@@ -56,6 +56,7 @@ class Level:
     ----------
     points : int
     tolerance : float
+    limit : Limit
     moments : ndarray, shape (outputs, d1 + 3)
         q, r, E[w^2] and the mass by the quadrature over points.
     zeta : ndarray, shape (nodes, points)
@@ -71,7 +72,7 @@ class Level:
     """
 
     def __init__(self, limit: Limit, frames: Frames, points: int, tolerance: float, budget: Budget) -> None:
-        self.points, self.tolerance, self._limit, self._budget = points, tolerance, limit, budget
+        self.points, self.tolerance, self.limit, self._budget = points, tolerance, limit, budget
         self.frames, self.calls = frames, 0
         u, u_weight = frames.nodes.solved
         self.nodes, d1 = u.shape
@@ -97,16 +98,16 @@ class Level:
         self._clock, self._counts = self._state.clock, self._state.counts
         self.least_noise = np.full(len(limit.phases), np.inf)
         self._averages = np.empty(d1 + 3)
-        self._enter(0, limit.initial_overlap)
+        self._enter(0, limit.initial_arguments)
         outputs = len(limit.times)
         self.moments = np.full((outputs, d1 + 3), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
         self.given_u = np.full((3, outputs, self.nodes), np.nan)
 
-    def _enter(self, number: int, q: FloatArray) -> None:
-        """Take the coefficients of a phase, which begins with these overlaps."""
+    def _enter(self, number: int, arguments: FloatArray) -> None:
+        """Take the coefficients of a phase, which begins with these arguments of its closure."""
         self._number, size = number, self._size
-        phase = self._limit.phases[number]
+        phase = self.limit.phases[number]
         mesh = _mesh(phase, self.frames, self._zeta, self._spacing, self.points)
         coupling, self._callback = self._couple(phase)
         weight = mesh.spacing * np.exp(-0.5 * mesh.zeta**2) / ROOT_TWO_PI
@@ -115,7 +116,7 @@ class Level:
         if not phase.drive.moves or phase.prior.strength == 0.0:
             own = own._replace(by_rate=np.empty(0))
         self._march = tiled_closure_of(phase)[0], coupling, mesh, frame, own, self._state
-        self._clock[2:] = self._first_step(phase, q), GROW, np.inf
+        self._clock[2:] = self._first_step(phase, arguments), GROW, np.inf
 
     def xi(self, output: int) -> FloatArray:
         """Quantiles of the points at an output time, on the scale of the normal law, shape (nodes, points)."""
@@ -157,27 +158,27 @@ class Level:
     def _couple(self, phase: Limit) -> tuple[Coupling, Callback]:
         """Nodes in lanes, and the callback for a closure that is not compiled."""
         d1 = self._u.shape[1]
-        q, values = np.empty(d1), np.empty(d1 + 1)
+        q, values = np.empty(d1 + phase.free_norm), np.empty(d1 + 1 + phase.free_norm)
         closure, reach = tiled_closure_of(phase)
         is_pilot = self._budget.is_pilot
         if is_pilot and isinstance(closure, TiledClosure):
             reach = -1.0  # the closure is called everywhere
 
         def call() -> bool:
-            values[:] = called_values(phase.closure, q)
+            values[:] = values_of(phase, q)
             self.calls += 1
             return not self._budget.spend(0.0 if is_pilot else CALL_WORK)  # pilots have these calls counted
 
         callback = Callback(call)
-        given = self._u, self._u_weight, float(phase.learning_rate), self.tolerance, float(reach)
+        given = self._u, self._u_weight, float(phase.learning_rate), self.tolerance, phase.initial_norm, float(reach)
         return Coupling(*given, phase.drive, phase.drive.room, callback.address, q, values), callback
 
-    def _first_step(self, phase: Limit, q: FloatArray) -> float:
+    def _first_step(self, phase: Limit, arguments: FloatArray) -> float:
         """Length of the first step that is tried in a phase."""
-        values = called_values(closure_at(phase, phase.start), q)
+        values = values_at_time(phase, phase.start, arguments)
         force = float(np.abs(phase.prior.force(np.array([1.0, 3.0]))).max())
         rate = float(np.abs(values).sum()) + phase.learning_rate * force
-        stop = float(self._limit.times[-1])
+        stop = float(self.limit.times[-1])
         # A fraction of the time in which the fastest coefficient acts, which follows the error that steps may make:
         # solutions of different accuracy must not share steps that only their growth limits.
         first = 2e-3 * self.tolerance ** (1.0 / ORDER)
@@ -191,7 +192,7 @@ class Level:
         StuckError, ExpensiveError
             If the points cannot be advanced, or too slowly.
         """
-        time = float(self._limit.times[index])
+        time = float(self.limit.times[index])
         # The step over an output time is taken again to end there: points within a long step may be out of order.
         for _ in range(8):
             self._advance(time)
@@ -212,8 +213,8 @@ class Level:
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
-        q, work = self._limit.initial_overlap, initial_work(self._limit)
-        return np.array([*q, averages[-3] if np.isnan(work) else work, 1.0, averages[-1]])
+        q, work = self.limit.initial_overlap, initial_work(self.limit)
+        return np.array([*q, averages[-3] if np.isnan(work) else work, self.limit.initial_norm, averages[-1]])
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""
@@ -223,15 +224,15 @@ class Level:
 
     def _advance(self, time: float) -> None:
         """Advance to a time, from phase to phase."""
-        for number in range(self._number + 1, len(self._limit.phases)):
-            start = self._limit.phases[number].start
+        for number in range(self._number + 1, len(self.limit.phases)):
+            start = self.limit.phases[number].start
             if time < start:
                 break
             self._take_steps(start)
             self._interpolate(start)
             self._clock[0] = self._clock[1]
             self._state.start[:] = self._state.end
-            self._enter(number, self._averages[:-3].copy())
+            self._enter(number, self.limit.arguments_of(self._averages))
         self._take_steps(time)
 
     def _take_steps(self, time: float) -> None:
@@ -251,7 +252,7 @@ class Level:
         error = ExpensiveError(
             float(self._clock[1]),
             f"the density took more than half a minute of work, by {self.attempts} steps of {self.points} points last",
-            f"raise density.tolerance, lower time.stop, or {self._limit.remedy_if_too_fast}",
+            f"raise density.tolerance, lower time.stop, or {self.limit.remedy_if_too_fast}",
         )
         error.level = self
         return error
@@ -260,7 +261,7 @@ class Level:
         return StuckError(
             float(self._clock[1]),
             f"no time step however short keeps {self.points} points of the density in order",
-            f"raise density.tolerance, {self._limit.remedy_if_too_fast}, or take density.scheme = 'eulerian'",
+            f"raise density.tolerance, {self.limit.remedy_if_too_fast}, or take density.scheme = 'eulerian'",
         )
 
 

@@ -95,7 +95,8 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         `REACHED`, `PAUSED`, `STOPPED` by the closure, or `STUCK` where no step however short succeeds.
     """
     d1 = coupling.u.shape[1]
-    averages, values = np.empty(d1 + 3), np.empty(d1 + 1)
+    averages, values = np.empty(d1 + 3), np.empty(coupling.values.size)
+    judged = values.size  # q, r and, where it is free, E[w^2]
     sensitivity, feedback = np.empty((d1 + 2, d1 + 3)), np.empty((d1 + 2, d1 + 3))
     change, reply = np.empty(d1 + 2), np.empty(d1 + 2)
     clock, points, accepted = state.clock, mesh.points, False
@@ -111,9 +112,9 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         tau = coupling.learning_rate * factors[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
-        if call(close, averages[:d1], closure, coupling, values):
+        if call(close, averages, closure, coupling, values):
             return STOPPED
-        growth, noise = growth_of(averages, values, tau)[0], 0.5 * values[d1]
+        growth, noise = growth_of(averages, values, tau, coupling.norm)[0], 0.5 * values[d1]
         clock[4] = min(clock[4], noise / max(factors[2], 0.01))  # less force acts too weakly to make layers
         fill_tilts(coupling, values[:d1], state.tilts)
         if call(fill_sensitivity, averages, values, closure, coupling, sensitivity):
@@ -130,9 +131,9 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                     break
                 call(fill_numbers, drive, now + TIMES[stage] * dt, low, high, factors)
                 tau = coupling.learning_rate * factors[2]
-                if call(close, averages[:d1], closure, coupling, values):
+                if call(close, averages, closure, coupling, values):
                     return STOPPED
-                growth, noise = growth_of(averages, values, tau)[0], 0.5 * values[d1]
+                growth, noise = growth_of(averages, values, tau, coupling.norm)[0], 0.5 * values[d1]
                 fill_tilts(coupling, values[:d1], state.tilts)
             X = state.stage if stage > 0 else state.end
             of_earlier = C[stage] / dt
@@ -156,7 +157,7 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
             # Far weights count more in r under a steep prior than in the mean square.
             call(respond, state.increments[STAGES - 1], own, points, state.changes)
             weighted(state.changes, coupling, change)
-            error = max(error, np.abs(change[: d1 + 1]).max() / coupling.tolerance)
+            error = max(error, np.abs(change[:judged]).max() / coupling.tolerance)
             if np.isfinite(error):
                 factor = min(GROW, max(SHRINK, CAUTION * max(error, 1e-10) ** (-1.0 / ORDER)))
                 call(combine, state.end, state.increments, B.copy(), state.stage)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from meanfield.mckean_vlasov.closures import called_values, closure_at
+from meanfield.mckean_vlasov.closures import values_at_time
 from meanfield.mckean_vlasov.density.lagrangian.estimate import (
     LARGEST_CORRECTION,
     MIXED_SHARE,
@@ -85,7 +85,7 @@ class NodeSearch:
         levels decides.
         """
         rules = [start]
-        changed, enough = np.zeros(start.first.moments.shape[1] - 2), True
+        changed, enough = np.zeros(self._levels.limit.judged), True
         falls = False
         while True:
             rule = rules[-1]
@@ -117,7 +117,8 @@ class NodeSearch:
     def _on_panels(self, rules: list[Rule]) -> tuple[Rule, Correction] | None:
         """The same with panels after some rules, or None if there are none or their work is too much."""
         limit, known = self._levels.limit, rules[-1]
-        pull = called_values(closure_at(limit.phases[-1], float(limit.times[-1])), known.first.moments[-1, :-3])[:-1]
+        arguments = limit.arguments_of(known.first.moments[-1])
+        pull = values_at_time(limit.phases[-1], float(limit.times[-1]), arguments)[: len(limit.coordinates)]
         # The errors of all panels by their coefficients may have a quarter of the tolerance.
         panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), 0.25 * self._tolerance
         self.product = known
@@ -224,7 +225,7 @@ class NodeSearch:
         second = SECOND_WORK * (better.first.work + (rule.first.work if rule.second is None else 0.0))
         base = next(iter(self._bases(rules[:-1], better)), better)
         if not self._leaves_levels(second, base) or not self.second_levels(rule, better):
-            return by_first + mixed[:-1], False
+            return by_first + mixed[: by_first.size], False
         by_both = change(rule, better, 2)
         return by_both, bool(by_both.max() <= allowed)
 

@@ -166,8 +166,7 @@ class Frames:
 
     def _ranges(self, limit: Limit) -> list[tuple[float, float]]:
         """First and last of the equally spaced numbers of every node."""
-        q = limit.initial_overlap
-        deviation = math.sqrt(1 - q @ q)
+        q, deviation = limit.initial_overlap, limit.initial_deviation
         u, _ = self.nodes.solved
         reach = self.grading.reach
         ranges = []
@@ -184,8 +183,7 @@ class Frames:
     def start(self, limit: Limit, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coordinates zeta, their spacing h and the weights X at t = 0, each of shape (nodes, points)."""
         u, weight = self.nodes.solved
-        q = limit.initial_overlap
-        deviation, means = math.sqrt(1 - q @ q), u @ q
+        deviation, means = limit.initial_deviation, u @ limit.initial_overlap
         shape = len(weight), points
         zeta, spacing, X = np.empty(shape), np.empty(shape), np.empty(shape)
         slopes = np.empty(points)

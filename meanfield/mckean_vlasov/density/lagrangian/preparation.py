@@ -14,7 +14,7 @@ import numpy as np
 from scipy.interpolate import RBFInterpolator
 
 from meanfield.errors import BlowUpError
-from meanfield.mckean_vlasov.closures import called_values, closure_at, coefficients_at
+from meanfield.mckean_vlasov.closures import coefficients_at, values_at_time
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import CONDENSED_REACH, Frames, Grading, grading_of
@@ -197,9 +197,8 @@ def prepare(
     InputError
         If the levels that an estimate takes at least do not fit into the free memory.
     """
-    noise = 0.5 * np.array(
-        [called_values(closure_at(phase, phase.start), limit.initial_overlap)[-1] for phase in limit.phases]
-    )
+    start, of_noise = limit.initial_arguments, len(limit.coordinates)
+    noise = 0.5 * np.array([values_at_time(phase, phase.start, start)[of_noise] for phase in limit.phases])
     grading, wells = grading_of(limit, noise), None
     finer, moves = 1.0, 0
     deficit, before = 0.0, math.inf
@@ -308,8 +307,8 @@ def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatA
     """Potential of the drift without tilt at increasing w, and the noise D."""
     q, r, square = moments[:-3], moments[-3], moments[-2]
     last, rate = limit.phases[-1], float(limit.learning_rates[-1])
-    values = coefficients_at(last, float(limit.times[-1]), q)
-    noise = 0.5 * float(values[-1])
-    growth = (q @ values[:-1] + rate * r - noise) / square
+    values = coefficients_at(last, float(limit.times[-1]), limit.arguments_of(moments))
+    noise = 0.5 * float(values[q.size])
+    growth = values[-1] if limit.free_norm else (q @ values[:-1] + rate * r - noise) / square
     steps = rate * last.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise

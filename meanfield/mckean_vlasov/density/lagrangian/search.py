@@ -132,7 +132,8 @@ class Search:
             if len(levels) < LEAST_LEVELS:
                 continue
             best = extrapolated(levels)[:, :-1] + self._correction.moments
-            norm = np.abs(best[:, -1:] - 1.0) * np.abs(best[:, :-1]).max(axis=1, keepdims=True)
+            norm = np.abs(best[:, :-1]).max(axis=1, keepdims=True)
+            norm *= 0.0 if self._limit.free_norm else np.abs(best[:, -1:] / self._limit.initial_norm - 1.0)
             points = estimated(levels, self._tolerance)
             nodes = np.broadcast_to(self._correction.error, points.shape)
             parts = Parts(points, steps, nodes, np.broadcast_to(norm, points.shape))
@@ -206,7 +207,7 @@ class Search:
             and self._levels.rough is not None
             and bool(np.isfinite(self._levels.rough.moments).all())
         )
-        return error.status + ("; the error of q and r as they are is unknown" if shown else "")
+        return error.status + (f"; the error of {self._limit.what_is_judged} as they are is unknown" if shown else "")
 
     def with_more_nodes(self, factor: float) -> Solution | None:
         """The same q and r, and laws of w at more nodes, with longer steps and jumps in between; None if too long."""
@@ -224,7 +225,7 @@ class Search:
 
     def _missed(self, why: str) -> str:
         if self._found is None:
-            return f"failed: the error of q and r is unknown, because {why}; raise density.tolerance"
+            return f"failed: the error of {self._limit.what_is_judged} is unknown, because {why}; raise density.tolerance"
         return self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
 
     def solution(self, status: str) -> Solution:
