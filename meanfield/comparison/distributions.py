@@ -46,9 +46,10 @@ class Pair(NamedTuple):
 
 
 def weights_alone(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
-    """The weights of each channel."""
+    """The weights of each channel, or those of a single student."""
     if "channel" not in particles["weights"].dims:
-        yield Pair((), density, particles)
+        single = particles["weights"].squeeze("student", drop=True) if "student" in particles["weights"].dims else None
+        yield Pair((), density, particles if single is None else particles.assign(weights=single))
         return
     for k in range(particles.sizes["channel"]):
         yield Pair((k,), density.part(density.dataset.isel(channel=k)), particles.isel(channel=k))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,9 @@ Panels = Mapping[str, tuple[str, str]]
 """Label of the axis and symbol of each variable."""
 
 
-def plot_order_parameters(dataset: xr.Dataset, shown: Panels, names: Mapping[str, str] | None = None) -> Figure:
+def plot_order_parameters(
+    dataset: xr.Dataset, shown: Panels, names: Mapping[str, str] | None = None, besides: Sequence[Panel] = ()
+) -> Figure:
     """A panel for each variable with a curve for each of its entries; means over replicas with bands.
 
     Parameters
@@ -34,9 +36,11 @@ def plot_order_parameters(dataset: xr.Dataset, shown: Panels, names: Mapping[str
     shown : mapping of str to (str, str)
     names : mapping of str to str, optional
         Variables with the names of their entries, by the variables whose entries have names.
+    besides : sequence of Panel, optional
+        Panels that follow.
     """
     panels: list[Panel] = [partial(_plot, name=name, words=shown[name], names=names or {}) for name in shown]
-    return draw_panels(dataset, panels)
+    return draw_panels(dataset, [*panels, *besides])
 
 
 def _plot(dataset: xr.Dataset, axes: Axes, name: str, words: tuple[str, str], names: Mapping[str, str]) -> Axes:

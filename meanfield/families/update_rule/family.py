@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from meanfield.families.update_rule.results import KINDS
 from meanfield.families.update_rule.variables import VARIABLES
+from meanfield.mckean_vlasov.declarations import DISTANCES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.update_rule"
@@ -27,6 +28,14 @@ FAMILY = Family(
             follows=FOLLOWS,
             phases=True,
         ),
+        "density": Method(
+            "density",
+            f"{HERE}.density:solve_density",
+            ("density",),
+            check=f"{HERE}.density.solver:check_density",
+            follows=FOLLOWS,
+            phases=True,
+        ),
         "fixed_points": Method(
             "fixed points",
             f"{HERE}.fixed_points.states:find_fixed_points",
@@ -45,6 +54,9 @@ FAMILY = Family(
             phases=True,
         ),
     },
+    distances=tuple(DISTANCES),
+    measure_distances="meanfield.comparison.weights:distances",
+    measure_deviations="meanfield.comparison.weights:deviations",
     wording=f"{HERE}.wording:in_words",
     key_words={
         r"model\.rule_parameters\.rate": r"learning rate of the rule",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,12 +11,14 @@ from matplotlib.figure import Figure
 from meanfield.plotting import order_parameters
 from meanfield.plotting.panels import draw_panels, mark_quantiles
 from meanfield.plotting.style import TIME, curve_style
+from meanfield.plotting.weights import plot_densities, plot_density_given_u
 
 PANELS = {
     "observables": ("observables", ""),
     "R": ("overlap with features $R_{km}$", "R"),
     "Q": ("overlap of students $Q_{kl}$", "Q"),
     "v": ("side variables", "v"),
+    "r": ("prior work $r$", "r"),
 }
 """Label of the axis and symbol of each variable."""
 
@@ -32,6 +36,19 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
     """
     shown = {name: words for name, words in PANELS.items() if {name, f"{name}_mean"} & {*dataset}}
     return order_parameters.plot_order_parameters(dataset, shown, NAMES)
+
+
+def plot_density(dataset: xr.Dataset) -> Figure:
+    """Order parameters, the density of weights at some times, and at the end given each feature.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Of the kind `density`.
+    """
+    given_u = [partial(plot_density_given_u, feature=k) for k in range(dataset.sizes["feature"])]
+    shown = {name: words for name, words in PANELS.items() if name in dataset}
+    return order_parameters.plot_order_parameters(dataset, shown, NAMES, [plot_densities, *given_u])
 
 
 def plot_escape(escape: xr.Dataset) -> Figure:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.families.update_rule.problem import Problem
+from meanfield.mckean_vlasov.checks import faults as shared_faults
 from meanfield.report.order_parameters import Labels, at_the_end, means_of_an_ensemble, means_of_replicas
 from meanfield.results.text import plain
 
@@ -17,6 +18,7 @@ SYMMETRIC_TO_ROUNDING = 1e-9
 
 def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     """Contradictions between the numbers of a result."""
+    yield from shared_faults(dataset, problem)
     if "Q" not in dataset:
         return
     Q = dataset["Q"].values
@@ -49,5 +51,5 @@ def of_an_escape(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def _labels(dataset: xr.Dataset) -> Labels:
     """Order parameters that a result has, and what they are called."""
-    labels = {"Q": "Q", "R": "R", "observables": "observable ", "v": "side variable "}
+    labels = {"Q": "Q", "R": "R", "r": "prior work r", "observables": "observable ", "v": "side variable "}
     return {name: label for name, label in labels.items() if {name, f"{name}_mean"} & {*dataset}}

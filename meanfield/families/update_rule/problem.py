@@ -32,6 +32,7 @@ from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import FieldError, NamedValues, Part
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.problems import base
 from meanfield.problems.base import Time
 from meanfield.problems.phases import pieces_of
@@ -98,7 +99,7 @@ class ParticleSettings(EnsembleSettings, StepSettings):
 class Problem(base.Problem):
     """Problem of an update rule (update_rules.md, section 1) with the settings of the methods."""
 
-    settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "particles"})
+    settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
     in_phases: ClassVar[tuple[str, ...]] = ("model.rule_parameters", "model.batch_size", "data", "prior")
 
@@ -126,6 +127,7 @@ class Problem(base.Problem):
     prior: PriorSettings = PriorSettings()
     time: Time
     order_parameters: OrderParameterSettings = OrderParameterSettings()
+    density: DensitySettings | None = Field(default=None, description="accuracy of the density, or its cells and steps")
     particles: ParticleSettings = ParticleSettings()
 
     @model_validator(mode="before")
@@ -311,3 +313,8 @@ def numbers_at(parameters: dict[str, Parameter]) -> FloatArray:
     """Values of parameters of a problem at one time."""
     assert not any(isinstance(value, Schedule) for value in parameters.values()), "a problem at one time"
     return np.array([float(value) for value in parameters.values()])
+
+
+def pulls(problem: Problem) -> bool:
+    """Whether a single student is pulled by a prior that is not linear, so that E[w phi(w)] is no multiple of Q."""
+    return len(problem.students) == 1 and any(not piece.problem.prior.functions.linear for piece in pieces_of(problem))

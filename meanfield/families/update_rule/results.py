@@ -20,7 +20,9 @@ from meanfield.problems.family import Kind
 NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
 
-_OTHERS = ("R_noise", "Q_noise", "v", "observables", *NAMES)
+CONDENSATE = ("critical_weight", "runaway_weights", "runaway_norm")
+
+_OTHERS = ("R_noise", "Q_noise", "v", "r", "observables", *NAMES)
 
 KINDS = {
     "order_parameters": Kind(
@@ -29,6 +31,14 @@ KINDS = {
         ("R", *_OTHERS, *SPECTRUM, *ERRORS, *FLUCTUATIONS, *FLUCTUATION_ERRORS),
         check=f"{NUMBERS}:faults",
         figure=FIGURE,
+        numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "density": Kind(
+        "density of the weights of one student, from the Fokker-Planck equation",
+        ("time", "R", "Q", "r", "Lambda", "P", "P_w", "u", "u_weight", "w", "w_bnds", "mass"),
+        ("observables", *NAMES, "R_error", "Q_error", "r_error", "observables_error", "P_error", *CONDENSATE),
+        check=f"{NUMBERS}:faults",
+        figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "fixed_points": Kind(

@@ -8,6 +8,8 @@ from math import inf
 from meanfield.mckean_vlasov.declarations import (
     AT_REST,
     BRANCHES,
+    DENSITY,
+    DISTANCES,
     LABELS,
     POSITIVE,
     PROBABILITY,
@@ -15,6 +17,7 @@ from meanfield.mckean_vlasov.declarations import (
     TIMES,
     spectrum_of,
 )
+from meanfield.mckean_vlasov.declarations import ORDER_PARAMETERS as SHARED
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -33,6 +36,7 @@ ORDER_PARAMETERS = {
     "Q_noise": _in_time(f"overlap of students, {BY_NOISE}", "student", "student_"),
     "v": _in_time("side variables v", "side"),
     "observables": _in_time("observables, averaged over samples", "observable"),
+    "r": SHARED["r"],
 }
 
 NAMES = {
@@ -116,9 +120,15 @@ WEIGHTS = {
     ),
 }
 
+LAW = {name: each for name, each in DENSITY.items() if name not in ("q_error", "norm", "r_error")} | {
+    "Lambda": SHARED["Lambda"]
+}
+"""The density of the weights of one student, and what follows from it."""
+
 _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
     **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
+    **(LAW | DISTANCES),
 }

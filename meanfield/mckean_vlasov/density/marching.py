@@ -1,9 +1,10 @@
 """Compiled loop over the steps of an evolution: on small grids a loop in Python would cost more than the solution.
 
-Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 (where the norm
-is free, that of the closure) belong to the mean of q, r and E[w^2] over the start and the end of the step. The end is extrapolated by a cubic from the last steps, so that a
-step costs one solve; the first steps, which lack them, iterate. Both differ from the midpoint rule by less than dt^3,
-so that the error is c dt^2 + O(dt^4), as Richardson extrapolation wants it.
+Each step is the implicit midpoint rule: the coefficients g, Lambda and G = q.g + tau r - Lambda/2 (where the norm is
+free, that of the closure) belong to the mean of q, r and E[w^2] over the start and the end of the step. The end is
+extrapolated by a cubic from the last steps, so that a step costs one solve; the first steps, which lack them, iterate.
+Both differ from the midpoint rule by less than dt^3, so that the error is c dt^2 + O(dt^4), as Richardson extrapolation
+wants it.
 
 What is not compiled, such as a closure in Python or a step in FiPy, is called back.
 """

@@ -43,9 +43,9 @@ class Errors:
 
     def arrays(self, features: int) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
-        q, r, *norm = np.split(self.moments, [features, features + 1], axis=1)
+        q, r, norm = np.split(self.moments, [features, features + 1], axis=1)
         found = {"q_error": q, "r_error": r[:, 0], "P_error": self.density}
-        return found | {"norm_error": each[:, 0] for each in norm if each.size}
+        return found | ({"norm_error": norm[:, 0]} if norm.size else {})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
-from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.problem import Problem, pulls
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import check_at_extremes
@@ -91,7 +91,7 @@ def simulation_of(problem: Problem) -> Simulation:
         identity=identity_of(problem),
         particles=problem.particles,
         time=problem.time,
-        rows={name: shape for name, shape in rows.items() if all(shape)},
+        rows={name: shape for name, shape in rows.items() if all(shape)} | ({"r": ()} if pulls(problem) else {}),
         label=method,
         snapshots={} if chain else {"weights": (N, K)},
         constants={} if chain else constants,

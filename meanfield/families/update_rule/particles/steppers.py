@@ -21,6 +21,7 @@ from meanfield.families.update_rule.particles.steps import Steps, numbers_of_ste
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import system_of
 from meanfield.problems.base import schedules_of
+from meanfield.problems.in_time import InTime
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
@@ -43,6 +44,7 @@ class Phase:
         system = system_of(problem)
         self.problem, self.observables = problem, Observables(problem, system)
         self.steps = steps_of(problem, system, self.observables.means)
+        self.in_time = InTime(problem)
         self.changes, self.key = bool(schedules_of(problem)), stream_key(problem.particles.seed, number)
 
 
@@ -89,6 +91,7 @@ class RuleStepper(Stepper):
         weighted = self.weighted
         measured = self._phase.observables.at(float(time), R, Q, self._side, weighted)
         found = {"R": R, "Q": Q, "v": self._side, "observables": measured}
+        found |= {"r": self.work(float(time))}
         if weighted is not None:
             found |= {"R_noise": weighted[:, M:, :M], "Q_noise": weighted[:, M:, M:]}
         return {name: row for name, row in found.items() if row.size}
@@ -97,6 +100,10 @@ class RuleStepper(Stepper):
     def weighted(self) -> FloatArray | None:
         """Gram matrices weighted with the variances of the noise, (replicas, vectors, vectors); None if these are 1."""
         return None
+
+    def work(self, time: float) -> FloatArray:
+        """Mean of w phi(w) of a single student; of several there is none."""
+        return np.empty(0)
 
 
 class Plain(RuleStepper):
@@ -133,6 +140,13 @@ class Plain(RuleStepper):
             return None
         Z = np.vstack([self._U, self._back @ self._W]) * deviations
         return (Z @ Z.T / len(deviations))[None]
+
+    def work(self, time: float) -> FloatArray:
+        """See `RuleStepper.work`."""
+        if len(self._W) > 1:
+            return np.empty(0)
+        w = (self._back @ self._W)[0]
+        return np.array([(w @ self._phase.in_time(time).prior.force(w)) / len(w)])
 
     @property
     def snapshot(self) -> Mapping[str, Array]:

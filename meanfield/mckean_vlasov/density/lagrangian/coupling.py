@@ -70,7 +70,7 @@ class Coupling(NamedTuple):
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def close(averages, closure, coupling, values):  # type: ignore[no-untyped-def]
-    """Fill in g, Lambda and, where the norm is free, G at averages q, r and E[w^2]; whether the closure wants to stop."""
+    """Fill in g, Lambda and, where the norm is free, G at some averages; whether the closure wants to stop."""
     d1 = coupling.u.shape[1]
     q = averages[:d1]
     if np.sqrt((q * q).sum()) > coupling.reach:

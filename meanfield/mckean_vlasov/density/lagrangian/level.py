@@ -9,7 +9,15 @@ from meanfield.mckean_vlasov.closure_tiles import TiledClosure, tiled_closure_of
 from meanfield.mckean_vlasov.closures import values_at_time, values_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import CALL_WORK, GRADED_WORK, SPILLED, SPILLED_POINTS, Budget
 from meanfield.mckean_vlasov.density.lagrangian.coupling import Coupling
-from meanfield.mckean_vlasov.density.lagrangian.marching import GROW, STOPPED, STUCK, State, advance, interpolate
+from meanfield.mckean_vlasov.density.lagrangian.marching import (
+    BLOWN_UP,
+    GROW,
+    STOPPED,
+    STUCK,
+    State,
+    advance,
+    interpolate,
+)
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames, graded, packed, unpacked
 from meanfield.mckean_vlasov.density.start import initial_work, kinks_of
 from meanfield.mckean_vlasov.limit import Limit
@@ -26,6 +34,10 @@ WORK_PER_CALL = 2e6
 
 class StuckError(BlowUpError):
     """Error of points that no step however short keeps in order."""
+
+
+class DivergedError(BlowUpError):
+    """Error of a norm that grows beyond bounds, on however many points."""
 
 
 class ExpensiveError(BlowUpError):
@@ -245,6 +257,8 @@ class Level:
             self._callback.reraise()
             if not self._budget.spend(self.work - before):
                 raise self._expensive()
+            if end == BLOWN_UP:
+                raise self._diverged()
             if end in (STUCK, STOPPED):
                 raise self._stuck()
 
@@ -256,6 +270,13 @@ class Level:
         )
         error.level = self
         return error
+
+    def _diverged(self) -> DivergedError:
+        return DivergedError(
+            float(self._clock[1]),
+            "E[w^2] grows beyond all bounds, and is infinite in finite time",
+            self.limit.remedy_if_norm_drifts,
+        )
 
     def _stuck(self) -> StuckError:
         return StuckError(

@@ -10,7 +10,7 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
 from meanfield.mckean_vlasov.density.lagrangian.display import work_of
-from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
+from meanfield.mckean_vlasov.density.lagrangian.level import DivergedError, ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import Frames
 from meanfield.mckean_vlasov.density.lagrangian.preparation import check_level, prepare, run
 from meanfield.mckean_vlasov.density.start import Nodes
@@ -64,7 +64,7 @@ class Levels:
         self._watch(level, factor)
         try:
             run(level, f"density, {points} points")
-        except ExpensiveError:
+        except (ExpensiveError, DivergedError):
             raise
         except BlowUpError:
             if factor >= FACTORS[4]:

@@ -24,8 +24,11 @@ from meanfield.numerics.quantile_frame.stages import add_to_stage, combine, corr
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
-REACHED, PAUSED, STOPPED, STUCK = range(4)
+REACHED, PAUSED, STOPPED, STUCK, BLOWN_UP = range(5)
 """Codes of the ends of a march."""
+
+LARGEST_GROWTH, SHORTEST = 1e6, 1e-7
+"""Factor by which a free norm may grow, and step relative to the time while it grows: both tell of a blow-up."""
 
 CAUTION, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors on the step: on what the estimated error allows, and its limits."""
@@ -92,7 +95,8 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
     Returns
     -------
     int
-        `REACHED`, `PAUSED`, `STOPPED` by the closure, or `STUCK` where no step however short succeeds.
+        `REACHED`, `PAUSED`, `STOPPED` by the closure, `STUCK` where no step however short succeeds, or `BLOWN_UP` where
+        a free norm grows beyond bounds.
     """
     d1 = coupling.u.shape[1]
     averages, values = np.empty(d1 + 3), np.empty(coupling.values.size)
@@ -112,6 +116,9 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         tau = coupling.learning_rate * factors[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
+        grown = averages[d1 + 1] / coupling.norm
+        if values.size > d1 + 1 and (grown > LARGEST_GROWTH or (grown > 100.0 and dt < SHORTEST * now)):
+            return BLOWN_UP
         if call(close, averages, closure, coupling, values):
             return STOPPED
         growth, noise = growth_of(averages, values, tau, coupling.norm)[0], 0.5 * values[d1]

@@ -16,7 +16,7 @@ from scipy.interpolate import RBFInterpolator
 from meanfield.errors import BlowUpError
 from meanfield.mckean_vlasov.closures import coefficients_at, values_at_time
 from meanfield.mckean_vlasov.density.lagrangian.budget import Budget
-from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
+from meanfield.mckean_vlasov.density.lagrangian.level import DivergedError, ExpensiveError, Level
 from meanfield.mckean_vlasov.density.lagrangian.points import CONDENSED_REACH, Frames, Grading, grading_of
 from meanfield.mckean_vlasov.density.plan import check_memory
 from meanfield.mckean_vlasov.density.start import Nodes
@@ -213,7 +213,7 @@ def prepare(
         failed = False
         try:
             run(level, "density, trial run")
-        except ExpensiveError:
+        except (ExpensiveError, DivergedError):
             raise
         except BlowUpError:
             if trial == MOST_TRIALS - 1:

@@ -225,7 +225,9 @@ class Search:
 
     def _missed(self, why: str) -> str:
         if self._found is None:
-            return f"failed: the error of {self._limit.what_is_judged} is unknown, because {why}; raise density.tolerance"
+            return (
+                f"failed: the error of {self._limit.what_is_judged} is unknown, because {why}; raise density.tolerance"
+            )
         return self._found.missed(self._tolerance, why, bool(self._settings.feature_nodes))
 
     def solution(self, status: str) -> Solution:

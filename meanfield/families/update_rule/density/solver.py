@@ -1,0 +1,167 @@
+"""The density of one student of an update rule as a Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from meanfield.errors import InputError
+from meanfield.families.update_rule.density.limit import limit_of
+from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
+from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, TRIED
+from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.trial_calls import check_functions
+from meanfield.mckean_vlasov.density.settings import DEFAULT_TOLERANCE, DensitySettings
+from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, density_of
+from meanfield.mckean_vlasov.limit import Limit
+from meanfield.problems.base import check_problem
+from meanfield.results.solved import Solved, solver
+from meanfield.typing import FloatArray
+
+INSTEAD = "take particles, or order_parameters under a linear prior"
+
+OF_A_VECTOR = ("q", "q_error", "norm", "norm_error", "g")
+"""Variables of densities that have other names here, or none."""
+
+
+@solver
+def solve_density(problem: Problem) -> Solved:
+    """Density of the weights of one student given the features, under any prior, with a norm that is kept or free.
+
+    Coefficients are averages of the rule at the overlaps of the density itself, by quadrature that is as fine as these
+    need at the start and along the path. `density.tolerance` is the error allowed in R, Q and r = E[w phi(w)].
+
+    Parameters
+    ----------
+    problem : Problem
+        With one student, one to three features, and no side variables.
+
+    Returns
+    -------
+    xarray.Dataset
+        `R`, `Q`, `r`, `observables`, `Lambda`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_bnds` and `mass`; with a tolerance
+        also the estimates `R_error`, `Q_error`, `r_error`, `observables_error` and `P_error`. The attribute `status` is
+        `complete`, `interrupted` or `failed: ...`; output times that were not reached are NaN.
+
+    Raises
+    ------
+    InputError
+        If there are more students or features, side variables, or a spectrum of the noise; if averages of the rule do
+        not exist or cannot be resolved without random points; if the solution does not fit into the free memory.
+
+    Notes
+    -----
+    All quantities are dimensionless. Source: update_rules.md, section 5.
+    """
+    check_density(problem)
+    settings = problem.density or DensitySettings()
+    share = AVERAGE_SHARE * (settings.tolerance or DEFAULT_TOLERANCE)
+    equations = Equations(problem)
+    equations, choices = _resolved(equations, [(0.0, equations.start)], share, {})
+    while True:
+        rules = equations.rules(choices, lambda each: each.rule)
+        limit = limit_of(equations, rules)
+        solved = density_of(limit, settings, problem.particles.dimension)
+        finer, choices = _resolved(equations, list(_tried(equations, solved.arrays)), share, choices)
+        if finer is equations and equations.rules(choices, lambda each: each.rule).levels == rules.levels:
+            return replace(solved, arrays=_as_overlaps(equations, rules, limit, solved.arrays) | problem.names)
+        equations = finer
+
+
+def check_density(problem: Problem) -> None:
+    """Refuse problems whose density cannot be computed; see `solve_density`."""
+    check_problem(problem, Problem)
+    K, M = len(problem.students), len(problem.features)
+    if K != 1:
+        raise InputError(f"students: {K} of them, but the density is solved for one; remove others, or {INSTEAD}")
+    if not 1 <= M <= MOST_FEATURES:
+        raise InputError(
+            f"features: {M} of them, but the density is solved for one to {MOST_FEATURES}; "
+            f"{'add' if M == 0 else 'remove'} some, or {INSTEAD}"
+        )
+    if problem.side:
+        raise InputError(
+            f"side.{next(iter(problem.side))}: the density follows no side variables; remove them, or {INSTEAD}"
+        )
+    if problem.data.spectrum is not None:
+        raise InputError(
+            f"data.spectrum: the density is solved for noise of one variance; remove the table, or {INSTEAD}"
+        )
+    q, norm = problem.initial_R[0], problem.initial_Q[0, 0]
+    if q @ q >= norm * (1.0 - 1e-12):  # rounding
+        raise InputError(
+            "features.initial_overlap: the student begins as a sum of the features, without weights of its own that "
+            "could have a density; lower initial_overlap, or raise students.initial_norm"
+        )
+    scheme = None if problem.density is None else problem.density.scheme
+    if scheme not in (None, "lagrangian", "eulerian"):
+        raise InputError(
+            f"density.scheme = '{scheme}': it is for several channels; take 'lagrangian' or 'eulerian', or leave the "
+            "key out"
+        )
+    check_functions(problem)
+
+
+def _resolved(equations: Equations, places: Sequence[Place], share: float, known: Choices) -> tuple[Equations, Choices]:
+    """Nodes of hidden variables and rules of quadrature that averages need at some places, no coarser ones than known.
+
+    Raises
+    ------
+    InputError
+        If averages do not exist, or take random points.
+    """
+    choices = equations.choose(places, share, known)
+    if any(choice.rule.kind == "random" for choice in choices.values()):
+        raise InputError(
+            "model.rule: its averages take random points, whose errors the density does not follow; let the rule read "
+            f"fewer numbers, or {INSTEAD}"
+        )
+    finer = equations.with_enough_hidden_nodes(places, choices, share)
+    return (finer if finer.hidden_nodes > equations.hidden_nodes else equations), choices
+
+
+def _tried(equations: Equations, arrays: Mapping[str, FloatArray]) -> Iterator[Place]:
+    """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
+    states = np.column_stack([arrays["q"], arrays["norm"]])
+    reached = np.flatnonzero(np.isfinite(states).all(axis=1))
+    for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
+        yield float(equations.times[row]), states[row]
+
+
+def _as_overlaps(
+    equations: Equations, rules: Rules, limit: Limit, arrays: dict[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Variables of a result under the names that update rules give them, with observables."""
+    norm, kept = arrays["norm"], equations.problem.constraints[0][0] != "none"
+    found = {name: values for name, values in arrays.items() if name not in OF_A_VECTOR}
+    for name in ("r", "r_error"):  # with the strength of the time itself
+        if name in found:
+            found[name] = found[name] * limit.learning_rates
+    norm = np.where(np.isfinite(norm), equations.start[-1], norm) if kept else norm
+    found |= {"R": arrays["q"][:, None], "Q": norm}
+    if "q_error" in arrays:
+        found |= {"R_error": arrays["q_error"][:, None], "Q_error": arrays.get("norm_error", np.zeros(norm.shape))}
+    found |= {name: found[name][:, None, None] for name in ("Q", "Q_error") if name in found}
+    if equations.problem.measured:
+        found |= _observed(equations, rules, found)
+    return found
+
+
+def _observed(equations: Equations, rules: Rules, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Observables, and what the errors of R and Q change in them."""
+    states = np.concatenate([found["R"], found["Q"]], axis=2)[:, 0]
+
+    def at(states: FloatArray) -> FloatArray:
+        values = np.full((len(states), len(equations.problem.measured)), np.nan)
+        for row in np.flatnonzero(np.isfinite(states).all(axis=1)):
+            values[row] = equations.measured(rules, float(equations.times[row]), states[row])
+        return values
+
+    values = at(states)
+    if "R_error" not in found:
+        return {"observables": values}
+    errors = np.concatenate([found["R_error"], found["Q_error"]], axis=2)[:, 0]
+    moved = [at(states + np.where(np.arange(states.shape[1]) == k, errors, 0.0)) for k in range(states.shape[1])]
+    return {"observables": values, "observables_error": np.abs(np.array(moved) - values).sum(axis=0)}
