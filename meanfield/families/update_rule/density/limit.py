@@ -56,7 +56,7 @@ class RuleClosure:
         R, Q = q[None], np.array([[norm]])
         G, constants = system.gram(R, Q), system.constants(self._stretch.at(time), time, R, Q, np.empty(0))
         pairs = zip(system.draws, self._rules, strict=True)
-        E, B, diffusion, _ = sum_of([averages_of(draw, 0, G, constants, rule) for draw, rule in pairs])
+        E, B, diffusion, _ = sum_of((1.0, averages_of(draw, 0, G, constants, rule)) for draw, rule in pairs)
         gains = np.linalg.lstsq(G, E[:, 0])[0] + B[:, 0]  # the features of a student that is one of them fit, too
         return -gains[:-1], float(diffusion[0, 0]), float(gains[-1])
 
