@@ -34,8 +34,8 @@ class RuleClosure:
     Parameters
     ----------
     stretch : Stretch
-    rules : sequence of Rule
-        Rules of quadrature for the draws.
+    means, draws : sequence of Rule
+        Rules of quadrature for averages that functions read, and for the draws.
     moves : bool
         Whether these coefficients change in time at fixed overlaps.
 
@@ -45,41 +45,42 @@ class RuleClosure:
         The time, and the step of differences in time; 0 if nothing changes.
     """
 
-    def __init__(self, stretch: Stretch, rules: Sequence[Rule], moves: bool) -> None:
+    def __init__(self, stretch: Stretch, means: Sequence[Rule], draws: Sequence[Rule], moves: bool) -> None:
         low, high = stretch.times[[0, -1]]
-        self._stretch, self._rules = stretch, rules
+        self._stretch, self._means, self._draws = stretch, means, draws
         self.clock = np.array([low, DIFFERENCE * (high - low) if moves else 0.0])
 
     def __call__(self, q: FloatArray, norm: float) -> tuple[FloatArray, float, float]:
-        """g, Lambda and the gain along the student itself, which is G where the norm is free."""
+        """Coefficients g, Lambda and the gain along the student itself, which is G where the norm is free."""
         system, time = self._stretch.system, float(self.clock[0])
         R, Q = q[None], np.array([[norm]])
-        G, constants = system.gram(R, Q), system.constants(self._stretch.at(time), time, R, Q, np.empty(0))
-        pairs = zip(system.draws, self._rules, strict=True)
+        G = system.gram(R, Q)
+        constants = system.constants(self._stretch.at(time), time, R, Q, np.empty(0), self._means)
+        pairs = zip(system.draws, self._draws, strict=True)
         E, B, diffusion, _ = sum_of((1.0, averages_of(draw, 0, G, constants, rule)) for draw, rule in pairs)
         gains = np.linalg.lstsq(G, E[:, 0])[0] + B[:, 0]  # the features of a student that is one of them fit, too
         return -gains[:-1], float(diffusion[0, 0]), float(gains[-1])
 
     def on_sphere(self, norm: float, q: FloatArray) -> tuple[FloatArray, float]:
-        """G and Lambda of a student that goes back to its length after each step, which undoes gains along itself."""
+        """Coefficients g and Lambda of a student that goes back to its length, which undoes gains along itself."""
         return self(q, norm)[:2]
 
 
 def limit_of(equations: Equations, rules: Rules) -> Limit:
     """Equation of a problem, stretch by stretch, with some rules of quadrature."""
-    parts = zip(equations.stretches, rules.draws, strict=True)
-    first, *later = [(float(each.times[0]), _limit_in(equations.problem, each, own)) for each, own in parts]
+    parts = zip(equations.stretches, rules.means, rules.draws, strict=True)
+    first, *later = [(float(each.times[0]), _limit_in(equations.problem, each, *own)) for each, *own in parts]
     return first[1].followed_by(later)
 
 
-def _limit_in(problem: Problem, stretch: Stretch, rules: Sequence[Rule]) -> Limit:
+def _limit_in(problem: Problem, stretch: Stretch, means: Sequence[Rule], draws: Sequence[Rule]) -> Limit:
     """Equation from one corner of a schedule or end of a phase to the next."""
     low, high = stretch.times[[0, -1]].tolist()
     phase, free = piece_at(problem, low).problem, problem.constraints[0][0] == "none"
     probed = np.linspace(low, np.nextafter(high, low), PROBED)
     values = {key: schedule.values_at(probed) for key, schedule in schedules_of(phase).items()}
     moving = {key for key, each in values.items() if np.any(each != each[0])}
-    closure = RuleClosure(stretch, rules, bool(moving - {STRENGTH}) or _reads_time(phase))
+    closure = RuleClosure(stretch, means, draws, bool(moving - {STRENGTH}) or _reads_time(phase))
     norm, prior = float(problem.initial_Q[0, 0]), stretch.at(low).prior
     largest = float(values[STRENGTH].max()) if STRENGTH in moving else 1.0
     limit = Limit(
