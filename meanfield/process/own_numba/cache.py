@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -19,12 +20,16 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from meanfield.process.atomic_files import write_atomically
+from meanfield.process.locking import Answer, FolderLock
 from meanfield.process.own_numba.folder import folder, versioned_sources
 
 KNOWN = ("builtins", "copyreg", "meanfield", "numba", "numpy")
 """Packages whose types code may be kept for."""
 
 DIGEST = sha256().digest_size
+
+PATIENCE = 60.0
+"""Seconds for which a process waits for another one that compiles the same; that one may have been stopped."""
 
 
 def is_versioned(function: Callable[..., Any]) -> bool:
@@ -92,6 +97,27 @@ class Cache:
         with contextlib.suppress(OSError):
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, lambda part: Path(part).write_bytes(sha256(data).digest() + data), flush=False)
+
+    @contextlib.contextmanager
+    def alone(self, signature: Any, context: Any) -> Iterator[bool]:
+        """Context in which no other process compiles the same; whether one has done so until now.
+
+        Processes that start together would compile the same functions at the same time, each for itself.
+        """
+        key = self._key(signature, context.codegen())
+        lock = FolderLock(self._path(key).with_suffix(".lock"))
+        answer, end, waited = Answer.UNKNOWN, time.monotonic() + PATIENCE, False
+        if self._enabled and _is_known(key):
+            with contextlib.suppress(OSError):  # a folder that cannot be written
+                lock.folder.parent.mkdir(exist_ok=True)
+                while (answer := lock.take()) is Answer.TAKEN and time.monotonic() < end:
+                    waited = True
+                    time.sleep(0.05)
+        try:
+            yield waited
+        finally:
+            if answer is Answer.OURS:
+                lock.let_go()
 
     def _key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
         """Types, processor, and what tells functions of one name apart."""

@@ -16,7 +16,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from multiprocessing import parent_process
 from typing import Any
@@ -180,7 +180,9 @@ class Dispatcher(CPUDispatcher):
                 kinds, result = sigutils.normalize_signature(sig)
                 kinds = tuple(kinds)
                 if kinds not in self.overloads and not self._load(kinds, result):
-                    self._compile(kinds, result)
+                    with self._alone(kinds, result) as waited:
+                        if not (waited and self._load(kinds, result)):
+                            self._compile(kinds, result)
                 return (self.overloads[kinds] if _chain else self._entry_point(kinds)).entry_point
 
     def _load(self, kinds: tuple[Any, ...], result: Any) -> bool:
@@ -196,6 +198,13 @@ class Dispatcher(CPUDispatcher):
         self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
         self.add_overload(found)
         return True
+
+    def _alone(self, kinds: tuple[Any, ...], result: Any) -> AbstractContextManager[bool]:
+        """Context in which no other process compiles the same, if it is to be kept."""
+        separate = _chain == [_SEPARATE]
+        if (separate or not _chain) and isinstance(self._cache, Cache):
+            return self._cache.alone((kinds, result, separate), self.targetctx)
+        return nullcontext(False)
 
     def _compile(self, kinds: tuple[Any, ...], result: Any) -> None:
         """Generate the code, and keep it on disk unless it is a link of a chain."""

@@ -1,11 +1,14 @@
 """Compiled code on disk: what is kept, and what damage does."""
 
+from threading import Timer
+
 import numba
 import numpy as np
 import pytest
 
 from meanfield.numerics.piecewise import panel_of, tabulate
 from meanfield.process import own_numba
+from meanfield.process.locking import FolderLock
 from tests.forks import forks, printed_by
 
 OWN = """
@@ -57,17 +60,22 @@ DAMAGES = {
 }
 
 
-def test_damaged_files_count_as_missing(monkeypatch, tmp_path):
-    """And are written anew."""
+@pytest.fixture
+def hits(monkeypatch, tmp_path):
+    """How often the code is found for a call by a dispatcher that has none."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     table = tabulate(lambda x: np.zeros((1, x.size)), (), 0.5, "nothing")
 
-    def hits():
-        """How often the code is found for a call by a dispatcher that has none."""
+    def count():
         function = own_numba.njit(panel_of.py_func, cache=True)
         assert function(table, 0.2) == panel_of.py_func(table, 0.2)
         return sum(function.stats.cache_hits.values())
 
+    return count
+
+
+def test_damaged_files_count_as_missing(hits, tmp_path):
+    """And are written anew."""
     assert [hits(), hits()] == [0, 1]
     (path,) = tmp_path.rglob("*panel_of*.nbc")
     for damage in DAMAGES.values():
@@ -76,3 +84,26 @@ def test_damaged_files_count_as_missing(monkeypatch, tmp_path):
     path.unlink()
     path.mkdir()  # not even a file
     assert hits() == 0
+
+
+@forks
+def test_what_another_process_compiles_is_waited_for(hits, tmp_path, monkeypatch):
+    """But not for ever, as that process may have been stopped."""
+    assert hits() == 0
+    (path,) = tmp_path.rglob("*panel_of*.nbc")
+    data = path.read_bytes()
+    path.unlink()
+    lock = FolderLock(path.with_suffix(".lock"))
+    lock.take()
+    with monkeypatch.context() as patched:
+        patched.setattr("meanfield.process.own_numba.cache.PATIENCE", 0.1)
+        assert hits() == 0
+    path.unlink()
+
+    def finish():
+        path.write_bytes(data)
+        lock.let_go()
+
+    Timer(0.2, finish).start()
+    assert hits() == 1
+    assert not list(tmp_path.rglob("*.lock"))
