@@ -175,7 +175,7 @@ def test_steps_are_those_of_momentum_decay_and_unit_weights():
         stepper, other = Replicas(problem, range(1)), Replicas(problem, range(1))
         w, speed = stepper.filters.copy(), 0.0
         for k in range(3):
-            slope = other._network.slope(other.weights, other._activity(other.rngs)).filters - 0.2 * w
+            slope = other._network.slope(other.weights, other._activity(other.rngs, other.weights)).filters - 0.2 * w
             if held:
                 slope -= (slope * w).sum(axis=-1, keepdims=True) * w
             speed = 0.5 * speed + slope
