@@ -109,17 +109,13 @@ class Replicas(BatchStepper):
     problem: Problem
 
     def __init__(self, problem: Problem, replicas: range, exact: bool = True, clock: Clock | None = None) -> None:
-        self._in_time, self._clock = InTime(problem), clock or Clock(problem)
-        super().__init__(problem, sampler_of(problem), replicas)
-        times = problem.time.outputs_at
-        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
+        super().__init__(problem, sampler_of(problem), replicas, clock)
         self._exact, self._whole = exact, problem
         self._motion = problem.motion
 
     def step(self, k: int) -> None:
         """Take step k: w <- w - eta grad of the loss of a batch."""
-        if self._in_time.moves:
-            self.problem = self._in_time(self._clock.time_of(k))
+        self._look_at_step(k)
         weights = self._start.like(self.w)
         moved = self._motion.velocity(weights, self._gradient(weights, network, self.problem.output))
         self.w = self._motion.held(self._start.like(self.w + self.problem.training.learning_rate * moved))
@@ -127,9 +123,7 @@ class Replicas(BatchStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        if self._in_time.moves:
-            step = int(self.reached.max())
-            self.problem = self._in_time(self._outputs.get(step, self._clock.time_of(step)))
+        self._look_at_output()
         return self._rows_of(self.w)
 
     @property

@@ -57,13 +57,15 @@ class Loss(Part):
         description="simple, triplet, infonce, exact (weights of the pair of samples), beta, nt_xent, or batch_ratio "
         "(the public code's)",
     )
-    temperature: float = Field(default=0.1, ge=1e-6, le=1e6, description="tau of all kinds but simple and beta")
-    margin: float = Field(default=0.0, ge=-1e6, le=1e6, description="r0 of the soft triplet loss")
+    temperature: Annotated[float, Field(ge=1e-6, le=1e6), OrSchedule()] = Field(
+        default=0.1, description="tau of all kinds but simple and beta"
+    )
+    margin: Annotated[float, Field(ge=-1e6, le=1e6), OrSchedule()] = Field(
+        default=0.0, description="r0 of the soft triplet loss"
+    )
     negatives: int = Field(default=1, ge=1, le=1000, description="H, negatives for each anchor of infonce and exact")
-    beta: float = Field(
+    beta: Annotated[float, Field(ge=-1e3, le=1e3), OrSchedule()] = Field(
         default=0.0,
-        ge=-1e3,
-        le=1e3,
         description="weight of distances between views of one sample, of the kind beta, and above -1 where nt_xent is "
         "trained on images",
     )
@@ -73,7 +75,9 @@ class Loss(Part):
         for key, kinds in (("margin", ("triplet",)), ("beta", ("beta", "nt_xent"))):
             if getattr(self, key) != 0.0 and self.kind not in kinds:
                 raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
-        if self.kind == "nt_xent" and not isinstance(self.beta, Schedule) and self.beta <= -1.0:
+        if self.kind == "nt_xent" and isinstance(self.beta, Schedule):
+            self.beta.narrow(gt=-1.0)
+        elif self.kind == "nt_xent" and self.beta <= -1.0:
             raise FieldError("beta", f"= {self.beta:g}: kind = 'nt_xent' is divided by 1 + beta; take more than -1")
         if self.negatives > 1 and self.kind not in ("infonce", "exact"):
             raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
@@ -93,20 +97,6 @@ class Loss(Part):
     def augmented(self) -> int:
         """The same without the samples themselves: anchors, positives and negatives."""
         return 2 if self.kind == "nt_xent" else 2 + self.negatives
-
-
-class TreeLoss(Loss):
-    """Loss whose numbers may change in time."""
-
-    temperature: Annotated[float, Field(ge=1e-6, le=1e6), OrSchedule()] = Field(
-        default=0.1, description="tau of all kinds but simple and beta"
-    )
-    margin: Annotated[float, Field(ge=-1e6, le=1e6), OrSchedule()] = Field(
-        default=0.0, description="r0 of the soft triplet loss"
-    )
-    beta: Annotated[float, Field(ge=-1e3, le=1e3), OrSchedule()] = Field(
-        default=0.0, description="weight of distances between views of one sample, of the kind beta"
-    )
 
 
 class Training(Part):
@@ -148,7 +138,7 @@ class Problem(ClockedProblem):
     initial: InitialState | None = Field(
         default=None, description="a file from which the weights start, such as { from = 'flow.nc', time = 2.0 }"
     )
-    loss: TreeLoss = TreeLoss()
+    loss: Loss = Loss()
     training: Training = Training()
     time: TrainingTime
     operator: OperatorSettings = OperatorSettings()

@@ -218,7 +218,8 @@ STATISTICS |= {
     f"{name}_average_{of}": replace(known, long_name=f"{known.long_name}, of averaged weights")
     for name in ("loss", "selectivity", "score")
     for of in ("mean", "variance", "covariance")
-    if (known := STATISTICS.get(f"{name}_{of}"))
+    for known in [STATISTICS.get(f"{name}_{of}")]
+    if known
 }
 
 VARIABLES = LABELS | PLACES | STATE | AVERAGES | OPERATOR | ERRORS | LIMITS | DENSITY | RESTING | DISTANCES | STATISTICS

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from meanfield.errors import InputError
-from meanfield.families.latent_tree.problem import Problem, TreeLoss
+from meanfield.families.latent_tree.problem import Loss, Problem
 from meanfield.families.latent_tree.tables import Tables, needs_the_root
 from meanfield.families.latent_tree.weights import Array
 from meanfield.networks.distinct import MOST_PAIRS, count_different, reach_of
@@ -103,7 +103,7 @@ def _sums(rows: Array, children: Array) -> Array:
 
 def without_root(problem: Problem) -> Problem:
     """Problem with the same network, of which outputs at the root are not needed."""
-    plain = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss": TreeLoss()}
+    plain = {"network.output_normalisation": False, "network.epsilon": 0.0, "loss": Loss()}
     return with_values(problem, plain)
 
 

@@ -190,7 +190,7 @@ class ChannelClosure:
         self.error, self.at_random = found.error, method.penalty_at_random
         self.nodes = found.rule.at(law, *states[0]).weights.size
         if self.at_random:
-            return self._with_random_batches(found, method.average(0.0, self._batch))
+            return self._with_random_batches(found, method)
 
         def by(rule: Rule | PanelRule) -> Vectors:
             return lambda strength, batch: vector_by(rule, method.average(strength, batch), batch.sample)
@@ -255,17 +255,20 @@ class ChannelClosure:
         states = [(start, self.problem.initial_channel_overlap), (learnt, M)]
         return [(alike, np.ones((d2, d2))), *states] if collapsed else states
 
-    def _with_random_batches(self, found: Quadrature, free: Method) -> Vectors:
+    def _with_random_batches(self, found: Quadrature, method: BatchMethod) -> Vectors:
         """Averages without the penalty by quadrature, and what it changes by random batches."""
         batch, settings = self._batch, self.problem.decorrelation
         assert settings is not None
         draws, trial = randomisations_of(batch.sample, batch.size)
 
         def with_penalty(draw: Draw) -> ChannelClosure:
-            extra = PenaltyAverages(batch, draw, settings.functions.address, found.rule)
-
             def by(rule: Rule | PanelRule) -> Vectors:
-                return lambda strength, _: _sum_of(vector_by(rule, free, batch.sample), partial(extra, strength))
+                def vectors(strength: float, batch: BatchLaw) -> Vector:
+                    extra = PenaltyAverages(batch, draw, settings.functions.address, found.rule)
+                    free = vector_by(rule, method.average(0.0, batch), batch.sample)
+                    return _sum_of(free, partial(extra, strength))
+
+                return vectors
 
             closure = self._with(by(found.rule))
             if draw is draws[0] and found.compared is not None:

@@ -10,14 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.ingredients.laws import CoordinateLaw
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.problems import in_time
-from meanfield.problems.base import schedules_of
 from meanfield.problems.in_time import pieces_in_steps
 from meanfield.problems.phases import Piece
 from meanfield.typing import FloatArray
@@ -143,18 +141,12 @@ class ChannelsInTime:
 
 
 def _closure_of(piece: Piece[Problem]) -> ChannelClosure:
-    """Averages of a stretch of time, by the finest of the quadratures that the extremes of its numbers need."""
+    """Averages of a stretch of time by what its extremes need: random batches, or the finest of quadratures."""
     frozen = reference_of(piece.problem, FACTORS)
     extremes = list({id(each): each for each in in_time.InTime(frozen).extremes(piece.stop).values()}.values())
     noisy = len({each.noise_covariance.tobytes() for each in extremes}) > 1
     closures = [ChannelClosure(each, noisy) for each in extremes]
-    if len(closures) > 1 and closures[0].at_random:
-        raise InputError(
-            f"{next(iter(schedules_of(frozen)))}: changes smoothly in time, and averages over the penalty of several "
-            "channels are those of random batches; let it change in steps (interpolation = 'step'), or set "
-            "decorrelation.penalty to 'square'"
-        )
-    return max(closures, key=lambda closure: closure.nodes)
+    return max(closures, key=lambda closure: (closure.at_random, closure.nodes))
 
 
 def _randomised(number: int, closure: ChannelClosure) -> ChannelClosure:

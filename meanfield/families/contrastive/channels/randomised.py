@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -59,8 +59,27 @@ class Batches(NamedTuple):
     normals: FloatArray
 
 
-Draw = Callable[[], Batches]
-"""Function that draws batches."""
+class Points(NamedTuple):
+    """Random numbers of many batches, whatever the law of a sample is.
+
+    Parameters
+    ----------
+    uniform : ndarray, shape (batches, m)
+        From them follow components of the hidden variables.
+    normals : ndarray, shape (batches, m, directions)
+    """
+
+    uniform: FloatArray
+    normals: FloatArray
+
+    def of(self, law: OneSample) -> Batches:
+        """Batches of samples of a law."""
+        component = np.searchsorted(np.cumsum(law.probability)[:-1], self.uniform, side="right")
+        return Batches(component, self.normals)
+
+
+Draw = Callable[[], Points]
+"""Function that returns the random numbers of batches, which are drawn when they are first needed."""
 
 
 def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw]:
@@ -84,17 +103,15 @@ def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw
             f"where {MOST_NORMALS:,} in {MOST_DIMENSIONS:,} are the most; use the penalty 'square', or smaller batches"
         )
     # from the spread of some independent randomisations standard errors follow
-    draws: list[Draw] = [partial(_draw_batches, law, batch_size, batches, sobol_points, seed) for seed in range(8)]
-    return draws, partial(_draw_batches, law, batch_size, batches, _random_points, 0)
+    shape = batches, batch_size, 1 + law.directions
+    draws: list[Draw] = [cache(partial(_draw_points, shape, sobol_points, seed)) for seed in range(8)]
+    return draws, cache(partial(_draw_points, shape, _random_points, 0))
 
 
-def _draw_batches(
-    law: OneSample, batch_size: int, batches: int, points_of: Callable[[int, int, int], FloatArray], seed: int
-) -> Batches:
+def _draw_points(shape: tuple[int, int, int], points_of: Callable[[int, int, int], FloatArray], seed: int) -> Points:
     """Points of the unit cube as random numbers of batches."""
-    points = points_of(batches, batch_size * (1 + law.directions), seed).reshape(batches, batch_size, -1)
-    component = np.searchsorted(np.cumsum(law.probability)[:-1], points[..., 0], side="right")
-    return Batches(component, np.ascontiguousarray(normal_numbers(points[..., 1:])))
+    points = points_of(shape[0], shape[1] * shape[2], seed).reshape(shape)
+    return Points(points[..., 0].copy(), np.ascontiguousarray(normal_numbers(points[..., 1:])))
 
 
 def _random_points(count: int, dimensions: int, seed: int) -> FloatArray:
@@ -108,7 +125,6 @@ class PenaltyAverages:
     Parameters
     ----------
     draw : callable
-        Draws the batches, when they are first needed.
     penalty_slope : int
         Address of psi'.
     rule : Rule or PanelRule
@@ -122,8 +138,8 @@ class PenaltyAverages:
 
     @cached_property
     def batches(self) -> Batches:
-        """Random numbers, which are drawn once."""
-        return self.draw()
+        """Random numbers of the law."""
+        return self.draw().of(self.batch_law.sample)
 
     def __call__(self, strength: float, q: FloatArray, M: FloatArray) -> FloatArray:
         """P, D and Lambda / tau^2 in one vector, at a strength lambda."""

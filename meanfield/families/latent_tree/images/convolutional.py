@@ -15,6 +15,7 @@ from meanfield.families.latent_tree.images.replicas import ImageReplicas
 from meanfield.families.latent_tree.samples import batch_slope, draw_batch
 from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights, one_torch_thread
 from meanfield.networks.convolutional_values import Passed, forward, images_of, moved, statistics_of
+from meanfield.problems.clock import Clock
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -23,8 +24,8 @@ class ConvolutionalReplicas(ImageReplicas):
 
     kept: ClassVar[tuple[str, ...]] = (*ImageReplicas.kept, "running")
 
-    def __init__(self, problem: ImageProblem, replicas: range) -> None:
-        super().__init__(problem, replicas)
+    def __init__(self, problem: ImageProblem, replicas: range, clock: Clock | None = None) -> None:
+        super().__init__(problem, replicas, clock)
         self._network: ConvolutionalNetwork = self._start.network
         self.running = np.tile(self._network.first_statistics, (len(replicas), 1))
         """Statistics of batches so far, by which features for the probe are normalised, shape (replicas, numbers)."""

@@ -12,6 +12,12 @@ HERE = "meanfield.families.latent_tree.images"
 SHARED = ("eta", "B", "time", "level", "loss", "gradient_norm", "count", "quantile")
 """Variables of trees that results on images have, too."""
 
+FOLLOWED = (
+    *(f"training.{key}" for key in ("learning_rate", "batch_size", "momentum", "weight_decay", "weight_noise")),
+    *(f"loss.{key}" for key in ("temperature", "margin", "beta")),
+)
+"""Keys of numbers that may change in time."""
+
 NO_LAW = "data.law = 'arrays': images are samples of no law whose averages are exact; use the method 'particles'"
 
 FAMILY = Family(
@@ -38,6 +44,8 @@ FAMILY = Family(
             cost=f"{HERE}.simulation:particles",
             resumes=True,
             threads=True,
+            follows=FOLLOWED,
+            phases=True,
             goes_on=True,
         ),
     },

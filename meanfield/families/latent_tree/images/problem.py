@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from meanfield.families.latent_tree.images.family import FOLLOWED
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
 from meanfield.families.latent_tree.settings import NormalisesOutputs, OneStartSettings, UniformStart
 from meanfield.ingredients.images.part import ArrayData
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.schedules.key import OrSchedule
+from meanfield.ingredients.schedules.shapes import in_words_of, least_and_largest
 from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights
 from meanfield.networks.dense import DenseWeights, uniform_start
-from meanfield.problems.base import Problem
+from meanfield.problems.clock import ClockedProblem
 from meanfield.results.initial_state import check_start
 
 Width = Annotated[int, Field(ge=1, le=100_000)]  # nodes of a layer
@@ -57,20 +60,35 @@ class ImageNetwork(NormalisesOutputs):
 class ImageTraining(Training):
     """Training with fresh views in each batch, whose images are drawn with replacement."""
 
-    learning_rate: float = Field(
-        default=0.1, gt=0, le=1e6, description="step size of SGD with the gradient through all branches"
-    )
-    batch_size: int = Field(default=128, ge=1, le=10**6, description="anchors per step")
     optimiser: Literal["sgd", "adam"] = Field(
         default="sgd", description="sgd, or adam with the usual decay rates 0.9 and 0.999"
     )
-    weight_noise: float = Field(
+    momentum: Annotated[float, Field(ge=0, lt=1), OrSchedule()] = Field(
+        default=0.0, description="share of the last step of sgd that is added to a step"
+    )
+    weight_decay: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
+        default=0.0, description="multiple of all that is trained in the gradient"
+    )
+    weight_noise: Annotated[float, Field(ge=0, le=1), OrSchedule()] = Field(
         default=0.0,
-        ge=0,
-        le=1,
         description="eta: after each epoch weights become (1 - eta) W + eta X, with X uniform within "
         "sqrt(6/(inputs + nodes))",
     )
+
+    @model_validator(mode="after")
+    def _momentum_is_of_sgd(self) -> ImageTraining:
+        if self.optimiser == "adam" and self.momentum != 0.0:
+            raise FieldError(
+                "momentum", f"= {in_words_of(self.momentum)}: optimiser = 'adam' has means of its own; remove it"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a training without momentum and decay are those that it had before there were any."""
+        data: dict[str, Any] = write(self)
+        without = (("momentum", 0.0), ("weight_decay", 0.0))
+        return {key: value for key, value in data.items() if (key, value) not in without}
 
 
 class OperatorSettings(Part):
@@ -98,12 +116,13 @@ class TrainingSettings(OneStartSettings, LossSettings):
         return "image_statistics" if self.record == "statistics" else "image_training"
 
 
-class ImageProblem(Problem):
+class ImageProblem(ClockedProblem):
     """Contrastive learning of a network on images (latent_tree.md, section 1.2)."""
 
     settings: ClassVar[frozenset[str]] = frozenset({"operator", "particles", "training"})
     seed_key: ClassVar[str | None] = "particles.seed"
     start_key: ClassVar[str | None] = "network.initial"
+    in_phases: ClassVar[tuple[str, ...]] = (*FOLLOWED, "loss.negatives")
 
     data: ArrayData
     network: ImageNetwork
@@ -123,13 +142,15 @@ class ImageProblem(Problem):
 
     @model_validator(mode="after")
     def _batches_fit_the_loss(self) -> ImageProblem:
-        training = self.training
-        if self.loss.kind == "nt_xent" and training.batch_size < 2:
+        if not self.trusted:  # schedules of a result are not opened
+            return self
+        batch = self.training.batch_size
+        if self.loss.kind == "nt_xent" and least_and_largest(batch, 0.0, self.time.stop)[0] < 2:
             raise ValueError(
-                f"training.batch_size = {training.batch_size}: loss.kind = 'nt_xent' takes negatives from the batch; "
+                f"training.batch_size = {in_words_of(batch)}: loss.kind = 'nt_xent' takes negatives from the batch; "
                 "raise it to 2 or more"
             )
-        rate = f"training.learning_rate = {training.learning_rate:g}"
+        rate = f"training.learning_rate = {1.0 / self.steps_per_time:g}"
         self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
         return self
 
@@ -168,18 +189,8 @@ class ImageProblem(Problem):
         return uniform_start(self.widths, self.network.bias, rng) if convolutional is None else convolutional.start(rng)
 
     @property
-    def steps_per_time(self) -> float:
-        """Steps of training per unit of time."""
-        return 1.0 / self.training.learning_rate
-
-    @property
     def fixed_dims(self) -> dict[str, int]:
         """See `meanfield.Problem.fixed_dims`."""
         if self.network.convolution is None:
             return {"level": len(self.network.widths)}
         return {"level": len(self._with_convolutions(1, 1, 1).layers)}  # whatever the images are, which may be away
-
-    @property
-    def labels(self) -> dict[str, float]:
-        """See `meanfield.Problem.labels`."""
-        return {"learning_rate": self.training.learning_rate, "batch_size": self.training.batch_size}

@@ -15,6 +15,7 @@ from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.samples import BatchStepper, batch_slope, draw_batch
 from meanfield.networks import dense
 from meanfield.networks.dense import DenseWeights, forward
+from meanfield.problems.clock import Clock
 from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray, IntArray
 
@@ -42,23 +43,35 @@ class ImageSampler:
 class ImageReplicas(BatchStepper):
     """Replicas of training on images."""
 
-    kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "rngs")
+    kept: ClassVar[tuple[str, ...]] = ("w", "means", "squares", "of_epoch", "rngs")
     problem: ImageProblem
 
-    def __init__(self, problem: ImageProblem, replicas: range) -> None:
-        super().__init__(problem, ImageSampler(problem), replicas)
-        moments = self.w.shape[1] if problem.training.optimiser == "adam" else 0
-        self.means, self.squares = np.zeros((2, len(replicas), moments))
-        self._epoch = math.ceil(len(problem.data.split[0]) / problem.training.batch_size)
+    def __init__(self, problem: ImageProblem, replicas: range, clock: Clock | None = None) -> None:
+        super().__init__(problem, ImageSampler(problem), replicas, clock)
+        adam = problem.training.optimiser == "adam"
+        lasting = any(each.training.momentum > 0.0 for each in self._in_time.extremes(problem.time.stop).values())
+        self.means = np.zeros((len(replicas), self.w.shape[1] if adam or lasting else 0))
+        """Means of gradients of Adam, or their sum with momentum."""
+        self.squares = np.zeros((len(replicas), self.w.shape[1] if adam else 0))
+        self.of_epoch = np.zeros(1, dtype=np.int64)
+        """Number of steps since an epoch began."""
 
     def step(self, k: int) -> None:
         """Take step k with the gradient of the loss of a batch."""
+        self._look_at_step(k)
         training = self.problem.training
-        if training.weight_noise > 0.0 and k > 0 and k % self._epoch == 0:
-            self._blend()
+        if self.of_epoch[0] >= math.ceil(len(self.problem.data.split[0]) / training.batch_size):
+            self.of_epoch = np.zeros_like(self.of_epoch)
+            if training.weight_noise > 0.0:
+                self._blend()
+        self.of_epoch = self.of_epoch + 1
         gradients = self.slopes()
+        if training.weight_decay > 0.0:
+            gradients = gradients + training.weight_decay * self.w
         if training.optimiser == "adam":
             gradients = self._adapted(gradients, k)
+        elif self.means.size:
+            gradients = self.means = training.momentum * self.means + gradients
         self.w = self.w - training.learning_rate * gradients
 
     def slopes(self) -> FloatArray:
@@ -84,10 +97,24 @@ class ImageReplicas(BatchStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
+        self._look_at_output()
         found = {"sampled_loss": np.array([self._loss(i) for i in range(len(self.w))])}
         if has_probe(self.problem):
             found["probe_accuracy"] = self.probes()
         return found
+
+    @property
+    def trained(self) -> FloatArray:
+        """See `WithWeights.trained`."""
+        return self.w
+
+    def rows_of_average(self, average: FloatArray) -> Mapping[str, FloatArray]:
+        """See `WithWeights.rows_of_average`."""
+        trained, self.w = self.w, average
+        try:
+            return {f"{name}_average": row for name, row in self.rows.items()}
+        finally:
+            self.w = trained
 
     def probes(self) -> FloatArray:
         """Accuracies of linear classifiers, shape (replicas,)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from meanfield.mckean_vlasov.declarations import POSITIVE
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable
@@ -59,6 +61,12 @@ TRAINING = {
     ),
 }
 
+AVERAGES = {
+    f"{name}_average": replace(TRAINING[name], long_name=f"{TRAINING[name].long_name}, of averaged weights")
+    for name in ("sampled_loss", "probe_accuracy")
+}
+"""Results of moving averages of the weights, where `training.average_rate` asks for them."""
+
 STATISTICS = {
     "sampled_loss_mean": Variable(("time",), "mean of the sampled loss over replicas", gaps="unfinished"),
     "sampled_loss_variance": Variable(
@@ -73,7 +81,16 @@ STATISTICS = {
     ),
 }
 
-VARIABLES = OPERATORS | ERRORS | TRAINING | STATISTICS
+STATISTICS |= {
+    f"{name}_average_{of}": replace(known, long_name=f"{known.long_name}, of averaged weights")
+    for name in ("sampled_loss", "probe_accuracy")
+    for of in ("mean", "variance")
+    for known in [STATISTICS[f"{name}_{of}"]]
+}
+
+VARIABLES = OPERATORS | ERRORS | TRAINING | AVERAGES | STATISTICS
+
+OF_LOSS = ("sampled_loss_mean", "sampled_loss_variance")
 
 DISPLAY = "meanfield.families.latent_tree.images.display"
 
@@ -90,14 +107,14 @@ KINDS = {
     "image_training": Kind(
         "training on batches of fresh views of images",
         ("time", "sampled_loss"),
-        ("probe_accuracy", "snapshot_time", "layer_weights", "eta", "B"),
+        ("probe_accuracy", *AVERAGES, "snapshot_time", "layer_weights", "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),
     "image_statistics": Kind(
         "training on batches of fresh views of images, statistics of an ensemble",
-        ("time", "count", "sampled_loss_mean", "sampled_loss_variance"),
-        ("quantile", "sampled_loss_quantile", "probe_accuracy_mean", "probe_accuracy_variance", "eta", "B"),
+        ("time", "count", *OF_LOSS),
+        ("quantile", *(name for name in STATISTICS if name not in OF_LOSS), "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
         numbers=f"{DISPLAY}:of_training",
     ),

@@ -9,9 +9,13 @@ from importlib.metadata import version
 from itertools import count, pairwise
 from operator import methodcaller
 
+import numpy as np
+
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.ensemble import run_ensemble
+from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
+from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
 from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas, prediction_of_replicas
@@ -20,6 +24,8 @@ from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.families.latent_tree.images.replicas import ImageReplicas, has_probe
 from meanfield.networks.convolutional import check_torch
 from meanfield.problems.base import check_problem
+from meanfield.problems.clock import Clock
+from meanfield.problems.in_time import InTime
 from meanfield.problems.problem_keys import with_value, with_values
 from meanfield.process.cores import available_cores
 from meanfield.results.solved import Solved, solver
@@ -38,7 +44,8 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
     -------
     xarray.Dataset
         `sampled_loss`, and `probe_accuracy` where images have classes, at the output times, `layer_weights` at
-        snapshots; with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step
+        snapshots; with `training.average_rate` `sampled_loss_average` and `probe_accuracy_average` of averaged weights;
+        with `particles.record = 'statistics'` statistics over replicas instead. Output time t is step
         round(t/eta). What was not reached is NaN.
 
     Raises
@@ -46,7 +53,13 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
     InputError
         If there are convolutions without PyTorch, or the run does not fit; see `meanfield.simulate_sgd`.
     """
-    return run_ensemble(simulation_of(problem), lambda: partial(_stepper_of(problem), problem), workers, record)
+    return run_ensemble(simulation_of(problem), partial(_prepare_steppers, problem), workers, record)
+
+
+def _prepare_steppers(problem: ImageProblem) -> MakeStepper:
+    clock = Clock(problem)
+    share = share_by_step(problem.training.average_rate, clock)
+    return averaging(share, partial(_stepper_of(problem), problem, clock=clock))
 
 
 def _stepper_of(problem: ImageProblem) -> type[ImageReplicas]:
@@ -57,22 +70,45 @@ def _stepper_of(problem: ImageProblem) -> type[ImageReplicas]:
 def simulation_of(problem: ImageProblem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, ImageProblem)
-    weights, label = _weights(problem), "plain"
+    check_average_by_step(problem)
+    check_statistics(problem)
+    rows: dict[str, tuple[int, ...]] = {"sampled_loss": ()}
+    if has_probe(problem):
+        rows["probe_accuracy"] = ()
+    if problem.training.average_rate is not None:
+        rows |= {f"{name}_average": shape for name, shape in rows.items()}
+    weights, label, in_time = _weights(problem), "plain", InTime(problem)
     if problem.network.convolution is not None:
         check_torch()
         label = f"torch {version('torch')}"  # another version takes sums in another order
     return batched(
         problem,
-        numbers_of_a_batch(problem),
+        numbers_of_a_batch(_largest(problem)),
         together=2**17,
         besides=weights,
-        rows={"sampled_loss": ()} | ({"probe_accuracy": ()} if has_probe(problem) else {}),
+        rows=rows,
         snapshots={"layer_weights": (weights,)},
         label=label,
         quantiles=("sampled_loss",),
         remedy=problem.network.remedy,
         size="network.widths",
+        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
+
+
+def check_statistics(problem: ImageProblem) -> None:
+    """Refuse averages of weights whose channels are normalised by statistics that belong to the trained ones."""
+    a, convolution = problem.training.average_rate, problem.network.convolution
+    if a is not None and convolution is not None and convolution.batch_norm:
+        raise InputError(
+            f"training.average_rate = {a:g} with network.convolution.batch_norm = true: statistics of batches are of "
+            "the trained weights, and averages have none; set batch_norm to false, or remove average_rate"
+        )
+
+
+def _largest(problem: ImageProblem) -> ImageProblem:
+    """The problem at the time of its largest batches."""
+    return max(InTime(problem).extremes(problem.time.stop).values(), key=numbers_of_a_batch)
 
 
 def numbers_of_a_batch(problem: ImageProblem) -> int:
@@ -105,7 +141,8 @@ def particles(problem: ImageProblem) -> Prediction:
     InputError
         If it would take longer than `particles.longest_days`, or more memory than is free.
     """
-    simulation = simulation_of(problem)
+    simulation, steps = simulation_of(problem), _steps(problem)
+    problem = _largest(problem)
     batch, batches = problem.training.batch_size, problem.particles.loss_batches
     # The weights of layers of 512 nodes take milliseconds, and so does a probe of as many features.
     trial = with_value(problem, "network.widths", tuple(min(width, 512) for width in problem.network.widths))
@@ -114,18 +151,23 @@ def particles(problem: ImageProblem) -> Prediction:
     scored = min(batches, TRIAL * batch // (each * fewer) + 1)
     trial = with_values(trial, {"training.batch_size": fewer, "particles.loss_batches": scored})
     if problem.network.convolution is not None:
-        return prediction_of_replicas(simulation, partial(_seconds, problem, trial), ", ".join(simulation.rows))
+        return prediction_of_replicas(simulation, partial(_seconds, problem, trial, steps), ", ".join(simulation.rows))
     step = batch * _weights(problem) / (fewer * _weights(trial))
     replicas, probes = partial(ImageReplicas, trial), methodcaller("probes") if has_probe(trial) else None
     found = cost_of_replicas(simulation, replicas, step, step * batches / scored, probes)
     # Arrays of more than 32 MB are mapped anew each time: 5e-8 seconds for each number of a batch, in all its arrays.
     mapped = 5e-8 * max(0, numbers_of_a_batch(problem) - (1 << 23))
-    evaluations = simulation.time.stop * simulation.N + problem.time.outputs * batches
+    evaluations = steps + problem.time.outputs * batches
     rounds = math.ceil(problem.particles.replicas / available_cores())
     return replace(found, seconds=found.seconds + rounds * evaluations * mapped)
 
 
-def _seconds(problem: ImageProblem, trial: ImageProblem) -> float:
+def _steps(problem: ImageProblem) -> float:
+    """Number of all steps."""
+    return float(Clock(problem).steps_at(np.array([problem.time.stop]))[0])
+
+
+def _seconds(problem: ImageProblem, trial: ImageProblem, steps: float) -> float:
     """Time of all replicas, from gradients of batches with fewer samples and features of as many images.
 
     The weights of all replicas have one thread each.
@@ -139,4 +181,4 @@ def _seconds(problem: ImageProblem, trial: ImageProblem) -> float:
     if has_probe(problem):
         output += len(problem.data.read) * seconds_of(lambda: stepper.features(0, some)) / len(some)
     rounds = math.ceil(settings.replicas / available_cores())
-    return rounds * (problem.time.stop * problem.steps_per_time * step + problem.time.outputs * output)
+    return rounds * (steps * step + problem.time.outputs * output)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from meanfield.ensembles.averages import average_in_words
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.images.problem import Convolution, ImageProblem
 from meanfield.families.latent_tree.wording import loss_in_words
 from meanfield.ingredients.images.part import Augmentation
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 
 UNBOUNDED = ("simple", "exact", "beta")
 """Losses that fall without end where weights grow."""
@@ -84,11 +86,18 @@ def _convolutions(given: Convolution) -> str:
 
 def _training(problem: ImageProblem) -> str:
     training = problem.training
-    steps = problem.time.stop * problem.steps_per_time
-    noise = f", and fresh weights mixed in by {training.weight_noise:g} an epoch" if training.weight_noise else ""
+    changes = isinstance(training.learning_rate, Schedule)
+    steps = "" if changes else f", {problem.time.stop * problem.steps_per_time:,.0f} steps to the end"
+    more = "".join(
+        f", {name} {in_words_of(value)}"
+        for name, value in (("momentum", training.momentum), ("weight decay", training.weight_decay))
+        if value != 0.0
+    )
+    eta = training.weight_noise
+    noise = f", and fresh weights mixed in by {in_words_of(eta)} an epoch" if eta != 0.0 else ""
     return (
-        f"{training.optimiser} with the learning rate {training.learning_rate:g} and {training.batch_size} anchors per "
-        f"step, {steps:,.0f} steps to the end{noise}"
+        f"{training.optimiser} with the learning rate {in_words_of(training.learning_rate)}{more} and "
+        f"{in_words_of(training.batch_size)} anchors per step{steps}{noise}{average_in_words(training.average_rate)}"
     )
 
 
