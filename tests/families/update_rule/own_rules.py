@@ -165,3 +165,9 @@ def robust(y, s, level, rate):
 
 
 classifier = meanfield.Rule(separating, kinks=("s",), observables={"error": wrong_class})
+
+
+def any_rule(y, s, eps, first, second, third, spread):
+    return (
+        first * (np.tanh(y) - np.tanh(s)) + second * (y - s) + third * (y * y - s * s) * s / (1 + s * s) + spread * eps
+    )

@@ -65,6 +65,26 @@ def test_linear_priors_have_gaussian_laws(scheme):
     assert distance <= last["P_error"]
 
 
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
+def test_random_rules_have_the_order_parameters_of_their_equations(seed):
+    rng = np.random.default_rng(seed)
+    norm, share = rng.uniform(0.4, 2.0), rng.uniform(-0.6, 0.6)
+    names, limits = ("first", "second", "third", "spread"), [(-0.2, 0.8), (-0.2, 0.8), (-0.2, 0.8), (0.0, 0.5)]
+    law, constraint = rng.choice([("gaussian", "none"), ("rademacher", "none"), ("laplace", "sphere")]).tolist()
+    task = problem(
+        "any_rule", numbers={name: rng.uniform(*limit) for name, limit in zip(names, limits, strict=True)},
+        features=[feature(share * float(np.sqrt(norm)), coordinate={"law": law})],
+        students=[{"initial_norm": norm}], prior={"name": "l2", "strength": rng.uniform(0.0, 0.5)},
+        data={"normals": ["eps"], "observed": rng.choice([1.0, 0.6]).item(), "noise": rng.uniform(0.5, 1.5)},
+        model={"batch_size": int(rng.integers(1, 4)), "constraint": constraint},
+        time={"stop": rng.uniform(1.0, 4.0), "outputs": 4},
+    )  # fmt: skip
+    found, exact = meanfield.solve_density(task), meanfield.solve_order_parameters(task)
+    assert found.status == "complete"
+    for name in ("R", "Q"):
+        assert np.all(np.abs(found[name] - exact[name]) <= found[f"{name}_error"] + exact[f"{name}_error"]), name
+
+
 def test_both_schemes_agree_under_a_prior_with_a_double_well():
     """Of a rule that is not homogeneous, with a mask, flips and batches."""
     task = partial(
