@@ -28,6 +28,7 @@ LONG = (
     "docs/how-to/hidden_manifold.md",
     "docs/how-to/images.md",
     "docs/how-to/latent_tree.md",
+    "docs/how-to/online_lasso.md",
     "docs/how-to/own_activation.md",
     "docs/how-to/own_family.md",
     "docs/how-to/real_data.md",

@@ -159,7 +159,7 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
     last, paired = rules[-1], [rule for rule in rules if rule.second is not None]
     for rule in (each for each in paired if each is not last):
         found = corrected(rule, paired[-1], last, last_change)
-        mixed = mixed_change([rule, paired[-1]])[: rule.first.limit.judged]
+        mixed = mixed_change([rule, paired[-1]])[: last_change.size]
         small = np.abs(found.moments).max() <= LARGEST_CORRECTION * tolerance
         if small and mixed.max() <= MIXED_SHARE * tolerance:
             return rule, found
@@ -169,4 +169,4 @@ def fewest_nodes(rules: Sequence[Rule], last_change: FloatArray, tolerance: floa
 def corrected(rule: Rule, better: Rule, last: Rule, last_change: FloatArray) -> Correction:
     """Correction of a rule to a better one by two levels, and from there to the last one by the first level."""
     correction = better.moments(2) - rule.moments(2) + last.moments(1) - better.moments(1)
-    return Correction(correction, last_change + mixed_change([rule, better])[: rule.first.limit.judged])
+    return Correction(correction, last_change + mixed_change([rule, better])[: last_change.size])

@@ -203,7 +203,7 @@ def make_rule(nodes, mixed=0.0, second=True):
     def made(points):
         square = (points - 1.0) ** -2
         error = square + 100 * np.exp(-nodes) + mixed * np.exp(-nodes) * square
-        return SimpleNamespace(points=points, moments=np.full((2, 4), error), work=1.0)
+        return SimpleNamespace(points=points, moments=np.full((2, 4), error), work=1.0, limit=SimpleNamespace(judged=2))
 
     return node_search.Rule(
         1.0, SimpleNamespace(nodes=SimpleNamespace(u_weight=np.ones(nodes))), None, made(30), second and made(40)
@@ -376,7 +376,7 @@ def missed(series_of, trials=300):
     for _ in range(trials):
         errors = 1e-3 * series_of(generator, 100.0 / (np.array(counts)[:, None] - 1.0))
         levels = [
-            SimpleNamespace(points=n, moments=np.stack([e, e, e, e], axis=1))
+            SimpleNamespace(points=n, moments=np.stack([e, e, e, e], axis=1), limit=SimpleNamespace(judged=2))
             for n, e in zip(counts, errors, strict=True)
         ]
         wrong += bool((np.abs(extrapolated(levels)[:, :2]) > estimated(levels, 1e-6)).any())
