@@ -18,6 +18,8 @@ SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
     "contrastive-check_start[density]",
     "contrastive-check_sweep[dynamics]",
     "hidden_manifold-check_sweep[fixed_points]",
+    "update_rule-check_sweep[fixed_points]",
+    "latent_tree-check_sweep[stationary]",
     "alpha_contrastive-check_sweep[density]",
 }
 """Checks of half a second or more. Other tests draw these results, in tests/plotting/test_results.py and

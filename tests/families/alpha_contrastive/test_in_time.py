@@ -147,7 +147,7 @@ def exact(problem, velocity):
         assert float(found["energy"][-1]) == pytest.approx(drift_of(last)(weights).energy, abs=1e-12)  # rounding
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("kind", POINTS)
 def test_exact_flows_of_one_layer_follow_any_schedules(kind, seed):
     exact_flow(seed, POINTS[kind], over_points)
