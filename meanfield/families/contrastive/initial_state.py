@@ -29,6 +29,9 @@ NORM_ROUNDING = 1e-3
 SAME_LENGTH = 1e-12
 """Largest deviation of |w|^2/N from 1 that is rounding of double precision."""
 
+LEAST_SAMPLE = 800
+"""Smallest number of coordinates from which a density of several channels starts: a hundred for each of its runs."""
+
 
 class State(NamedTuple):
     """What a file holds of a start.
@@ -45,6 +48,8 @@ class State(NamedTuple):
         Of the weights of one channel given feature coordinates.
     is_gaussian : bool
         Whether the weights of several channels are Gaussian given feature coordinates.
+    particles : (ndarray, ndarray), optional
+        Weights, shape (n, d2), and features, shape (n, d1), at single coordinates: a sample of the law of a limit.
     errors : mapping of str to ndarray
         `q_error` and `M_error` of the overlaps of several channels.
     """
@@ -55,6 +60,7 @@ class State(NamedTuple):
     U: FloatArray | None = None
     law: WeightLaw | None = None
     is_gaussian: bool = False
+    particles: tuple[FloatArray, FloatArray] | None = None
     errors: Mapping[str, FloatArray] = {}
 
     @property
@@ -66,6 +72,13 @@ class State(NamedTuple):
     def overlap(self) -> FloatArray:
         """Mean overlaps of all runs, shape (d1, d2)."""
         return np.asarray(self.q.mean(axis=0))
+
+    @property
+    def sample(self) -> tuple[FloatArray, FloatArray] | None:
+        """Weights and features at single coordinates, of all runs; None where only a law is known, or overlaps."""
+        if self.weights is None or self.U is None:
+            return self.particles
+        return self.weights.reshape(-1, self.weights.shape[2]), self.U.reshape(-1, self.U.shape[2])
 
 
 class InitialState(initial_state.InitialState):
@@ -104,7 +117,8 @@ class InitialState(initial_state.InitialState):
         if "channel" in held.dims:
             M = moment.runs_of("M", "channel", "channel_")
             errors = {name: held[name].values for name in ("q_error", "M_error") if name in held}
-            return State(q, M, is_gaussian=_stays_gaussian(problem, moment.result.method), errors=errors)
+            gaussian = _stays_gaussian(problem, moment.result.method)
+            return State(q, M, is_gaussian=gaussian, particles=_particles(moment), errors=errors)
         from meanfield.problems.problem_keys import at_time
 
         law = _law(held, at_time(problem, moment.time)) if "P" in held else None
@@ -180,9 +194,30 @@ def check_law(problem: Problem, what: str) -> None:
         return
     raise InputError(
         f"initial.from = '{problem.initial.path}': {what} of several channels takes a law of all their weights "
-        "together, which is known, and Gaussian, of densities under linear priors alone; name such a density, or use "
-        "the order parameters or a start of SGD from weights"
+        "together, which is known, and Gaussian, of densities under linear priors alone; name such a density, or "
+        "weights, of SGD or of your own, or use the order parameters"
     )
+
+
+def check_sample(problem: Problem) -> None:
+    """Refuse a start of a density of several channels that neither says the law of their weights nor has a sample."""
+    if not starts_from_sample(problem):
+        return check_law(problem, "a density")
+    assert problem.initial is not None
+    assert problem.initial.atoms.sample is not None
+    count = len(problem.initial.atoms.sample[0])
+    if count < LEAST_SAMPLE:
+        raise InputError(
+            f"initial.from = '{problem.initial.path}': has weights at {count} coordinate(s), and a density of several "
+            f"channels takes a sample of {LEAST_SAMPLE} at least; name more runs, or those of a larger N"
+        )
+    return None
+
+
+def starts_from_sample(problem: Problem) -> bool:
+    """Whether the law of the weights of several channels is known from a sample alone."""
+    state = None if problem.initial is None else problem.initial.atoms
+    return state is not None and not state.is_gaussian and state.sample is not None
 
 
 def with_errors_of_start(problem: Problem, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -198,6 +233,15 @@ def _stays_gaussian(problem: Any, kind: str) -> bool:
     """Whether residual weights of a result of several channels are Gaussian at all times."""
     linear = all(not is_address(prior.name) and prior.functions.linear for prior in problem.priors)
     return linear and (problem.initial is None or kind == "density")  # other starts of densities are refused
+
+
+def _particles(moment: Moment) -> tuple[FloatArray, FloatArray] | None:
+    """Particles of a limit that were kept at that time."""
+    held = moment.held
+    if "w_sample" not in held or moment.time not in held["snapshot_time"]:
+        return None
+    weights = held["w_sample"].sel(snapshot_time=moment.time).transpose("particle", "channel").values
+    return weights, held["u_sample"].transpose("particle", "feature").values
 
 
 def _checked(weights: FloatArray, U: FloatArray, path: Path) -> State:

@@ -9,7 +9,7 @@ from meanfield.families.contrastive.channels.density.evolution import REMEDY, De
 from meanfield.families.contrastive.channels.density.solver import solve_plane
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit.solver import solve_particles
-from meanfield.families.contrastive.initial_state import check_law
+from meanfield.families.contrastive.initial_state import check_sample, starts_from_sample
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
 from meanfield.problems.problem_keys import with_value
@@ -93,7 +93,7 @@ def check_several(problem: Problem, backend: str) -> None:
             f"density.half_width = {problem.density.half_width:g} with model.channels = {channels}: the cells of "
             "several channels follow the weights; remove it"
         )
-    check_law(problem, "a density")
+    check_sample(problem)
     reason = why_no_cells(problem) if scheme == "finite_volumes" else ""
     if reason:
         raise InputError(f"density.scheme = 'finite_volumes': {reason}; {REMEDY}, or leave the key out")
@@ -112,6 +112,8 @@ def why_no_cells(problem: Problem, closure: ChannelsInTime | None = None) -> str
         return f"model.channels = {channels}: cells are for two channels"
     if features > MOST_FEATURES:
         return f"features: {features} of them, and cells are for {MOST_FEATURES} at most"
+    if starts_from_sample(problem):
+        return "initial.from: cells take a law of weights that is Gaussian, and the file has a sample of weights"
     if all(prior.functions.linear for prior in problem.priors):
         return ""  # the law is Gaussian, even if it has no density in the plane
     q, M = problem.initial_overlap, problem.initial_channel_overlap

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
+from meanfield.families.contrastive.channels.limit.particles import RUNS, Runs, Size, march
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.families.contrastive.problem import Problem
@@ -18,9 +18,6 @@ from meanfield.numerics.refinement import missed
 from meanfield.problems.problem_keys import with_values
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
-
-RUNS = 8
-"""Number of independent runs, from whose spread standard errors follow, as from randomisations of a closure."""
 
 PILOT = Size(particles=2000, steps=4)
 """Size at which the search begins: a few hundredths of a second."""
