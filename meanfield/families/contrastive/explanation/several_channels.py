@@ -15,8 +15,8 @@ from meanfield.families.contrastive.channels.density.plan import coarse_plan, fi
 from meanfield.families.contrastive.channels.density.search import PlaneSearch
 from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.particles import RUNS
 from meanfield.families.contrastive.channels.limit.solver import PILOT, runs_of, size_after_pilot
+from meanfield.families.contrastive.channels.limit.start import RUNS
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.states.symmetry import coincidences
 from meanfield.families.contrastive.channels.stationary.cells import Cells

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.particles import RUNS, Runs, Size, march
+from meanfield.families.contrastive.channels.limit.particles import Runs, Size, march
+from meanfield.families.contrastive.channels.limit.start import RUNS
 from meanfield.families.contrastive.channels.trajectory import DEVIATIONS, averages_along
 from meanfield.families.contrastive.initial_state import with_errors_of_start
 from meanfield.families.contrastive.problem import Problem
