@@ -62,7 +62,9 @@ def images_of(network: ConvolutionalNetwork, x: FloatArray, like: Tensor) -> Ten
     """Images, shape (images, channels, height, width), from rows of pixels with channels last."""
     import torch
 
-    return torch.tensor(x.reshape(-1, *network.image), dtype=like.dtype).permute(0, 3, 1, 2)
+    images = torch.tensor(x.reshape(-1, *network.image), dtype=like.dtype).permute(0, 3, 1, 2)
+    # With channels side by side PyTorch 2.13 writes derivatives beyond their memory, of 8 channels of 96 x 96 pixels.
+    return images.contiguous()
 
 
 def forward(

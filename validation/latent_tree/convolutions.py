@@ -22,7 +22,9 @@ from scipy.stats import t as student
 
 import meanfield
 from meanfield.cli import DONE, run
+from meanfield.errors import InputError
 from meanfield.families.latent_tree.images.problem import ImageProblem
+from meanfield.families.latent_tree.images.replicas import has_probe
 from meanfield.plotting.style import curve_style
 from meanfield.problems.file import format_problem
 from meanfield.results.figure_files import save_figure
@@ -74,7 +76,13 @@ def trained(problem: ImageProblem, seeds: int, folder: Path) -> xr.Dataset:
         Of the row `InfoNCE`, with the loss `nt_xent`.
     folder : Path
         Where unfinished rows and those that are done are kept.
+
+    Raises
+    ------
+    InputError
+        If the loss is another, or images have no classes by which rows could be told apart.
     """
+    _check(problem)
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for row, changes in ROWS.items():
@@ -96,6 +104,20 @@ def trained(problem: ImageProblem, seeds: int, folder: Path) -> xr.Dataset:
         {"sgd_accuracy": (("row", "seed", "epoch"), np.array(found))},
         {"row": list(ROWS), "seed": np.arange(seeds), "epoch": epochs},
     )
+
+
+def _check(problem: ImageProblem) -> None:
+    """Refuse what makes no table, before the first row is trained."""
+    kind, data = problem.loss.kind, problem.data
+    if kind != "nt_xent":
+        raise InputError(f"loss.kind = '{kind}': the row InfoNCE, from which the others differ, has 'nt_xent'; take it")
+    if data.read.labels is None:
+        raise InputError("data.labels is missing: accuracies are of classes; name the file of labels")
+    if not has_probe(problem):
+        raise InputError(
+            f"data.held_out = {data.held_out:g}: no image of {len(data.read)} is held out to measure accuracies; raise "
+            "it, such as to 0.2"
+        )
 
 
 def in_print(values: np.ndarray) -> str:

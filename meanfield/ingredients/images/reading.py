@@ -26,6 +26,9 @@ Format = Literal["arrays", "mnist", "cifar10", "stl10"]
 ARRAYS = (".npy", ".npz")
 """Suffixes of files of arrays."""
 
+GZIP = b"\x1f\x8b"
+"""First bytes of what gzip has compressed, such as the archives in which the sets are published."""
+
 PICKLE = b"\x80"
 """First byte of a pickle; a binary file of CIFAR-10 begins with a label."""
 
@@ -148,6 +151,8 @@ def read_records(path: Path, size: int, what: str) -> NDArray[np.uint8]:
     except (OSError, MemoryError) as error:
         raise InputError(f"{path}: cannot be read as {what} ({error}); correct the path") from error
     if len(found) == 0 or len(found) % size:
+        if found[:2].tobytes() == GZIP:
+            raise InputError(f"{path}: is compressed, and {what} is read from the files in it; unpack it by tar -xzf")
         raise InputError(
             f"{path}: has {len(found):,} bytes, and {what} a multiple of {size:,}; it is damaged, or of another format"
         )

@@ -1,5 +1,6 @@
 """Readers of image files: what they return, and what they refuse."""
 
+import gzip
 import os
 import pickle
 import struct
@@ -99,6 +100,32 @@ def test_cifar10_by_the_words_of_its_page(tmp_path, order):
             assert found.pixels[2, row, column, channel] == rows[2, 1024 * channel + 32 * row + column]
 
 
+def corner(side, by_columns):
+    """Bytes of a picture, black but for a red corner that is 3 pixels high and 5 wide, place by place."""
+    text = bytearray(3 * side * side)
+    for row in range(3):
+        for column in range(5):
+            text[side * column + row if by_columns else side * row + column] = 255  # the red plane comes first
+    return bytes(text)
+
+
+@pytest.mark.parametrize("format", ["cifar10", "stl10"])
+def test_a_red_corner_is_red_at_the_top_left(tmp_path, format):
+    side, labels = {"cifar10": 32, "stl10": 96}[format], None
+    picture, path = corner(side, format == "stl10"), tmp_path / "pictures.bin"
+    if format == "cifar10":
+        path.write_bytes(b"\x07" + picture)
+    else:
+        path.write_bytes(picture)
+        labels = tmp_path / "train_y.bin"
+        labels.write_bytes(b"\x08")
+    found = read_images(format, [path], labels)
+    assert found.pixels.shape == (1, side, side, 3)
+    assert found.labels.tolist() == [7]
+    assert found.pixels[0, :3, :5, 0].min() == 255
+    assert found.pixels.sum() == 15 * 255
+
+
 def test_arrays(tmp_path):
     pixels, labels = np.linspace(-1.0, 1.0, 24).reshape(2, 3, 4), np.array([1, 0])
     np.savez(tmp_path / "both.npz", images=pixels, labels=labels)
@@ -163,6 +190,13 @@ def refusals(folder):
     broken.write_bytes(packed.read_bytes()[:20])
     three = write_idx(folder / "three", np.array([1, 2, 3], dtype=np.uint8))
     records = write_cifar10(folder / "records", color, [1, 10])
+    archive = folder / "cifar-10-binary.tar.gz"
+    archive.write_bytes(gzip.compress(records.read_bytes()))
+    ended = folder / "ended.bin"
+    ended.write_bytes(write_cifar10(folder / "whole", color, [1, 2]).read_bytes()[:-7])
+    stl = write_stl10(folder / "stl", random_pixels(2, 96, 96, 3))
+    one = folder / "one"
+    one.write_bytes(bytes([1]))
     batch = write_cifar10_pickle(folder / "batch", color, [1, 2])
     half = folder / "half"
     half.write_bytes(batch.read_bytes()[:-100])
@@ -204,6 +238,13 @@ def refusals(folder):
         ("mnist", [mnist, mnist], None, "2 files of images"),
         ("cifar10", [records], None, "holds the label 10, and labels are from 0 to 9"),
         ("cifar10", [mnist], None, "has 48 bytes, and CIFAR-10 a multiple of 3,073"),
+        ("cifar10", [archive], None, "cifar-10-binary.tar.gz: is compressed.*tar -xzf"),
+        ("cifar10", [ended], None, "ended.bin: has 6,139 bytes, and CIFAR-10 a multiple of 3,073"),
+        ("cifar10", [stl], None, "stl: has 55,296 bytes, and CIFAR-10 a multiple of 3,073"),
+        ("stl10", [archive], None, "is compressed"),
+        ("stl10", [records], None, "records: has 6,146 bytes, and STL-10 a multiple of 27,648"),
+        ("stl10", [stl], one, "one: its labels are int64 of shape .1,.*for each of the 2 images"),
+        ("stl10", [stl], stl, "stl: holds the label 0, and labels are from 1"),
         ("cifar10", [half], None, "cannot be read as a batch of CIFAR-10"),
         ("cifar10", [stated], None, "holds the label 255"),
         ("cifar10", [few], None, "no list of 2 labels"),

@@ -1,13 +1,18 @@
 """What the study on residual networks decides from given numbers, its tables, and its command on a user's problem."""
 
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
+from meanfield.errors import InputError
 from tests.families.latent_tree.images.problems import written
+from tests.ingredients.images.files import random_pixels, write_cifar10, write_cifar10_pickle, write_stl10
 from validation.latent_tree import convolutions
 
 
@@ -69,3 +74,66 @@ def test_the_command_trains_all_rows_of_a_problem_of_a_user(tmp_path, monkeypatc
     monkeypatch.setattr(meanfield, "simulate_sgd", None)  # rows that are done are not trained again
     assert convolutions.main() == 0
     assert capsys.readouterr().out == first
+
+
+def cifar10(folder, images=16):
+    """Two batches as they are downloaded, of the Python and of the binary version, and the lines that name them."""
+    labels = np.arange(images) % 3
+    half = slice(0, images // 2), slice(images // 2, images)
+    write_cifar10_pickle(folder / "data_batch_1", random_pixels(images, 32, 32, 3)[half[0]], labels[half[0]].tolist())
+    write_cifar10(folder / "data_batch_2.bin", random_pixels(images, 32, 32, 3)[half[1]], labels[half[1]].tolist())
+    return 'format = "cifar10"\nimages = ["data_batch_1", "data_batch_2.bin"]'
+
+
+def stl10(folder, images=16):
+    """Images and labels, and the lines that name them."""
+    write_stl10(folder / "train_X.bin", random_pixels(images, 96, 96, 3))
+    (folder / "train_y.bin").write_bytes(bytes((1 + np.arange(images) % 3).tolist()))
+    return 'format = "stl10"\nimages = "train_X.bin"\nlabels = "train_y.bin"'
+
+
+def page_problem(lines, **changes):
+    """The problem of the page on real images on other files, with other lines."""
+    page = Path("docs/latent_tree_digits.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```text\n(family.*?)```", page, re.DOTALL)
+    text = re.sub(r'format = "cifar10"\nimages = \[.*?\]', lines, text)
+    for key, value in changes.items():
+        text, count = re.subn(rf"\b{key} = (\[.*?\]|[^ \n]+)", f"{key} = {value}", text)
+        assert count == 1
+    return text
+
+
+SMALL = {"widths": "[4, 3]", "channels": "[8, 4]", "batch_size": 4, "stop": 0.05, "held_out": 0.25}
+SMALL |= {"longest_days": "1000.0\nloss_batches = 1"}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("files", [cifar10, stl10])
+def test_the_command_of_the_page_runs_on_files_in_the_published_formats(tmp_path, files):
+    pytest.importorskip("torch")
+    path = tmp_path / "pictures.toml"
+    path.write_text(page_problem(files(tmp_path), **SMALL))
+    command = [sys.executable, "-m", "validation.latent_tree.convolutions", str(path), "--seeds", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.count("| exact, noise |") == 1
+    accuracy = xr.load_dataset(tmp_path / "pictures.nc")["sgd_accuracy"]
+    assert accuracy.shape == (len(convolutions.ROWS), 2, 6)
+    assert np.isfinite(accuracy).all()
+    assert (tmp_path / "pictures.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes", "words"),
+    [
+        ("", {"held_out": 0.0}, "data.held_out = 0"),
+        ("format = 'stl10'\nimages = 'train_X.bin'", {}, "labels"),
+        (None, {"kind": '"infonce"'}, "loss.kind = 'infonce'"),
+    ],
+)
+def test_files_that_make_no_table_are_refused_before_training(tmp_path, lines, changes, words):
+    own = stl10(tmp_path)
+    text = page_problem(lines or own, **SMALL | changes)
+    path = tmp_path / "pictures.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=re.escape(words)):
+        convolutions.trained(meanfield.load_problem(path), 2, tmp_path / "pictures")
