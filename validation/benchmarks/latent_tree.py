@@ -142,6 +142,7 @@ def exact_table() -> Table:
     works: dict[str, tuple[Callable[[], object], str]] = {
         f"operator, depth 3, 2 nodes, 256 outputs, {loss}": (operator_of(3, 2, **LOSSES[loss]), few) for loss in LOSSES
     } | {
+        "operator, depth 3, 12 nodes, InfoNCE": (operator_of(3, 12, kind="infonce"), "2 s at most"),
         "loss and gradient, depth 4, 10 nodes, normalised": (_gradient(four), ""),
         "loss and gradient, depth 5, 10 nodes": (_gradient(deep), ""),
     }

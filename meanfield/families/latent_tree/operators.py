@@ -165,36 +165,35 @@ def _of_views(tables: Tables, found: Pass, evaluation: Evaluation) -> list[Opera
     unit = np.broadcast_to(np.eye(last.shape[-1])[:, None, :], (last.shape[-1], *last.shape))
     left = network.signals(weights, activity, tables.problem.output.back(last, unit))
     right = network.signals(weights, activity, tables.problem.output.gain(last) * unit) if normalised else left
-    places = [(level - 1, latent) for level in reversed(shape.levels) for latent in range(shape.latents[level])]
-    K = [_connections(activity.inputs[level][latent], left[level][:, latent]) for level, latent in places]
-    K_ = [_connections(activity.inputs[level][latent], right[level][:, latent]) for level, latent in places]
-    columns = np.concatenate([part.reshape(len(part), -1) for part in (K_ if normalised else K)], axis=1)
-    weighed = np.split(_weighed(tables, evaluation, columns), np.cumsum([part[0].size for part in K])[:-1], axis=1)
+    pairs = _pairs(tables, evaluation, len(last))
     made = []
-    for one, other in zip(K, weighed, strict=True):
-        matrix = np.tensordot(one, other.reshape(one.shape), axes=((0, 2), (0, 2)))
-        made.append(Operator(matrix, None, not normalised))
+    for level in reversed(shape.levels):
+        for latent in range(shape.latents[level]):
+            x = activity.inputs[level - 1][latent][:, None, :]
+            by_output = zip(left[level - 1][:, latent], right[level - 1][:, latent], strict=True)
+            # One output after the other: their connections and products fit into the caches.
+            matrix = sum(_connections(K, x).T @ (pairs @ _connections(K_, x)) for K, K_ in by_output)
+            made.append(Operator(np.asarray(matrix), None, not normalised))
     return made
 
 
-def _connections(inputs: FloatArray, signal: FloatArray) -> FloatArray:
-    """Connections, shape (views, weights, outputs), from inputs (views, inputs) and signals (outputs, views, nodes)."""
-    K = np.einsum("bsn,si->snib", signal, inputs)
-    return np.asarray(K.reshape(len(inputs), -1, len(signal)))
+def _connections(signal: FloatArray, inputs: FloatArray) -> FloatArray:
+    """Connections of one output, shape (views, weights), from signals (views, nodes) and inputs (views, 1, inputs)."""
+    return (signal[:, :, None] * inputs).reshape(len(signal), -1)
 
 
-def _weighed(tables: Tables, evaluation: Evaluation, K: FloatArray) -> FloatArray:
-    """Columns of connections K', shape (views, columns), weighed so that OP is the sum of K times these over views."""
+def _pairs(tables: Tables, evaluation: Evaluation, count: int) -> FloatArray:
+    """Matrix M of all pairs of views, of which OP is the sum of K_c M(c, c') K'_c' over them and over outputs."""
     if evaluation.pull is not None:
-        pulled = evaluation.pull(np.column_stack([np.ones(len(K)), K]))
-        return -0.5 * (pulled[:, :1] * K - pulled[:, 1:])
+        pulled = evaluation.pull(np.column_stack([np.ones(count), np.eye(count)]))
+        return -0.5 * (np.diag(pulled[:, 0]) - pulled[:, 1:])
     p = tables.views.p
     P = tables.views.P[0] if tables.whole else _all_views(tables)
     assert evaluation.between is not None
-    means = P @ K
-    between = (p[:, None] * P).T @ (means - p @ means)
-    within = (p @ P)[:, None] * K - (p[:, None] * P).T @ means
-    return float(evaluation.between[0, 1]) * between - evaluation.within * within
+    given, mean = p[:, None] * P, p @ P
+    spread = np.diag(mean) - given.T @ P  # V[.|z], on average
+    between = given.T @ P - np.outer(mean, mean)
+    return np.asarray(float(evaluation.between[0, 1]) * between - evaluation.within * spread)
 
 
 def _all_views(tables: Tables) -> FloatArray:
