@@ -10,7 +10,8 @@ from validation.benchmarks.table import NUMBERS, saved_tables
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = (
     "machine", "density", "channel_density", "particles", "channels", "hidden_manifold", "alpha_contrastive",
-    "latent_tree", "closures", "dynamics", "stationary", "schedules", "update_rules", "sweep", "first_minutes",
+    "latent_tree", "closures", "dynamics", "fixed_points", "stationary", "schedules", "update_rules", "sweep",
+    "first_minutes",
 )  # fmt: skip
 
 HEAD = """# Benchmarks

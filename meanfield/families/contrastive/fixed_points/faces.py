@@ -9,15 +9,16 @@ Where features that are not there stay away, b_k = q_k r_k, and zeros with all o
 the relative growth rates r_k: zeros in smaller faces, of which there are many, do not attract Newton's method there.
 Where features may be flipped, r is a function of the similarities u_k = q_k^2, for a quadratic activation a polynomial
 of low degree, near q = 0 for any a linear function, so that few starts suffice: beside zeros of smaller faces,
-from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates. The zeros that
-were found are deflated. Where one is missing no start is left out, and there are more next to the sphere, where it
-may lie within 1e-3, and with overlaps of one size for features that may be exchanged.
+from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates, some of them
+next to the sphere, within 1e-3 of which zeros may lie. The zeros that were found are deflated. Features that may be
+exchanged have one overlap in many zeros, also in such as few starts lead to; these have fewer variables, and are
+searched for first. Where indices say that a zero is missing no start is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations, product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,9 @@ from meanfield.typing import FloatArray
 
 BY_CELLS = 2
 """Largest number of features whose faces are searched by cells, where there is another way."""
+
+
+Rates = Callable[[FloatArray], FloatArray]
 
 
 class Zero(NamedTuple):
@@ -145,10 +149,7 @@ class _Faces:
         for x in face.on_sphere(directions_of(face, signs)):
             if np.all(signs * x > SAME_ZERO):
                 yield Zero(face.embedded(x), jacobian_at(self._field, face.embedded(x)))
-        beside = self._beside(list(kept), signs)
-        if fineness > 1:
-            beside += self._alike(list(kept), signs)
-        for x in zeros_in_orthant(face, signs, self._powers[list(kept)], beside, fineness):
+        for x in self._by_symmetry(face, list(kept), signs, fineness):
             slope = jacobian_at(self._field, face.embedded(x))
             within = slope[np.ix_(kept, kept)] / self._size
             for _ in range(3):  # of Newton's method, which is at its end: the Jacobian does not change any more
@@ -173,15 +174,31 @@ class _Faces:
                 starts[max(tuple(np.round(start[order], 6)) for order in self._orders)] = raised
         return list(starts.values())
 
-    def _alike(self, kept: list[int], signs: FloatArray) -> list[FloatArray]:
-        """Points of an orthant at which features that may be exchanged have overlaps of one size."""
+    def _by_symmetry(self, face: Face, kept: list[int], signs: FloatArray, fineness: int) -> Iterator[FloatArray]:
+        """Approximate zeros of an orthant, those first in which features that may be exchanged have one overlap."""
+        found: list[FloatArray] = []
+        for parts in self._partitions(kept, signs):
+            alike = _Coincident(face, parts)
+            beside = self._beside(kept, signs) if len(parts) == len(kept) else []
+            known = [alike.reduced(q) for q in found if np.array_equal(alike.expanded(alike.reduced(q)), q)]
+            powers = self._powers[kept][alike.first]
+            for x in zeros_in_orthant(alike, signs[alike.first], powers, beside, fineness, known):
+                found.append(alike.expanded(x))
+                yield found[-1]
+
+    def _partitions(self, kept: list[int], signs: FloatArray) -> list[list[list[int]]]:
+        """Partitions of the features of an orthant into those with one overlap, the coarsest first, up to exchanges."""
         images = np.array(self._orders)[:, kept]
-        same = np.array([[np.any(images[:, i] == k) for k in kept] for i in range(len(kept))], dtype=float)
-        if np.array_equal(same, np.eye(len(kept))):
-            return []
-        parts, norms = _scattered(len(kept), 4 * len(kept))
-        means = parts @ (same / same.sum(axis=0))
-        return list(signs * np.sqrt(norms[:, None] * means))
+        alike = [
+            [j for j in range(len(kept)) if signs[j] == signs[i] and np.any(images[:, i] == kept[j])]
+            for i in range(len(kept))
+        ]
+        groups = sorted({tuple(group) for group in alike})
+        found = []
+        for cut in product(*(_terms(len(group)) for group in groups)):
+            pairs = zip(groups, cut, strict=True)
+            found.append([list(part) for group, sizes in pairs for part in _cut(group, sizes)])
+        return sorted(found, key=len)
 
     def _adds_up(self, kept: list[int]) -> bool:
         """Whether the indices of the zeros of a face add up to 1, or are no test: one is marginal or on the sphere."""
@@ -207,14 +224,61 @@ def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:
     return 3.0 * near - 3.0 * middle + far
 
 
-FRUITLESS = 6
-"""Starts in a row that bring nothing new before an orthant is left, unless indices say that a zero is missing."""
+def _terms(n: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Ways to write a number as a sum, terms in falling order."""
+    if n == 0:
+        yield ()
+    for first in range(min(n, most or n), 0, -1):
+        yield from ((first, *rest) for rest in _terms(n - first, first))
 
-Rates = Callable[[FloatArray], FloatArray]
+
+def _cut(group: Sequence[int], sizes: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Parts of a group of these sizes."""
+    for last, size in zip(accumulate(sizes), sizes, strict=True):
+        yield group[last - size : last]
+
+
+class _Coincident:
+    """Face in which parts of its features have one overlap q each, by the variables sqrt(m) q of m features.
+
+    Parameters
+    ----------
+    face : callable
+        See `zeros_in_orthant`.
+    parts : list of list of int
+        Places of the features of each part.
+    """
+
+    def __init__(self, face: Rates, parts: list[list[int]]) -> None:
+        self._face, self._root = face, np.sqrt([len(part) for part in parts])
+        self.first = [part[0] for part in parts]
+        number = [k for k, part in enumerate(parts) for _ in part]
+        self._part = np.array(number)[np.argsort(np.concatenate(parts))]
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Field by these variables."""
+        return np.asarray(self._root * self._face(self.expanded(x))[..., self.first])
+
+    def expanded(self, x: FloatArray) -> FloatArray:
+        """Overlaps of all features."""
+        return np.asarray((x / self._root)[..., self._part])
+
+    def reduced(self, q: FloatArray) -> FloatArray:
+        """Variables of overlaps that coincide."""
+        return np.asarray(self._root * q[self.first])
+
+
+FRUITLESS = 12
+"""Starts in a row that bring nothing new before an orthant is left, unless indices say that a zero is missing."""
 
 
 def zeros_in_orthant(
-    face: Rates, signs: FloatArray, powers: FloatArray, likely: list[FloatArray], fineness: int
+    face: Rates,
+    signs: FloatArray,
+    powers: FloatArray,
+    likely: list[FloatArray],
+    fineness: int,
+    known: Sequence[FloatArray] = (),
 ) -> Iterator[FloatArray]:
     """Approximate zeros with overlaps of the given signs, each once.
 
@@ -228,6 +292,8 @@ def zeros_in_orthant(
         Overlaps that are tried first.
     fineness : int
         Factor of the number of starts.
+    known : sequence of ndarray, shape (n,)
+        Zeros that are not to be found again.
     """
 
     def rates(x: FloatArray) -> FloatArray:
@@ -245,11 +311,10 @@ def zeros_in_orthant(
     n = len(signs)
     axis = [signs * (norm / n) ** 0.5 for norm in (0.1, 0.35, 0.6, 0.8, 0.95)]  # values of q.q
     parts, norms = _scattered(n, 16 * fineness * n)
-    if fineness > 1:  # a zero is missing, which may be next to the sphere
-        parts, norms = np.tile(parts, (2, 1)), np.concatenate([norms, 1.0 - 0.05 * norms**2])
+    parts, norms = np.tile(parts, (2, 1)), np.concatenate([norms, 1.0 - 0.05 * norms**2])  # some next to the sphere
     scattered = (norms[:, None] * parts) ** (0.5 * powers)
     scattered = scattered[np.argsort(np.linalg.norm(rates(scattered), axis=1))]
-    found: list[FloatArray] = []
+    found = [np.abs(q) ** powers for q in known]
     fruitless = 0
     for start in [*(np.abs(q) ** powers for q in (*likely, *axis)), *scattered]:
         x = _root(equations, rates, start, found)

@@ -262,6 +262,15 @@ def test_random_starts_find_nothing_new_with_three_to_five_features(activation, 
     check_completeness(activation, names + more, 1000)
 
 
+@pytest.mark.slow
+def test_states_that_few_starts_lead_to_are_found():
+    """One with four equal overlaps, which random starts found first, and one of a pair next to the sphere."""
+    points = found(*(LAWS[name][0] for name in ["two_point"] * 4 + ["wide"]), lines=['model.activation = "tanh"'])
+    assert points.complete
+    for q in ([0.13568432] * 4 + [-0.80730447], [0.56518, 0.56518, 0.37878, 0.0, 0.46437]):
+        assert np.linalg.norm(points.q - q, axis=1).min() < 2e-5  # digits of q
+
+
 def test_priors_that_do_not_close_are_refused():
     with pytest.raises(InputError, match=r"prior\.name = 'l1'"):
         VectorField(make_problem('prior = { name = "l1", strength = 1.0 }'))
