@@ -89,7 +89,13 @@ def check_draws(problem: Problem) -> None:
             raise ValueError(
                 f"side.{key}.draw: no kind of sample has the name '{side.draw}'; {_known(side.draw, names)}"
             )
+    random_size = [key for key in ("scale", "classes") if getattr(problem.data, key) is not None]
     for kind, sample in zip(problem.kinds, problem.draws or (), strict=False):
+        if kind.samples > 1 and random_size:
+            raise ValueError(
+                f"{kind.what}.samples: of samples that see each other, all have noise of one size, and data."
+                f"{random_size[0]} gives each its own; remove one of the two"
+            )
         if not (sample.gain or sample.move or sample.observables or kind.side):
             raise ValueError(f"{kind.what}: nothing reads its samples; add gain, move or observables, or remove it")
     measured = problem.measured

@@ -106,12 +106,15 @@ class Program:
         Numbers of columns of a row, and of constants.
     kinks : Kinks
         Where they jump or bend.
+    order : tuple of int
+        Where each of their values goes, if not behind the one before it.
     """
 
     functions: tuple[tuple[str, Bound], ...]
     width: int
     constants: int
     kinks: Kinks
+    order: tuple[int, ...] = ()
 
     @property
     def what(self) -> str:
@@ -139,7 +142,7 @@ class Program:
             If one of them does not compile.
         """
         try:
-            return compile_rows(tuple(each for _, each in self.functions), self.width, self.constants)
+            return compile_rows(tuple(each for _, each in self.functions), self.width, self.constants, self.order)
         except Exception:  # numba raises many kinds at what it does not know
             for what, each in self.functions:
                 try:
@@ -155,6 +158,8 @@ class Program:
 @dataclass(frozen=True)
 class Draw:
     """One independent sample with its inputs x = Z d(c)/sqrt(N) + noise, and the functions that read it.
+
+    A batch whose samples see each other is one sample that has the inputs of all of them.
 
     Parameters
     ----------
@@ -204,7 +209,8 @@ class Draw:
         found = ["a hidden variable"] * self.width
         for name, place in self.names.items():
             for number, column in enumerate(() if place.constant else place.columns):
-                found[column] = f"{name}[{number}]" if place.shape else name
+                index = np.unravel_index(number, place.shape) if place.shape else ()
+                found[column] = name + "".join(f"[{i}]" for i in index)
         return tuple(found)
 
     @property

@@ -87,9 +87,9 @@ class Kind:
     noise : float
         Variance of that noise.
     observed : tuple of float
-        Share of coordinates of each view that is kept.
+        Share of coordinates of each input that is kept.
     masks : tuple of int
-        Numbers of the masks of views: all have one, or each has its own.
+        Numbers of the masks of inputs: those of all views of a sample are one, or each has its own.
     own : ndarray, shape (views, views)
         Covariance of the noise of views of their own.
     batch_size : int
@@ -104,6 +104,8 @@ class Kind:
         Where the functions jump or bend.
     means : tuple of Mean
         What is averaged before a step, for the functions to read.
+    samples : int
+        How many samples functions see at once. The inputs of a view are those of each, and so are laws.
     """
 
     what: str
@@ -124,6 +126,24 @@ class Kind:
     measured: Mapping[str, tuple[str, Function]]
     kinks: tuple[str, ...]
     means: tuple[Mean, ...] = ()
+    samples: int = 1
+
+    @property
+    def single(self) -> Kind:
+        """Kind of one of the samples that functions see at once, which nothing reads."""
+        m = self.samples
+        return replace(
+            self,
+            laws=self.laws[: len(self.laws) // m],
+            observed=self.observed[::m],
+            masks=tuple(mask // m for mask in self.masks[::m]),
+            gains=((),) * self.views,
+            moves=(),
+            side=(),
+            measured={},
+            kinks=self.kinks if m == 1 else (),
+            samples=1,
+        )
 
     @property
     def mean_names(self) -> tuple[str, ...]:
@@ -229,7 +249,7 @@ def _of_sample(problem: Problem, sample: Sample, what: str) -> Functions:
         for group, given in (sample.gain or {}).items():
             key = f"gain.{group}" if isinstance(given, str) else f"gain.{group}[{view}]"
             if key in rules:
-                shape = squeezed(len(vectors[group]))
+                shape = squeezed(sample.samples or 1, len(vectors[group]))
                 found.append(Use(f"{what}.{key}", rules[key].step, shape, range(0), vectors[group]))
         gains.append(tuple(sorted(found, key=lambda use: use.students.start)))
     moves = [
@@ -252,19 +272,21 @@ def _kind(problem: Problem, sample: Sample, what: str, first: bool, functions: F
     """Kind of a sample, of which `first` says whether side variables without a draw read it."""
     data, along = problem.data, along_of(problem, sample)
     names = {sample.name} - {None} | ({None} if first else set())
-    kept, L = sample.observed or data.observed, sample.views or 1
+    kept, L, m = sample.observed or data.observed, sample.views or 1, sample.samples or 1
+    variables = _variables(problem, along)
     kind = Kind(
         what=what,
         along=range(0) if along is None else problem.vectors[along],
-        **_variables(problem, along)._asdict(),
+        **variables._replace(laws=variables.laws * m)._asdict(),
         projected=along == FEATURES and data.signal == "orthogonal",
         noise=sample.noise or data.noise,
-        observed=kept if isinstance(kept, tuple) else (kept,) * L,
-        masks=tuple(range(L)) if isinstance(kept, tuple) else (0,) * L,
+        observed=tuple(np.repeat(kept if isinstance(kept, tuple) else (kept,) * L, m).tolist()),
+        masks=tuple(range(L * m)) if isinstance(kept, tuple) else tuple(range(m)) * L,
         own=sample.own_covariance,
         batch_size=sample.batch_size or problem.model.batch_size,
         **functions._asdict(),
         side=tuple(name for name, side in problem.side.items() if side.draw in names),
+        samples=m,
     )
     return replace(kind, means=tuple(_means(problem, sample, kind)))
 

@@ -35,8 +35,14 @@ def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int, 
         If one is no linear form of what is in a row.
     """
     columns, one = np.eye(width + 1), np.eye(width + 1)[width:]
-    known = {name: columns[list(place.columns)] for name, place in names.items() if not place.constant}
+    in_rows = {name: place for name, place in names.items() if not place.constant}
+    known = {name: columns[list(place.columns)] for name, place in in_rows.items()}
     known |= {name: value * one for name, value in numbers.items()}
+    known |= {
+        f"{name}[{index}]": part
+        for name, place in in_rows.items()
+        for index, part in enumerate(np.split(known[name], place.shape[0]) if place.shape else ())
+    }
     rows = np.concatenate([one[:0], *(_form(text, known) for text in kinks)])
     return Kinks(rows[:, :width], -rows[:, width])
 
@@ -61,13 +67,15 @@ def _value(node: ast.expr, text: str, known: Mapping[str, FloatArray]) -> FloatA
             return number * np.eye(width)[-1:]
         case ast.Name(id=name):
             if name not in known:
-                raise ValueError(f"the kink '{text}': '{name}' is no field or parameter; {nearest(name, list(known))}")
+                there = [each for each in known if "[" not in each]
+                raise ValueError(f"the kink '{text}': '{name}' is no field or parameter; {nearest(name, there)}")
             return known[name]
         case ast.Subscript(value=ast.Name() as vectors, slice=ast.Constant(value=int() as index)):
             rows = _value(vectors, text, known)
-            if not 0 <= index < len(rows):
-                raise ValueError(f"the kink '{text}': {vectors.id} has {len(rows)} vector(s), counted from 0")
-            return rows[index : index + 1]
+            count = sum(name.startswith(f"{vectors.id}[") for name in known) or 1
+            if not 0 <= index < count:
+                raise ValueError(f"the kink '{text}': {vectors.id} has {count} vector(s), counted from 0")
+            return known.get(f"{vectors.id}[{index}]", rows)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, text, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):

@@ -46,7 +46,7 @@ def fields_of(problem: Problem) -> dict[str, int]:
 
 def names_of_mean(problem: Problem, kind: Kind, view: int | None) -> dict[str, Argument]:
     """Places of what a function may read that is averaged: no averages, and fields of its view without a number."""
-    names = _own_places(problem, kind).names
+    names = _own_places(problem, kind.single).names
     return names | {name: names[f"{name}{view + 1}"] for name in fields_of(problem) if view is not None}
 
 
@@ -64,24 +64,22 @@ def places_of(problem: Problem, kind: Kind) -> Places:
 
 def _own_places(problem: Problem, kind: Kind) -> Places:
     """Places of names, but for averages."""
-    M, K = len(problem.features), len(problem.students)
+    M, K, m = len(problem.features), len(problem.students), kind.samples
     names: dict[str, Argument] = {}
-    first = 0
-
-    def put(name: str, count: int) -> None:
-        nonlocal first
-        names[name] = Argument(first, () if count == 1 else (count,))
-        first += count
-
     if len(kind.along):
-        put("c", len(kind.along))
+        names["c"] = Argument(0, squeezed(m, len(kind.along)))
     names |= {name: Argument(variable) for name, variable in kind.others.items()}
     first = kind.variables
     for name in (*problem.data.normals, *problem.data.coins):
-        put(name, 1)
+        names[name] = Argument(first, squeezed(m))
+        first += m
     for view in range(kind.views):
+        place = first
         for field, count in fields_of(problem).items():
-            put(f"{field}{view + 1 if kind.views > 1 else ''}", count)
+            apart = M + K if m > 1 else 0
+            names[f"{field}{view + 1 if kind.views > 1 else ''}"] = Argument(place, squeezed(m, count), apart=apart)
+            place += count
+        first += m * (M + K)
     width, first = first, 0
     for name in ("t", *problem.model.rule_parameters, *problem.side):
         names[name] = Argument(first, (), constant=True)

@@ -53,6 +53,13 @@ class Sample(NamesOutside):
     batch_size: int | None = Field(
         default=None, ge=1, le=10**6, description="number of such samples per step; by default model.batch_size"
     )
+    samples: int | None = Field(
+        default=None,
+        ge=2,
+        le=64,
+        description="number of samples that functions see at once, as arrays with an axis 0 for them; by default they "
+        "see one, as numbers. A batch is one sample of batch_size, and its mean is for the functions to take",
+    )
     views: int | None = Field(
         default=None, ge=1, le=16, description="number of views of a sample, whose fields are s1, s2, ...; by default 1"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,11 +120,7 @@ def system_of(problem: Problem, nodes: int = NODES) -> System:
     M, K = len(problem.features), len(problem.students)
     kinds = [(kind, places_of(problem, kind)) for kind in problem.kinds]
     draws = tuple(_draw_of(problem, kind, places, nodes) for kind, places in kinds)
-    means = tuple(
-        Measured(draw, program)
-        for draw, (kind, places) in zip(draws, kinds, strict=True)
-        for program in _means(problem, kind, places)
-    )
+    means = tuple(each for kind, _ in kinds for each in _means(problem, kind.single, nodes))
     measured = {
         name: Measured(draw, _program([(what, each, ())], places, kind))
         for draw, (kind, places) in zip(draws, kinds, strict=True)
@@ -134,33 +130,41 @@ def system_of(problem: Problem, nodes: int = NODES) -> System:
     return System(M, K, draws, means, measured, *names, problem.constraints)
 
 
-def _means(problem: Problem, kind: Kind, places: Places) -> Iterator[Program]:
-    """Programs of what is averaged over samples of a kind before a step."""
+def _means(problem: Problem, kind: Kind, nodes: int) -> Iterator[Measured]:
+    """What is averaged over samples of a kind before a step."""
+    places = places_of(problem, kind)
     for each in kind.means:
         seen = places._replace(names=names_of_mean(problem, kind, each.view))
-        yield _program([(each.what, each.function, each.shape)], seen, kind, each.kinks)
+        program = _program([(each.what, each.function, each.shape)], seen, kind, each.kinks)
+        yield Measured(_draw_of(problem, kind, places, nodes), program)
 
 
 def _draw_of(problem: Problem, kind: Kind, places: Places, nodes: int) -> Draw:
     """Draw of a kind of sample."""
-    M, K, L = len(problem.features), len(problem.students), kind.views
-    steps = [step for gains in kind.gains for step in _gains(kind.what, gains, problem)]
+    M, K, L, m = len(problem.features), len(problem.students), kind.views, kind.samples
+    gains = [(view, *gain) for view, each in enumerate(kind.gains) for gain in _gains(kind, each, M, K)]
+    order = [(view * m + b) * K + k for view, students, _ in gains for b in range(m) for k in students]
+    steps = [step for _, _, step in gains]
     steps += [(use.what, use.function, use.shape) for use in kind.moves]
     steps += [
         (f"side.{name}.step", side.function if name in kind.side else _nothing, ())
         for name, side in problem.side.items()
     ]
-    signal = np.zeros((L, M + K, kind.variables))
-    for variable, vector in enumerate(kind.along):
-        signal[:, vector, variable] = 1.0
-    noise = [Noise(np.full((L, L), kind.noise), kind.projected)] + [Noise(kind.own)] * bool(kind.own.any())
+    signal = np.zeros((L, m, M + K, kind.variables))
+    for b in range(m):
+        for variable, vector in enumerate(kind.along, b * kind.variables // m):
+            signal[:, b, vector, variable] = 1.0
+    shared, own = (np.asarray(np.kron(each, np.eye(m))) for each in (np.full((L, L), kind.noise), kind.own))
+    noise = [Noise(shared, kind.projected)] + [Noise(own)] * bool(own.any())
     update = _program(steps, places, kind)
+    if order != sorted(order):
+        update = replace(update, order=(*order, *range(len(order), update.outputs)))
     return Draw(
         names=places.names,
         hidden=hidden_of(kind.laws, nodes, kinks_of_hidden(update.kinks, _forms_of(kind, places))),
-        normals=len(problem.data.normals),
-        coins=tuple(problem.data.coins.values()),
-        signal=signal,
+        normals=m * len(problem.data.normals),
+        coins=tuple(np.repeat([*problem.data.coins.values()], m).tolist()),
+        signal=signal.reshape(L * m, M + K, kind.variables),
         noise=tuple(noise),
         features=M,
         batch_size=kind.batch_size,
@@ -181,23 +185,24 @@ def _forms_of(kind: Kind, places: Places) -> FloatArray:
     if kind.projected and min(kind.observed) == 1.0 and not kind.own.any() and not kind.scales_signal:
         fields = [place for name, place in places.names.items() if name.rstrip("0123456789") == "y"]
         for place in fields:
-            forms[list(place.columns)] = np.eye(len(kind.along), variables)
+            forms[list(place.columns)] = np.eye(len(place.columns), variables)
     return forms
 
 
-def _gains(what: str, gains: Sequence[Use], problem: Problem) -> Iterator[Step]:
-    """Functions that give the factors of an input for all students in their order, 0 where there are none."""
-    place, last = len(problem.features), len(problem.features) + len(problem.students)
+def _gains(kind: Kind, gains: Sequence[Use], features: int, students: int) -> Iterator[tuple[range, Step]]:
+    """Functions that give the factors of inputs of a view, for all students in their order; 0 where there are none."""
+    place = 0
     for use in gains:
-        yield from _zeros(what, use.students.start - place)
-        yield use.what, use.function, use.shape
-        place = use.students.stop
-    yield from _zeros(what, last - place)
+        first, last = use.students.start - features, use.students.stop - features
+        yield from _zeros(kind, range(place, first))
+        yield range(first, last), (use.what, use.function, use.shape)
+        place = last
+    yield from _zeros(kind, range(place, students))
 
 
-def _zeros(what: str, count: int) -> Iterator[Step]:
-    if count:
-        yield what, _nothing, (count,)
+def _zeros(kind: Kind, students: range) -> Iterator[tuple[range, Step]]:
+    if students:
+        yield students, (kind.what, _nothing, (kind.samples * len(students),))
 
 
 def _nothing() -> float:

@@ -89,11 +89,15 @@ def _sample(problem: Problem, sample: Sample, kind: Kind) -> str:
     size = f" of variance {kind.noise:g}" if kind.noise != 1.0 else ""
     views = f" in {kind.views} views" * (kind.views > 1)
     own = " with noise of their own" * bool(kind.own.any())
-    shares = [f"{share:.3g}" for share in (kind.observed if any(kind.masks) else kind.observed[:1])]
-    of_each = ", of each view its own," if any(kind.masks) else ""
+    given = sample.observed if isinstance(sample.observed, tuple) else kind.observed[:1]
+    shares = [f"{share:.3g}" for share in given]
+    of_each = ", of each view its own," if len(shares) > 1 else ""
     kept = f"; {' and '.join(shares)} of the coordinates{of_each} are kept" if min(kind.observed) < 1.0 else ""
     reads = "; ".join(f"{key} = {address}" for key, address in sample.asked.items())
-    return f"{name}{_samples(kind.batch_size)} per step{views}{own}: {shown}{size}{kept}; {reads}"
+    count = _samples(kind.batch_size)
+    if kind.samples > 1:
+        count = f"{kind.batch_size} times {kind.samples} samples that see each other"
+    return f"{name}{count} per step{views}{own}: {shown}{size}{kept}; {reads}"
 
 
 def _data(problem: Problem, look_up: bool) -> str:

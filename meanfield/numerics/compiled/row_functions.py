@@ -36,16 +36,21 @@ class Argument(NamedTuple):
         `()` for a number, else that of an array.
     constant : bool
         Whether it is found among the constants.
+    apart : int
+        Number of columns from one place along axis 0 to the next, if there are others between them.
     """
 
     first: int
     shape: tuple[int, ...] = ()
     constant: bool = False
+    apart: int = 0
 
     @property
-    def columns(self) -> range:
-        """Its columns."""
-        return range(self.first, self.first + math.prod(self.shape))
+    def columns(self) -> tuple[int, ...]:
+        """Its columns, in the order of its elements."""
+        inner = math.prod(self.shape[1:])
+        count = self.shape[0] if self.shape else 1
+        return tuple(self.first + (self.apart or inner) * i + j for i in range(count) for j in range(inner))
 
 
 class Bound(NamedTuple):
@@ -101,7 +106,7 @@ class RowFunction(NamedTuple):
         return out
 
 
-def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunction:
+def compile_rows(bound: Sequence[Bound], width: int, constants: int, order: Sequence[int] = ()) -> RowFunction:
     """Compile functions into one loop over rows that puts their values side by side.
 
     Parameters
@@ -109,20 +114,22 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int) -> RowFunct
     bound : sequence of Bound
     width, constants : int
         Numbers of columns of a row, and of constants.
+    order : sequence of int, optional
+        Where each of the values goes; by default they stay in their order.
 
     Raises
     ------
     numba.core.errors.NumbaError
         If numba cannot compile one of them.
     """
-    return _compiled(tuple(bound), width, constants)
+    return _compiled(tuple(bound), width, constants, tuple(order))
 
 
 @lru_cache(maxsize=256)
-def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFunction:
+def _compiled(bound: tuple[Bound, ...], width: int, constants: int, order: tuple[int, ...]) -> RowFunction:
     """Compiled functions; the phases of a run, and the methods that solve one problem, share them."""
     outputs = sum(math.prod(each.shape) for each in bound)
-    names: dict[str, Any] = {"carray": carray, "write": _write}
+    names: dict[str, Any] = {"carray": carray, "write": _write, "read": _read_apart, "empty": np.empty}
     lines = [
         "def loop(rows, constants, out, count):",
         f"    x, k, values = carray(rows, (count, {width})), carray(constants, ({constants},)), "
@@ -149,6 +156,11 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int) -> RowFuncti
             lines.append(f"        f{number}(x, k, values, i)")
         names[f"f{number}"] = numba.njit(names[f"f{number}"], error_model="numpy")
         first = last
+    if order:
+        names["order"] = np.array(order)
+        lines.insert(2, f"    kept = empty({outputs})")
+        lines += [f"        for j in range({outputs}):", "            kept[order[j]] = values[i, j]"]
+        lines += ["        values[i, :] = kept"]
     exec("\n".join(lines), names)  # the text holds numbers alone, of places
     pointer = types.CPointer(types.float64)
     compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])
@@ -168,6 +180,16 @@ def _straight(bound: Bound) -> StraightLine | None:
     if found is None or len(found.values) not in (1, math.prod(bound.shape)):
         return None
     return found._replace(values=found.values * (math.prod(bound.shape) // len(found.values)))
+
+
+@numba.njit(error_model="numpy")
+def _read_apart(numbers, shape, apart):  # type: ignore[no-untyped-def]
+    """Array of numbers whose places along axis 0 are apart."""
+    found = np.empty(shape)
+    inner = found.size // shape[0]
+    for i in range(found.size):
+        found.flat[i] = numbers[i // inner * apart + i % inner]
+    return found
 
 
 def _write(value, row, first, last):  # type: ignore[no-untyped-def]
@@ -206,6 +228,9 @@ def _read(argument: Argument) -> str:
     row, first = ("k[" if argument.constant else "x[i, "), argument.first
     if not argument.shape:
         return f"{row}{first}]"
+    if argument.apart:
+        numbers = f"{row}{first}:{argument.columns[-1] + 1}]"
+        return f"read({numbers}, {argument.shape}, {argument.apart})"
     numbers = f"{row}{first}:{first + math.prod(argument.shape)}]"
     return numbers if len(argument.shape) == 1 else f"{numbers}.reshape({argument.shape})"
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import meanfield
+
 
 def up(w, rate):
     """Discriminator on a real sample."""
@@ -116,3 +118,82 @@ def sum_of_outputs(s, eps):
 def of_classes(s, mean1, mean2, rate, flip, eps):
     """Step that reads averages, and all that is random."""
     return rate * (mean1 - s * mean2 + flip + eps)
+
+
+def centred_regression(y, s, rate):
+    """Regression on errors that are centred over a batch."""
+    error = y - s
+    return rate * (error - error.mean()) / s.size
+
+
+def info_first(s1, s2, rate):
+    """Gradient by the first views of the mean of log p_bb, with p_bd the softmax of s1_b s2_d over d."""
+    F = np.empty(s1.size)
+    for b in range(s1.size):
+        p = np.exp(s1[b] * s2 - np.max(s1[b] * s2))
+        F[b] = rate * (s2[b] - (p * s2).sum() / p.sum()) / s1.size
+    return F
+
+
+def info_second(s1, s2, rate):
+    """The same by the second views."""
+    F = np.zeros(s2.size)
+    for b in range(s1.size):
+        p = np.exp(s1[b] * s2 - np.max(s1[b] * s2))
+        F += -rate * s1[b] * p / p.sum() / s1.size
+        F[b] += rate * s1[b] / s1.size
+    return F
+
+
+def ranked(s, rate):
+    """Hebb's step on the larger of two outputs."""
+    return rate * np.array([1.0 * (s[0] > s[1]), 1.0 * (s[1] > s[0])])
+
+
+larger = meanfield.Rule(ranked, kinks=("s[0] - s[1]",))
+
+
+def fake_alone(w, V, flip, rate):
+    """A step of one sample, of two groups."""
+    return -rate * (w * (1 + flip) + V[0])
+
+
+def drawn_alone(w, V, eps, rate):
+    """A step of several vectors."""
+    return 0.5 * rate * (w + V) + 0.2 * eps
+
+
+def taught_alone(w, c, rate):
+    """Moves of one sample."""
+    return rate * w * c
+
+
+def fake_together(w, V, flip, rate):
+    """The same of a batch, with its mean."""
+    return -rate * (w * (1 + flip) + V[:, 0]) / w.size
+
+
+def drawn_together(w, V, eps, rate):
+    """The same of a batch, with its mean."""
+    F = np.empty(V.shape)
+    for b in range(w.size):
+        F[b] = (0.5 * rate * (w[b] + V[b]) + 0.2 * eps[b]) / w.size
+    return F
+
+
+def taught_together(w, c, rate):
+    """The same of a batch, with its mean."""
+    B = np.zeros(c.shape[1])
+    for b in range(w.size):
+        B += rate * w[b] * c[b] / w.size
+    return B
+
+
+def size_of_batch(w, c):
+    """Observable of a batch."""
+    return (w * w).mean() + c[0, 0] * c[1, 0]
+
+
+def normalised_batch(y, s, mean, rate):
+    """Regression by outputs of the population's variance 1, on a batch."""
+    return rate * (y - s / np.sqrt(mean)) / s.size

@@ -25,6 +25,7 @@ from meanfield.families.update_rule.particles.steps import (
     room_for,
     scale_of,
     sources_of,
+    vector_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, dot
@@ -88,7 +89,7 @@ def _steps(steps, key, replica, first, end, X, side, room, work):  # type: ignor
         _overlaps(X, overlaps)
         write_constants(steps, step, side, overlaps, constants)
         draw_rows(steps, key, replica, step, normal, uniform, chosen, c, rows)
-        own = normal[steps.samples * (steps.hidden.normals[-1] + D * steps.normals) :]
+        own = normal[steps.samples * (steps.hidden.normals[-1] + draws.normals[-1]) :]
         _write_fields(steps, own, X, xi, rows)
         if D == 1:
             call_rows(draws.update[0], rows, constants, values)
@@ -98,7 +99,7 @@ def _steps(steps, key, replica, first, end, X, side, room, work):  # type: ignor
                     call_rows(draws.update[d], rows[b : b + 1], constants, values[b : b + 1])
         add_values(steps, step, values, side, A)
         _move(steps, A, values, xi, X, moved)
-        own_uniform = uniform[steps.samples * (steps.hidden.uniforms[-1] + D * steps.coins.size) :]
+        own_uniform = uniform[steps.samples * (steps.hidden.uniforms[-1] + draws.coins.size) :]
         beside = own[vectors * sources_of(steps) :]
         _add_beyond(steps, key, replica, step, beside, own_uniform, rows, values, Q, factor, back, moved, beyond)
         factorise_products(beyond, factor)
@@ -143,7 +144,7 @@ def _write_input(steps, d, number, row, normals, X, xi):  # type: ignore[no-unty
             if j >= M or not draws.projected[i]:
                 xi[j] += draws.loading[i, number] * noise * normals[(i - draws.sources[d]) * vectors + j]
     for variable in range(draws.variables[d + 1] - draws.variables[d]):
-        vector = draws.along[draws.variables[d] + variable]
+        vector = vector_of(steps, d, variable, number)
         if 0 <= vector < M:
             xi[vector] += signal * row[variable]
         elif vector >= M:

@@ -24,6 +24,7 @@ from meanfield.families.update_rule.particles.steps import (
     row_of,
     scale_of,
     sources_of,
+    vector_of,
     write_constants,
 )
 from meanfield.numerics.compiled.array_operations import add, copy, dot, scale
@@ -215,7 +216,7 @@ def _show(  # type: ignore[no-untyped-def]
     for j in range(L):
         block, observed = x[j, start:end], draws.observed[d, j]
         for variable in range(draws.variables[d + 1] - draws.variables[d]):
-            vector = draws.along[draws.variables[d] + variable]
+            vector = vector_of(steps, d, variable, j)
             c = signal * row[variable] / root
             if 0 <= vector < M:
                 column = U[vector, start:end]

@@ -25,8 +25,12 @@ class Draws(NamedTuple):
     batch_size, inputs : ndarray of int, shape (draws,)
     update, outputs : ndarray of int, shape (draws,)
         Address of the functions of a row, and number of their values.
-    variables, sources, moves : ndarray of int, shape (draws + 1,)
-        Where each draw begins among hidden variables, independent sources of noise, and values of B.
+    variables, sources, moves, normals, tossed : ndarray of int, shape (draws + 1,)
+        Where each draw begins among hidden variables, sources of noise, values of B, normal numbers and coins.
+    coins : ndarray, shape (coins,)
+        Probabilities.
+    together : ndarray of int, shape (draws,)
+        Number of samples that functions see at once: an input has the hidden variables of its own.
     along : ndarray of int, shape (hidden variables,)
         Vector that each multiplies; -1 for one that multiplies none.
     loading : ndarray, shape (sources, inputs)
@@ -54,6 +58,10 @@ class Draws(NamedTuple):
     variables: IntArray
     sources: IntArray
     moves: IntArray
+    normals: IntArray
+    tossed: IntArray
+    coins: FloatArray
+    together: IntArray
     along: IntArray
     loading: FloatArray
     projected: NDArray[np.bool_]
@@ -84,7 +92,13 @@ def side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         variables=_starts([kind.variables for kind in kinds]),
         sources=_starts([len(loading) for loading, _ in sources]),
         moves=_starts([len(draw.moves) for draw in draws]),
-        along=np.concatenate([_filled(kind.along, kind.variables) for kind in kinds]),
+        normals=_starts([draw.normals for draw in draws]),
+        tossed=_starts([len(draw.coins) for draw in draws]),
+        coins=np.concatenate([draw.coins for draw in draws]),
+        together=np.array([kind.samples for kind in kinds]),
+        along=np.concatenate(
+            [np.tile(_filled(kind.along, kind.variables // kind.samples), kind.samples) for kind in kinds]
+        ),
         loading=_stacked([loading for loading, _ in sources], most),
         projected=np.concatenate([projected for _, projected in sources]),
         covariance=covariance,

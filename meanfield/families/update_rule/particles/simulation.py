@@ -83,7 +83,10 @@ def simulation_of(problem: Problem) -> Simulation:
     constants: dict[str, tuple[int, ...]] = {"U": (N, M)} if M else {}
     constants |= {"rho_of_coordinate": (N,)} if uneven else {}
     kinds = [kind for piece in pieces_of(problem) for kind in piece.problem.kinds]
-    m, L = (max(each) for each in zip(*((kind.batch_size * kind.views, kind.views) for kind in kinds), strict=True))
+    m, L = (
+        max(each)
+        for each in zip(*((kind.batch_size * len(kind.masks), len(kind.masks)) for kind in kinds), strict=True)
+    )
     several = m * len(problem.kinds) > 1
     vectors = 0 if chain else N * (3 * (M + K) + L + (K if several else 0))  # drawn and made orthogonal at the start
     numbers = m * 8 * (M + K + len(problem.data.normals) + len(problem.data.coins))

@@ -46,10 +46,6 @@ class Steps(NamedTuple):
         How many of the values are those of H.
     hidden : HiddenDraws
         Of all draws side by side.
-    normals : int
-        Number of normal numbers that a row has.
-    coins : ndarray
-        Probabilities.
     deviation : float
         Standard deviation of the noise in the first input of the first draw.
     deviations : ndarray, shape (dimension,) or (0,)
@@ -80,8 +76,6 @@ class Steps(NamedTuple):
     outputs: int
     side: int
     hidden: HiddenDraws
-    normals: int
-    coins: FloatArray
     deviation: float
     deviations: FloatArray
     constraints: IntArray
@@ -110,8 +104,6 @@ def steps_of(problem: Problem, system: System, means: Sequence[Rule]) -> Steps:
         outputs=max(update.outputs for update in updates),
         side=len(system.side),
         hidden=hidden_draws([law for kind in kinds for law in kind.laws]),
-        normals=draws[0].normals,
-        coins=np.array(draws[0].coins, dtype=float),
         deviation=float(np.sqrt(draws[0].noise_covariance[0, 0])),
         deviations=np.sqrt(variances_of(problem)),
         constraints=np.array([CONSTRAINTS[name] for name, _ in system.constraints]),
@@ -159,8 +151,8 @@ def room_for(steps, own_normals, own_uniforms):  # type: ignore[no-untyped-def]
         `draw_rows`, and A, shape (students, features + students).
     """
     m, D, vectors = steps.samples, steps.draws.inputs.size, steps.features + steps.students
-    normals = m * (steps.hidden.normals[-1] + D * steps.normals) + own_normals
-    uniforms = m * (steps.hidden.uniforms[-1] + D * steps.coins.size) + own_uniforms
+    normals = m * (steps.hidden.normals[-1] + steps.draws.normals[-1]) + own_normals
+    uniforms = m * (steps.hidden.uniforms[-1] + steps.draws.coins.size) + own_uniforms
     normals, uniforms = normals + normals % 2, uniforms + uniforms % 2
     some = max(1, BUFFERED // (normals + uniforms + 1)) if steps.means.outputs.size == 0 else 1
     return (
@@ -215,21 +207,34 @@ def draw_rows(steps, key, replica, step, normals, uniforms, chosen, c, rows):  #
     first_normal, first_uniform = steps.hidden.normals[-1] * m, steps.hidden.uniforms[-1] * m
     for d in range(draws.inputs.size):
         first, variables = draws.variables[d], draws.variables[d + 1] - draws.variables[d]
+        numbers, tossed = draws.normals[d + 1] - draws.normals[d], draws.tossed[d + 1] - draws.tossed[d]
         for b in range(draws.batch_size[d]):
             row = rows[d * m + b]
             for j in range(variables):
                 row[j] = c[first + j, b]
-            for j in range(steps.normals):
-                row[variables + j] = normals[first_normal + (d * steps.normals + j) * m + b]
-            for j in range(steps.coins.size):
-                heads = uniforms[first_uniform + (d * steps.coins.size + j) * m + b] <= steps.coins[j]
-                row[variables + steps.normals + j] = 1.0 if heads else 0.0
+            for j in range(numbers):
+                row[variables + j] = normals[first_normal + (draws.normals[d] + j) * m + b]
+            for j in range(tossed):
+                coin = draws.tossed[d] + j
+                heads = uniforms[first_uniform + coin * m + b] <= draws.coins[coin]
+                row[variables + numbers + j] = 1.0 if heads else 0.0
 
 
 @without_reference_counts(inline="always")
 def first_field(steps, d):  # type: ignore[no-untyped-def]
     """First column of a row of a draw that has a field."""
-    return steps.draws.variables[d + 1] - steps.draws.variables[d] + steps.normals + steps.coins.size
+    draws = steps.draws
+    before = draws.variables[d + 1] - draws.variables[d] + draws.normals[d + 1] - draws.normals[d]
+    return before + draws.tossed[d + 1] - draws.tossed[d]
+
+
+@without_reference_counts(inline="always")
+def vector_of(steps, d, variable, number):  # type: ignore[no-untyped-def]
+    """Vector that a hidden variable of a draw multiplies in an input; -1 if that is one of another sample."""
+    draws = steps.draws
+    first, together = draws.variables[d], draws.together[d]
+    own = variable // ((draws.variables[d + 1] - first) // together) == number % together
+    return draws.along[first + variable] if own else -1
 
 
 @without_reference_counts(inline="always")

@@ -72,6 +72,20 @@ MEANS = VIEWS | {
         {"along": "V", "means": [f"{RULES}:sizes"], "gain": {"V": f"{RULES}:shrunk_by_sizes", "w": f"{RULES}:fake"}},
     ],
 }
+TOGETHER = VIEWS | {
+    "data": SEVERAL["data"],
+    "draws": [
+        {
+            "samples": 3,
+            "batch_size": 2,
+            "views": 2,
+            "view_covariance": [[0.5, 0.2], [0.2, 0.4]],
+            "gain": {"w": [f"{RULES}:centred_together"] * 2, "V": [f"{RULES}:away_together"] * 2},
+        },
+        {"along": "V", "gain": {"V": f"{RULES}:drawn"}},
+    ],
+    "side": {},
+}
 
 
 def changed(problem, **tables):

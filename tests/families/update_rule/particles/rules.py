@@ -98,4 +98,15 @@ def shrunk_by_sizes(V, mean, rate):
     return rate * np.tanh(V) * mean[:2] - 0.1 * mean[2]
 
 
+def centred_together(w1, w2, eps, flip, rate):
+    return rate * np.tanh(w2) * (w1 - w1.mean()) / w1.size + 0.1 * eps * flip
+
+
+def away_together(V1, V2, c, rate):
+    F = np.empty(V1.shape)
+    for b in range(len(c)):
+        F[b] = rate * (V2[b] - V1[b - 1]) * np.tanh(c[b, 0])
+    return F
+
+
 in_halves = Rule(positive, kinks=("w1",))

@@ -17,6 +17,7 @@ from tests.families.update_rule.particles.problems import (
     RULES,
     SEVERAL,
     SINGLE,
+    TOGETHER,
     VIEWS,
     after,
     made,
@@ -48,6 +49,7 @@ CASES = {
     "several draws": (SEVERAL, {}),
     "views": (VIEWS, {"prior": {"name": "l2", "strength": 0.5}}),
     "averages over samples": (MEANS, {}),
+    "batches whose samples see each other": (TOGETHER, {}),
     "white noise": (SINGLE, {"model": {"rule": f"{RULES}:oja_itself", "rule_parameters": {"rate": 0.4}}}),
 }
 TESTS = 2 * len(CASES)
