@@ -149,8 +149,9 @@ class Program:
                     compile_rows((each,), self.width, self.constants)
                 except Exception as error:
                     raise InputError(
-                        f"{what}: does not compile ({why_not_compiled(error, each.function)}); use "
-                        "arithmetic and functions of math, numpy or scipy.special, and other functions of its module"
+                        f"{what}: does not compile ({why_not_compiled(error, each.function)}); use arithmetic, "
+                        "functions of math and numpy, erf, erfc, expit and ndtr of scipy.special, and other functions "
+                        "of its module"
                     ) from error
             raise
 
@@ -264,8 +265,7 @@ class Draw:
     @cached_property
     def kept(self) -> Kept:
         """Which coordinates masks keep."""
-        p = np.array(self.observed)
-        same = np.equal.outer(self.masks, self.masks)
+        p, same = np.array(self.observed), np.equal.outer(self.masks, self.masks)
         square = np.multiply.outer(p, p)
         return Kept(np.where(same, p, square), square, np.where(same, p * (1.0 - p), 0.0))
 
@@ -273,11 +273,8 @@ class Draw:
     def noise_left(self) -> tuple[FloatArray, FloatArray]:
         """Covariances of the noise that masks leave, white, and beside the features, shape (inputs, inputs) both."""
         both, square, own = self.kept
-        shares = [(own, square) if each.projected else (both, 0.0 * both) for each in self.noise]
-        white, beside = (
-            sum(share[which] * each.covariance for share, each in zip(shares, self.noise, strict=True))
-            for which in (0, 1)
-        )
+        white = sum((own if each.projected else both) * each.covariance for each in self.noise)
+        beside = sum(square * each.covariance * each.projected for each in self.noise)
         return np.asarray(white), np.asarray(beside)
 
     def signals(self, reads: Collection[int]) -> Laws:
