@@ -216,8 +216,7 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 @lru_cache(maxsize=MOST_LIMITS)
 def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
     """Results of `compiled_closure` for a limit; a table is made once for all solutions."""
-    compiles = isinstance(limit.closure, CompiledClosure)
-    if not compiles and (limit.free_norm or limit.initial_norm != 1.0 or limit.drive.clock[1] > 0.0):
+    if limit.free_norm or limit.initial_norm != 1.0:
         return NO_TABLE  # tables are functions of q alone, up to |q| = 1
     return compiled_closure(limit.closure, len(limit.coordinates))
 

@@ -62,7 +62,7 @@ def solve_density(problem: Problem) -> Solved:
     equations, choices = _resolved(equations, [(0.0, equations.start)], share, {})
     while True:
         rules = equations.rules(choices, lambda each: each.rule)
-        limit = limit_of(equations, rules)
+        limit = limit_of(equations, rules, share)
         solved = density_of(limit, settings, problem.particles.dimension)
         finer, choices = _resolved(equations, list(_tried(equations, solved.arrays)), share, choices)
         if finer is equations and equations.rules(choices, lambda each: each.rule).levels == rules.levels:
