@@ -19,6 +19,12 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> s
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
+def sections(page: Path) -> dict[str, str]:
+    """Sections of a page by their titles."""
+    known = re.split(r"\n+(?=## )", page.read_text(encoding="utf-8").strip())[1:]
+    return {text.split("\n")[0].removeprefix("## "): text for text in known}
+
+
 def study_section(numbers: Path, scripts: Path, note: str = "") -> str:
     """A study on a page: its claim, its figure, and what it decides.
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -32,7 +31,7 @@ from meanfield.results.provenance import provenance
 from meanfield.results.result import Result
 from meanfield.testing.verdicts import Trial
 from validation import ROOT
-from validation.pages import markdown_table
+from validation.pages import markdown_table, sections
 
 FAMILIES = ("contrastive", "alpha_contrastive", "latent_tree", "hidden_manifold", "update_rule")
 
@@ -184,12 +183,6 @@ def cells(row: Row) -> tuple[str, ...]:
     return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong, commit
 
 
-def sections() -> dict[str, str]:
-    """Sections of the page by family."""
-    known = re.split(r"\n+(?=## )", PAGE.read_text(encoding="utf-8").strip())[1:]
-    return {text.split("\n")[0].removeprefix("## "): text for text in known}
-
-
 def known_lines(section: str) -> dict[str, tuple[str, ...]]:
     """Lines of the table of a section by their pairs."""
     lines = (tuple(line.strip("| ").split(" | ")) for line in section.split("\n") if line.startswith("| "))
@@ -204,7 +197,7 @@ def of_line(line: tuple[str, ...]) -> Share:
 
 def write_section(family: str, parts: Iterable[str]) -> None:
     """Section of a family on the page of all, in place of an earlier one."""
-    written = sections() | {family: "\n\n".join([f"## {family}", *parts])}
+    written = sections(PAGE) | {family: "\n\n".join([f"## {family}", *parts])}
     PAGE.write_text("\n\n".join(["# How often verdicts are right", INTRODUCTION, *written.values()]).rstrip() + "\n")
 
 
@@ -222,7 +215,7 @@ def run_study(family: str, chosen: Sequence[str] = ()) -> bool:
     with ProcessPoolExecutor() as pool:
         measuring = [pool.map(measure, repeat(family), repeat(name), seeds) for name in names]
         rows = [together(list(found)) for found in measuring]
-    earlier = sections().get(family, "")
+    earlier = sections(PAGE).get(family, "")
     measured = {name: known for name, known in known_lines(earlier).items() if name in study.pairs}
     measured |= {row.name: cells(row) for row in rows}
     lines = [measured[name] for name in study.pairs if name in measured]

@@ -1,4 +1,7 @@
-"""Writes docs/benchmarks.md: the machine, its own limits, and all tables, from the files that the benchmarks wrote."""
+"""Writes docs/benchmarks.md: the machine, its own limits, and all tables, from the files that the benchmarks wrote.
+
+Sections whose file is not there stay as they are on the page, so that one benchmark can be measured anew.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from meanfield.cli import DONE, run
 from meanfield.results.provenance import describe_machine
 from validation import ROOT
 from validation.benchmarks.table import NUMBERS, saved_tables
+from validation.pages import sections
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = (
@@ -25,16 +29,19 @@ Machine: {machine}
 
 
 def section(name: str) -> str:
-    """A benchmark on the page."""
+    """A benchmark as a section of the page; empty if it was never measured."""
+    title = name.capitalize().replace("_", " ")
+    if not (NUMBERS / f"{name}.json").exists():
+        return sections(PAGE).get(title, "")
     about, tables = saved_tables(NUMBERS / f"{name}.json")
     summary = " ".join(about.split("\n\n")[0].split())
-    title = name.capitalize().replace("_", " ")
-    return "\n\n".join([f"## {title}", summary, *(table.markdown() for table in tables)]) + "\n"
+    return "\n\n".join([f"## {title}", summary, *(table.markdown() for table in tables)])
 
 
 def main() -> int:
     """Write the page."""
-    PAGE.write_text("\n".join([HEAD.format(machine=describe_machine()), *map(section, ORDER)]))
+    found = filter(None, map(section, ORDER))
+    PAGE.write_text("\n\n".join([HEAD.format(machine=describe_machine()).rstrip(), *found]) + "\n")
     print(f"wrote {PAGE.relative_to(ROOT)}")
     return DONE
 

@@ -1,15 +1,19 @@
 """Update rules: order parameters from the rule alone, SGD with and without vectors, and the first results.
 
-Plain SGD is held against a loop in NumPy that draws one sample a step, as a user would write it.
+Plain SGD is held against loops in NumPy and PyTorch that draw one sample a step, as a user would write it, and the
+order parameters of one erf unit against those of StatPhys-ML 0.1.0 (Y. Ichikawa, github.com/yuma-ichikawa/statphys-ml,
+BSD), which solves the equations of Saad and Solla in closed form with SciPy, where these can be imported.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
+from importlib.util import find_spec
 from time import process_time
 from typing import Any
 
@@ -17,8 +21,8 @@ import numpy as np
 from scipy.special import erf
 
 import meanfield
-from meanfield.typing import FloatArray
 from validation.benchmarks.first_minutes import processor_and_wall_time
+from validation.benchmarks.sgd_elsewhere import INSTALLED, LIBRARIES
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
@@ -31,7 +35,7 @@ def slope(x: Any) -> Any:
 
 def committee(y: Any, s: Any, rate: float) -> Any:
     """Step of the soft committee of Saad and Solla."""
-    return rate * slope(s) * (erf(y / np.sqrt(2)).sum() - erf(s / np.sqrt(2)).sum())
+    return rate * slope(s) * (np.sum(erf(y / np.sqrt(2))) - np.sum(erf(s / np.sqrt(2))))
 
 
 def perceptron(**keys: Any) -> Any:
@@ -54,27 +58,52 @@ def _problem(rule: str, features: list[Any], students: list[Any], rate: float, *
     )
 
 
-def loop(N: int, steps: int) -> FloatArray:
-    """Perceptron rule in NumPy, one sample a step."""
-    rng = np.random.default_rng(0)
-    u, w = rng.standard_normal((2, N))
+def loop(library: str, N: int, steps: int) -> Any:
+    """Perceptron rule in NumPy or PyTorch, one sample a step; the weights."""
+    lib = importlib.import_module(LIBRARIES[library])
+    if library == "NumPy":
+        normals: Any = np.random.default_rng(0).standard_normal
+    else:
+        lib.manual_seed(0)
+        normals = partial(lib.randn, dtype=lib.float64)
+    u, w = normals(N), normals(N)
     root = math.sqrt(N)
     for _ in range(steps):
-        x = rng.standard_normal(N)
+        x = normals(N)
         y, s = u @ x / root, w @ x / root
         if y * s < 0:
-            w += 0.7 * np.sign(y) / root * x
+            w += 0.7 * lib.sign(y) / root * x
     return w
+
+
+def one_unit_elsewhere() -> Any:
+    """The committee of one unit by StatPhys-ML, as its README calls it, at output times."""
+    online = importlib.import_module("statphys.theory.online")
+    equations = online.GaussianCommitteeMseEquations(k_student=1, k_teacher=1, lr=0.9)
+    problem = committees(1)
+    start = problem.initial_R.item(), problem.initial_Q.item()
+    return online.ODESolver(equations, ["r", "q"]).solve((0.0, 20.0), start, problem.time.outputs_at).order_params
 
 
 def limits() -> Iterator[Row]:
     """Order parameters with their errors and with bands, to 1e-6 at t = 20."""
+    one, known = committees(1), find_spec("statphys") is not None
+    (used,) = seconds(partial(meanfield.solve_order_parameters, one), clock=process_time, rounds=3)
+    (other,) = seconds(one_unit_elsewhere, clock=process_time, rounds=3) if known else (math.nan,)
+    note = off_elsewhere(one) if known else "StatPhys-ML is not installed"
+    yield Row("committee, 1 of 1", used, "s", "StatPhys-ML, no errors, no bands", other, note=note)
     for what, problem in (("perceptron", perceptron()), ("committee, 2 of 2", committees(2))):
         (used,) = seconds(partial(meanfield.solve_order_parameters, problem), clock=process_time, rounds=3)
         yield Row(what, used, "s")
     started = process_time()
     meanfield.solve_order_parameters(committees(8))
     yield Row("committee, 8 of 8, without bands", process_time() - started, "s", required="at most 60 s")
+
+
+def off_elsewhere(problem: Any) -> str:
+    """How far R of one unit is from that of StatPhys-ML."""
+    R = meanfield.solve_order_parameters(problem)["R"].values.ravel()
+    return f"R differs by {np.abs(R - one_unit_elsewhere()['r']).max():.0e}"
 
 
 def steps() -> Iterator[Row]:
@@ -86,14 +115,12 @@ def steps() -> Iterator[Row]:
     for N, stop in ((1000, 20.0), (1_000_000, 1e-4)):
         count = round(N * stop)
         used = _of_a_step(perceptron, count, stop=stop, dimension=N, replicas=1, method="plain")
-        (elsewhere,) = seconds(partial(loop, N, min(count, 2000)), rounds=3)
-        yield Row(
-            f"vectors, 1 of 1, N = {N:,}",
-            1e6 * used,
-            "us a step",
-            "a loop in NumPy",
-            1e6 * elsewhere / min(count, 2000),
-        )
+        for library in LIBRARIES:
+            elsewhere, note, some = math.nan, f"{library} is not installed", min(count, 2000)
+            if library in INSTALLED:
+                (elsewhere,), note = seconds(partial(loop, library, N, some), rounds=3), ""
+            what = f"vectors, 1 of 1, N = {N:,}"
+            yield Row(what, 1e6 * used, "us a step", f"a loop in {library}", 1e6 * elsewhere / some, note=note)
 
 
 def _of_a_step(make: Any, count: int, stop: float, **settings: Any) -> float:

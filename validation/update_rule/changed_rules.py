@@ -18,8 +18,9 @@ import meanfield
 from meanfield.cli import DONE, FAILED, run
 from meanfield.comparison import rotations
 from meanfield.problems.variable import DIFFERS
+from validation.pages import sections
 from validation.update_rule.random_rules import problem_of
-from validation.verdicts import sections, write_section
+from validation.verdicts import PAGE, write_section
 
 RULES = ("smooth", "kinked", "noisy", "signal")
 EACH, DIMENSION, REPLICAS, FIRST_SEED = 25, 2000, 64, 8000
@@ -136,7 +137,7 @@ def measure() -> tuple[bool, list[str]]:
 def main() -> int:
     """Measure, and write it below the table of the family."""
     right, paragraphs = measure()
-    before, table, _ = sections()["update_rule"].rpartition("|")
+    before, table, _ = sections(PAGE)["update_rule"].rpartition("|")
     write_section("update_rule", [f"{before}{table}".partition("\n\n")[2], *paragraphs])
     return DONE if right else FAILED
 

@@ -5,7 +5,8 @@ IEEE Journal of Selected Topics in Signal Processing 12 (2018). Samples are whit
 = 4, of which a share p of the coordinates is seen. Oja's rule fills the others with its own guess; GROUSE moves along
 the residual of those that are seen; PETRELS multiplies its steps by a gain that it learns (one for all coordinates).
 Left, overlaps in time at p = 0.5 beside those of Oja's rule on full data with half the signal, which are the same.
-Right, where they end: lines are fixed points in closed form, marks are limits at t = 25.
+PETRELS is Oja's rule with a rate of its own, gain/Q, which tends to one that depends on p. Right, where they end: lines
+are fixed points in closed form, marks are limits at t = 25.
 """
 
 from typing import Any
@@ -14,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import meanfield
@@ -101,6 +103,20 @@ def final(algorithm: str, p: float) -> float:
     return float(np.sqrt(squared(brentq(growth, 0.0, 10.0) if algorithm == "petrels" else RATE)))
 
 
+def with_its_own_rate(p: float, times: np.ndarray) -> np.ndarray:
+    """Overlap of Oja's rule whose rate obeys an equation of its own, and that rate; shape (2, times)."""
+
+    def velocity(_: float, x: np.ndarray) -> list[float]:
+        (q, rate), signal = x, p * OMEGA
+        square = 1.0 + signal * q * q
+        return [
+            rate * signal * q * (1.0 - q * q) - 0.5 * rate**2 * q * square,
+            rate * (FORGETTING - rate * (1.0 + rate) * square),
+        ]
+
+    return solve_ivp(velocity, (0.0, times[-1]), [START, RATE], t_eval=times, rtol=1e-10, atol=1e-12).y
+
+
 def simulate() -> xr.Dataset:
     """SGD of what is shown in time."""
     return simulated({f"{name}, 0.5": problem_of(name, 0.5) for name in NAMES}, 500)
@@ -110,6 +126,9 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     """Whether missing data weaken the signal, and final overlaps."""
     q = direction(numbers)
     same = {name: float(abs(q.sel(case=f"{name}, 0.5") - q.sel(case=FULL)).max()) for name in ("oja", "grouse")}
+    petrels = numbers.sel(case="petrels, 0.5")
+    rate = petrels["v"].isel(side=0) / petrels["Q"].isel(student=0, student_=0)
+    adaptive = np.array([q.sel(case="petrels, 0.5"), rate]) - with_its_own_rate(0.5, q["time"].values)
     last = q.isel(time=-1)
     off = max(abs(float(last.sel(case=f"{name}, {p:g}")) - final(name, p)) for name in NAMES for p in SHARES)
     return [
@@ -118,6 +137,12 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "by hand",
             max(same.values()) < 1e-5,
             ", ".join(f"{NAMES[name]} differs by {value:.0e}" for name, value in same.items()),
+        ),
+        Statement(
+            "PETRELS is Oja's rule with a rate of its own, gain/Q",
+            "by hand",
+            abs(adaptive).max() < 1e-5,
+            f"overlap and rate differ by {abs(adaptive).max():.0e}",
         ),
         Statement("overlaps at t = 25 are the fixed points", "by hand", off < 1e-3, f"off by {off:.0e} at most"),
         *agreement(numbers, direction),

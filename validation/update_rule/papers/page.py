@@ -1,4 +1,7 @@
-"""Writes docs/update_rule_papers.md: published results as update rules, from the files of their numbers."""
+"""Writes docs/update_rule_papers.md: published results as update rules, from the files of their numbers.
+
+Sections of studies whose numbers are not there stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 
 from meanfield.cli import DONE, run
 from validation import ROOT
-from validation.pages import in_order, study_section
+from validation.pages import in_order, sections, study_section
 from validation.update_rule.papers import FOLDER
 
 FIGURES = Path(__file__).resolve().parent
@@ -37,7 +40,9 @@ data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_comm
 
 def main() -> int:
     """Write the page."""
-    PAGE.write_text("\n".join([HEAD, *(study_section(numbers, FIGURES) for numbers in in_order(FOLDER))]))
+    written = [study_section(numbers, FIGURES).rstrip() for numbers in in_order(FOLDER)]
+    found = sections(PAGE) | {text.partition("\n")[0].removeprefix("## "): text for text in written}
+    PAGE.write_text("\n\n".join([HEAD.rstrip(), *(found[title] for title in sorted(found))]) + "\n")
     print(f"wrote {PAGE.relative_to(ROOT)}")
     return DONE
 
