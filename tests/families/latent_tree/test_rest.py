@@ -173,3 +173,28 @@ def test_a_state_is_the_same_after_its_symmetries():
         assert np.allclose(original.outputs, state(same).outputs, rtol=0, atol=1e-14)  # rounding
     assert original.is_like(state([first, turned]))
     assert not original.is_like(state([first, 1.1 * second]))
+
+
+def normalised(**changes):
+    """Two nodes a latent, outputs that are normalised with epsilon = 0; random networks 2, 5, 6, 10, 11 do not rest."""
+    data = {
+        "tree": {"depth": 2, "polarity": {"law": "uniform", "low": 0.5, "seed": 3}},
+        "network": {"nodes_per_latent": 2, "output_normalisation": True},
+        "time": {"stop": 1.0},
+    }
+    return Problem.model_validate(data | changes)
+
+
+def test_networks_whose_outputs_are_led_to_0_are_counted():
+    found = meanfield.find_stationary_states(few(normalised(), 3))
+    assert found["share"].sum() == pytest.approx(2 / 3)  # sums of thirds
+    assert "1 of 3 random networks came to no rest that was found; of these 1 lead an output to 0" in found.warning
+    assert "give network.epsilon, such as 0.1, and use the method 'population'" in found.warning
+    follow = meanfield.with_value(normalised(), "network.epsilon", 0.1)
+    assert meanfield.solve_population(follow).attrs["status"] == "complete"
+
+
+@pytest.mark.slow
+def test_all_networks_without_rest_lead_an_output_to_0():
+    found = meanfield.find_stationary_states(few(normalised(), 12))
+    assert "5 of 12 random networks came to no rest that was found; of these 5 lead" in found.warning

@@ -35,6 +35,9 @@ MOST_GRADIENTS = 8000
 LONGEST = 12
 """Number of times, each twice as long as the one before it, after which a network is taken for one that never rests."""
 
+NEAR_ZERO = 0.01
+"""Length of an output that is led to 0, relative to the longest, when a flow has taken too many gradients."""
+
 SAME_STATE = 0.3
 """Largest distance from the end of a flow to a state that it comes to, relative to the weights."""
 
@@ -137,7 +140,8 @@ def find_stationary(problem: Problem) -> Solved:
             if not any(found.is_like(other) for other in states):
                 states.append(found)
                 shares.append(0.0)
-    return _solved(problem, equations, states, shares, moving, complete)
+    warning = _warning(problem, equations.directions, moving, search.at_zero, complete)
+    return _solved(problem, equations, states, shares, warning)
 
 
 class _EnoughError(Exception):
@@ -151,6 +155,7 @@ class _Flow(Pieces):
 
     def _velocity(self, y: FloatArray) -> FloatArray:
         self._taken += 1
+        self.last = y
         if self._taken > MOST_GRADIENTS:
             raise _EnoughError
         return super()._velocity(y)
@@ -162,6 +167,8 @@ class _Search:
     def __init__(self, equations: Equations, scale: float) -> None:
         self._equations = equations
         self._scale = scale
+        self.at_zero = 0
+        """Number of networks that came to no rest because an output that is normalised is led to 0."""
 
     def end_of(self, y: FloatArray) -> State | None:
         """State to which the flow from a network comes; None if it does not rest."""
@@ -169,6 +176,7 @@ class _Search:
         first = float(np.linalg.norm(y)) / self._scale  # so that weights can change by as much as they are
         times = np.concatenate([[0.0], first * 2.0 ** np.arange(LONGEST)])
         flow = _Flow(equations.tables, equations.like.like(y), times, FLOW_TOLERANCE, equations.motion)
+        found = None
         try:
             for stop in times[1:]:
                 while flow.time < stop:
@@ -176,9 +184,28 @@ class _Search:
                 found = self._rest_near(*flow.pattern)
                 if found is not None:
                     return found
-        except (BlowUpError, _EnoughError):
+        except BlowUpError:
             pass
-        return None
+        except _EnoughError:  # perhaps because what decays fastest takes short steps, near a state
+            found = self._rest_near(flow.last, equations.tables.forward(equations.like.like(flow.last)).gates, [])
+        self.at_zero += found is None and self._leads_to_zero(flow)
+        return found
+
+    def _leads_to_zero(self, flow: _Flow) -> bool:
+        """Whether a normalised output turns round near 0, or jumps there as a node that slides becomes active."""
+        tables, like = self._equations.tables, self._equations.like
+        output = tables.problem.normalisation
+        if not output.active or output.epsilon > 0.0:
+            return False
+        lengths = np.linalg.norm(tables.forward(like.like(flow.last)).before[-1][0], axis=-1)
+        if lengths.min(initial=np.inf, where=lengths > 0.0) < NEAR_ZERO * lengths.max(initial=0.0):
+            return True
+        y, gates, held = flow.pattern
+        closed = [gate.copy() for gate in gates]
+        for surface in held:
+            closed[surface.level][surface.latent, surface.where, surface.node] = 0.0
+        on, off = (tables.forward(like.like(y), some).before[-1][0].any(axis=-1) for some in (gates, closed))
+        return bool((on & ~off).any())
 
     def _rest_near(self, y: FloatArray, gates: Any, held: Any) -> State | None:
         """State that the flow comes to from a network near it."""
@@ -241,9 +268,7 @@ def _of_a_linear_network(equations: Equations) -> list[State]:
     return found
 
 
-def _solved(
-    problem: Problem, equations: Equations, states: list[State], shares: list[float], moving: int, complete: bool
-) -> Solved:
+def _solved(problem: Problem, equations: Equations, states: list[State], shares: list[float], warning: str) -> Solved:
     order = sorted(range(len(states)), key=lambda k: (round(states[k].loss, 10), -shares[k]))
     states, shares = [states[k] for k in order], [shares[k] for k in order]
     nodes = (len(problem.shape.level_of), problem.shape.nodes)
@@ -266,7 +291,6 @@ def _solved(
     for name in ("growing", "flat", "orbit", "dead"):
         arrays[name] = np.array([getattr(state, name) for state in states], dtype=float)
     arrays["kinks"] = np.array([len(state.held) for state in states], dtype=float)
-    warning = _warning(problem, equations.directions, moving, complete)
     return Solved("network_states", arrays | latent_coordinates(problem.shape), warning=warning)
 
 
@@ -277,7 +301,7 @@ def _stability(state: State) -> int:
     return verdict_of(0.0, 1.0) if state.flat > state.orbit else verdict_of(-1.0, 0.0)
 
 
-def _warning(problem: Problem, directions: bool, moving: int, complete: bool) -> str:
+def _warning(problem: Problem, directions: bool, moving: int, at_zero: int, complete: bool) -> str:
     said = []
     if directions:
         said.append("weights grow without bound, and states are directions of all weights")
@@ -288,4 +312,10 @@ def _warning(problem: Problem, directions: bool, moving: int, complete: bool) ->
         )
     if moving:
         said.append(f"{moving} of {problem.stationary.starts} random networks came to no rest that was found")
+    if at_zero:
+        said.append(
+            f"of these {at_zero} lead an output to 0, where with network.epsilon = 0 its direction turns or jumps at "
+            "once and has no gradient (latent_tree.md, 3.6); give network.epsilon, such as 0.1, and use the method "
+            "'population'"
+        )
     return "; ".join(said)
