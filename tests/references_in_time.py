@@ -1,9 +1,11 @@
-"""What tests of runs in time share: random schedules, SciPy's integrator from corner to corner, stopped steppers."""
+"""What tests of runs in time share: schedules, SciPy's integrator from corner to corner, stopped steppers, verdicts."""
 
 import itertools
 
 import numpy as np
 from scipy.integrate import solve_ivp
+
+import meanfield
 
 THOUSANDTH = {"rtol": 1e-12, "atol": 1e-13}
 """Errors of steps that add up to a thousandth of the 1e-8 that is asked of equations in time."""
@@ -51,3 +53,12 @@ def stopped(make, first, steps):
     after.reached = before.reached
     after.advance(first, steps - first)
     return after
+
+
+def verdicts(problem, method, key, values):
+    """Verdicts on SGD of its limit, and of limits for other values of a key, as if they were those of the problem."""
+    sgd, right = meanfield.solve(problem, "particles"), meanfield.solve(problem, method)
+    wrong = [meanfield.solve(meanfield.with_value(problem, key, value), method) for value in values]
+    # Only results of one problem are compared.
+    limits = [right, *(each.assign_attrs(problem=right.attrs["problem"]) for each in wrong)]
+    return [meanfield.compare(each, sgd).attrs["verdict"] for each in limits]

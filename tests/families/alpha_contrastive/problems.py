@@ -3,6 +3,7 @@
 import numpy as np
 
 import meanfield
+from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.problems.file import problem_from
 
 LAW_F = {
@@ -30,3 +31,21 @@ def problem(*arguments, **tables):
 
 def solved(method, *arguments, **tables):
     return meanfield.solve(problem(*arguments, **tables), method)
+
+
+def assert_gradient(field):
+    """Check at one filter on the circle that a field is a gradient, and that Jacobians are derivatives of the field."""
+    step = 1e-3
+
+    def along(angle):
+        w = on_circle(np.array([angle]))
+        F = field.field(w)[0]
+        return float(field.objective(w)[0]), float(F[1] * w[0, 0] - F[0] * w[0, 1])
+
+    sides = [along(0.4 + k * step) for k in (-2, -1, 1, 2)]
+    G, F = [(a - 8.0 * b + 8.0 * c - d) / (12.0 * step) for a, b, c, d in zip(*sides, strict=True)]
+    allowed = 1e-9  # differences of fourth order: 1e-12 of fifth derivatives of up to 1e3
+    assert abs(G - along(0.4)[1]) < allowed
+    w = on_circle(np.array([0.4]))[0]
+    J, _ = field.jacobians(w, np.array([[-w[1]], [w[0]]]))
+    assert abs(F - J[0, 0]) < allowed

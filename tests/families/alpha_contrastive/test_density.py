@@ -28,6 +28,16 @@ def short(activation="relu", importance=KERNEL, law=LAW_F, stop=1.0, **density):
     return problem(activation, law, importance, **tables)
 
 
+def runge_kutta(velocity, y, dt, steps, projected=lambda y: y):
+    """State after some steps of the classical Runge-Kutta method, each of them projected."""
+    for _ in range(steps):
+        a = velocity(y)
+        b = velocity(y + 0.5 * dt * a)
+        c = velocity(y + 0.5 * dt * b)
+        y = projected(y + dt / 6.0 * (a + 2.0 * b + 2.0 * c + velocity(y + dt * c)))
+    return y
+
+
 def characteristics(given, particles=1500, steps=100):
     """Moments at the end: particles of equal weight, by the classical Runge-Kutta method."""
     field, start = discrete_field(given, given.data), given.filters.start
@@ -43,12 +53,7 @@ def characteristics(given, particles=1500, steps=100):
         along = np.stack([-np.sin(theta), np.cos(theta)], axis=1) @ atoms.T
         return np.sum((h @ network_of(field, h, weight).laplacian) * field.filter.slope(z) * along, axis=1)
 
-    dt = given.time.stop / steps
-    for _ in range(steps):
-        a = velocity(theta)
-        b = velocity(theta + 0.5 * dt * a)
-        c = velocity(theta + 0.5 * dt * b)
-        theta = theta + dt / 6.0 * (a + 2.0 * b + 2.0 * c + velocity(theta + dt * c))
+    theta = runge_kutta(velocity, theta, given.time.stop / steps, steps)
     k = np.arange(1, 9)
     return np.cos(np.outer(theta, k)).mean(axis=0), np.sin(np.outer(theta, k)).mean(axis=0)
 
@@ -183,13 +188,7 @@ def carried_on_sphere(given, count, steps):
         F = with_importance(field, network).field(w)
         return F - np.sum(F * w, axis=1, keepdims=True) * w
 
-    dt = given.time.stop / steps
-    for _ in range(steps):
-        a = velocity(w)
-        b = velocity(w + 0.5 * dt * a)
-        c = velocity(w + 0.5 * dt * b)
-        w = w + dt / 6.0 * (a + 2.0 * b + 2.0 * c + velocity(w + dt * c))
-        w /= np.linalg.norm(w, axis=1, keepdims=True)
+    w = runge_kutta(velocity, w, given.time.stop / steps, steps, lambda w: w / np.linalg.norm(w, axis=1, keepdims=True))
     return np.concatenate([(weight @ w)[None], w.T @ (weight[:, None] * w)])
 
 

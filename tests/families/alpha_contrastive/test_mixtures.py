@@ -10,7 +10,7 @@ from meanfield.families.alpha_contrastive.limit.discrete import DiscreteField
 from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixtureField
 from meanfield.families.alpha_contrastive.limit.mixture import MixtureField
 from meanfield.families.alpha_contrastive.limit.pairs import make_pairs
-from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem, solved
+from tests.families.alpha_contrastive.problems import LAW_F, assert_gradient, kernel, problem, solved
 
 WEIGHT, MEAN = np.array([0.6, 0.4]), np.array([[1.0, 0.2], [-0.4, 0.9]])
 COVARIANCE = np.array([[[0.1, 0.02], [0.02, 0.2]], [[0.15, 0.0], [0.0, 0.1]]])
@@ -54,19 +54,7 @@ def test_smooth_fields_are_those_of_many_atoms(importance):
 @pytest.mark.parametrize("activation", ["relu", "hard_tanh", "tanh"])
 @pytest.mark.parametrize("importance", [kernel("gaussian", 0.1), kernel("infonce", 0.3)])
 def test_fields_are_gradients_and_jacobians_their_derivatives(activation, importance):
-    field, step = by_quadrature(activation, importance), 1e-3
-
-    def along(angle):
-        w = on_circle(np.array([angle]))
-        F = field.field(w)[0]
-        return float(field.objective(w)[0]), float(F[1] * w[0, 0] - F[0] * w[0, 1])
-
-    sides = [along(0.4 + k * step) for k in (-2, -1, 1, 2)]
-    G, F = [(a - 8.0 * b + 8.0 * c - d) / (12.0 * step) for a, b, c, d in zip(*sides, strict=True)]
-    allowed = 1e-9  # differences of fourth order: 1e-12 of fifth derivatives of up to 1e3
-    assert abs(G - along(0.4)[1]) < allowed
-    J, _ = field.jacobians(W[0], np.array([[-W[0, 1]], [W[0, 0]]]))
-    assert abs(F - J[0, 0]) < allowed
+    assert_gradient(by_quadrature(activation, importance))
 
 
 def test_warm_kernels_are_uniform():

@@ -14,7 +14,7 @@ from meanfield.families.alpha_contrastive.limit.pairs import make_pairs, of_view
 from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.population.solver import check_population, drift_of
 from tests.families.alpha_contrastive import networks
-from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem
+from tests.families.alpha_contrastive.problems import LAW_F, assert_gradient, kernel, problem
 
 VIEWS = {
     "law": "points",
@@ -76,18 +76,7 @@ def test_energies_and_slopes_are_those_of_all_views(activation, importance):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("importance", [{"kind": "quadratic"}, INFONCE])
 def test_fields_are_gradients_and_jacobians_their_derivatives(law, activation, importance):
-    field, step = field_of(problem(activation, law, importance)), 1e-3
-
-    def along(angle):
-        w = on_circle(np.array([angle]))
-        F = field.field(w)[0]
-        return float(field.objective(w)[0]), float(F[1] * w[0, 0] - F[0] * w[0, 1])
-
-    sides = [along(0.4 + k * step) for k in (-2, -1, 1, 2)]
-    G, F = [(a - 8.0 * b + 8.0 * c - d) / (12.0 * step) for a, b, c, d in zip(*sides, strict=True)]
-    w = on_circle(np.array([0.4]))[0]
-    assert abs(G - along(0.4)[1]) < 1e-9  # differences of fourth order
-    assert abs(F - field.jacobians(w, np.array([[-w[1]], [w[0]]]))[0][0, 0]) < 1e-9  # the same
+    assert_gradient(field_of(problem(activation, law, importance)))
 
 
 @pytest.mark.parametrize("importance", [{"kind": "quadratic"}, INFONCE])
