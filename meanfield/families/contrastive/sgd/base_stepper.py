@@ -46,9 +46,21 @@ class ContrastiveStepper(Stepper):
             end = min(last, (number + 1) * AT_ONCE)
             places, in_time = self.changes.of_stretch(number)
             driven = self._training._replace(places=places, in_time=in_time, first=number * AT_ONCE)
-            self.take(driven, first, end - first)
+            if self.changes.centred:
+                self._take_one_by_one(driven, first, end)
+            else:
+                self.take(driven, first, end - first)
             first = end
         return None
+
+    def _take_one_by_one(self, training: Training, first: int, end: int) -> None:
+        """Take steps that have mean outputs of their own."""
+        assert self.changes is not None
+        for step in range(first, end):
+            if self.reached.max() < step:
+                return
+            self._outputs = self.changes.outputs_at(step)
+            self.take(training, step, 1)
 
     def laws_at(self, first: int, steps: int) -> tuple[HiddenPart, ...]:
         """Hidden laws of some steps."""

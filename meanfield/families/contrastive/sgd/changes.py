@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 
 from meanfield.ensembles.hidden_variables import changed_draws
+from meanfield.families.contrastive.closures.closure import hidden_mixture
+from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
+from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.families.contrastive.sgd.training import factor_of, training_of
 from meanfield.ingredients.laws.base import HiddenPart
@@ -14,6 +18,7 @@ from meanfield.ingredients.part import with_unchecked
 from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.mckean_vlasov.drive import factors_of
 from meanfield.problems.base import schedules_of
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray, IntArray
 
 AT_ONCE = 1 << 14
@@ -40,8 +45,13 @@ class Changes:
         self._schedules = schedules_of(problem)
         self._places = training_of(reference, noisy)
         self._places.numbers[:] = np.arange(len(self._places.numbers))  # each number is its own place
-        of_stretch = self._of_stretch
-        self.of_stretch = lru_cache(maxsize=16)(of_stretch)  # for all replicas, which go through the same steps
+        of_stretch, outputs_at = self._of_stretch, self._outputs_at
+        # for all replicas, which go through the same steps
+        self.of_stretch, self.outputs_at = lru_cache(maxsize=16)(of_stretch), lru_cache(maxsize=AT_ONCE)(outputs_at)
+        smooth = any(key not in FACTORS for key in self._schedules)
+        self.centred = smooth and problem.model.centering == "population"
+        """Whether mean outputs are subtracted that change from step to step: those of `outputs_at`."""
+        self._in_time, self._one_thread = InTime(problem), Lock()
 
     def laws_at(self, first: int, steps: int) -> tuple[HiddenPart, ...]:
         """Hidden laws whose moments are those of some steps, shape (steps, 1, 1), where they change."""
@@ -64,6 +74,14 @@ class Changes:
             parts += changed_draws(known.hidden, law, group)
         places = np.concatenate([place.ravel() for place, _ in parts]).astype(np.int64)
         return places, np.concatenate([values.reshape(AT_ONCE, -1) for _, values in parts], axis=1)
+
+    def _outputs_at(self, step: int) -> MeanOutputs:
+        """Mean outputs of a step, of a polynomial activation."""
+        with self._one_thread:
+            problem = self._in_time(float(self._times(step, 1)[0]))
+        polynomial, V = problem.model.activation_functions.polynomial, problem.noise_covariance
+        law = hidden_mixture(problem, len(polynomial) - 1)
+        return no_mean_outputs()._replace(polynomial=polynomial_means(polynomial, law, (V[0, 0], V[1, 1])))
 
     def _times(self, first: int, steps: int) -> FloatArray:
         """Times of steps, none of them after the end."""

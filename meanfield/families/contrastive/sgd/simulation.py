@@ -151,14 +151,15 @@ def check_start(problem: Problem) -> None:
 
 
 def check_centering(pieces: Sequence[Piece[Problem]]) -> None:
-    """Refuse mean outputs that change smoothly in time, which each step would have to average anew."""
+    """Refuse mean outputs that change smoothly in time and that each step would have to average anew."""
     for piece in pieces:
         smooth = next((key for key in schedules_of(piece.problem) if key not in FACTORS), None)
-        if smooth is not None and piece.problem.model.centering == "population":
+        model = piece.problem.model
+        if smooth is not None and model.centering == "population" and not model.activation_functions.polynomial:
             raise InputError(
-                f"{smooth}: changes smoothly in time, with model.centering = 'population': SGD subtracts mean outputs "
-                "that it knows for few times only; let it change in steps (interpolation = 'step'), or set "
-                "model.centering to 'batch'"
+                f"{smooth}: changes smoothly in time, with model.centering = 'population': SGD subtracts mean outputs, "
+                f"which of model.activation = '{model.activation}' are known for few times only; let it change in "
+                "steps (interpolation = 'step'), set model.centering to 'batch', or take a polynomial activation"
             )
 
 
