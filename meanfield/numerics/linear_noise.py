@@ -57,7 +57,7 @@ def interpolant(
         # What is smooth needs no more than 128 intervals.
         if not np.isfinite(values).all() or len(found) + len(left) >= 128:
             raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
-        if np.abs(coefficients[-2:]).max() <= tolerance * np.abs(values).max():
+        if np.abs(coefficients[-2:]).max(initial=0.0) <= tolerance * np.abs(values).max(initial=0.0):
             found[low] = coefficients
         else:
             left += [(low, 0.5 * (low + high)), (0.5 * (low + high), high)]

@@ -72,7 +72,7 @@ def predict_escape(problem: Problem, random_start: bool = False) -> Solved:
     check_order_parameters(problem)
     if not problem.features:
         raise InputError("features is empty, and an escape is one of overlaps with features; add [[features]]")
-    equations, _, solution, found = resolved(Equations(problem), problem.order_parameters.tolerance, {})
+    equations, _, solution, found, _ = resolved(Equations(problem), problem.order_parameters.tolerance, {})
     moved = np.nanmax(np.abs(found["R"] - found["R"][0]))
     if moved > STILL:
         raise InputError(

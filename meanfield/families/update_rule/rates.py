@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -34,9 +35,13 @@ class State(NamedTuple):
         return State(R, Q, self.v)
 
 
+tril_indices = cache(np.tril_indices)
+"""Places of lower triangles; NumPy takes longer to find them than rates take."""
+
+
 def packed(state: State) -> FloatArray:
     """State as a vector: R and the lower triangle of Q, node after node, and v."""
-    i, j = np.tril_indices(state.Q.shape[-1])
+    i, j = tril_indices(state.Q.shape[-1])
     R = state.R.reshape(*state.R.shape[:-2], -1)
     return np.concatenate([np.concatenate([R, state.Q[..., i, j]], axis=-1).ravel(), state.v])
 
@@ -48,7 +53,7 @@ def unpacked(y: FloatArray, students: int, features: int, nodes: int | None = No
     overlaps = y[..., :end] if nodes is None else y[..., :end].reshape(*y.shape[:-1], nodes, of_node)
     R = overlaps[..., : students * features].reshape(*overlaps.shape[:-1], students, features)
     Q = np.empty((*overlaps.shape[:-1], students, students))
-    i, j = np.tril_indices(students)
+    i, j = tril_indices(students)
     Q[..., i, j] = Q[..., j, i] = overlaps[..., students * features :]
     return State(R, Q, y[..., end:])
 

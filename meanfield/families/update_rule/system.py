@@ -98,8 +98,11 @@ class System:
 
     def gram(self, R: FloatArray, Q: FloatArray, nodes: Nodes | None = None) -> FloatArray:
         """G of features, which are orthonormal, and students, shape (vectors, vectors), or that of each node."""
-        T = np.eye(self.features) if nodes is None else nodes.teacher[:, None, None] * np.eye(self.features)
-        return np.block([[T, R.swapaxes(-1, -2)], [R, Q]])
+        M = self.features
+        G = np.empty((*R.shape[:-2], self.vectors, self.vectors))
+        G[..., :M, :M] = np.eye(M) if nodes is None else nodes.teacher[:, None, None] * np.eye(M)
+        G[..., M:, :M], G[..., :M, M:], G[..., M:, M:] = R, R.swapaxes(-1, -2), Q
+        return G
 
 
 def system_of(problem: Problem, nodes: int = NODES) -> System:

@@ -133,7 +133,7 @@ class Rule:
             If there are more than `MOST_NODES`.
         """
         if self.kind != "kinked":
-            return _fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
+            return fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
         panels = panels_of(self.order, self.reach)
         turned = _turned(self.kinks.normals @ law.factor)
         z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
@@ -151,7 +151,7 @@ class Rule:
             line = _line(self.order, self.reach)
             found = sum_of_terms(function.address, function.outputs, constants, *law, self.parts, line)
             if self.parts.counted < function.outputs:
-                z = _fixed_nodes("random", SIZED_BY, law.factor.shape[1], self.reach, None).z
+                z = fixed_nodes("random", SIZED_BY, law.factor.shape[1], self.reach, None).z
                 squares = (function(law.mean + z.T @ law.factor.T, constants) ** 2).mean(axis=0)
                 rest = np.arange(self.parts.counted, function.outputs)
                 found[2][rest, rest] = squares[rest]
@@ -219,7 +219,7 @@ def _line(order: int, reach: float) -> Line:
 
 
 @lru_cache(maxsize=8)
-def _fixed_nodes(kind: Kind, order: int, rank: int, reach: float, randomisation: int | None) -> Nodes:
+def fixed_nodes(kind: Kind, order: int, rank: int, reach: float, randomisation: int | None) -> Nodes:
     """Nodes that are the same for all laws of a rank."""
     if kind == "random":
         chosen = range(RANDOMISATIONS) if randomisation is None else (randomisation,)

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 import meanfield
 from meanfield.families.update_rule.order_parameters import fluctuations
 from meanfield.families.update_rule.order_parameters.equations import Equations
-from meanfield.families.update_rule.order_parameters.steps import covariance_of_step
+from meanfield.families.update_rule.order_parameters.steps import covariance_of_step, expansion_of
 from meanfield.numerics.gaussian_moments.rules import Kinks, Rule
 from tests.families.update_rule.particles.problems import FULL, ORTHONORMAL, made, rows_after
 from tests.families.update_rule.problems import feature, problem
@@ -64,7 +64,8 @@ def test_stated_errors_hold_where_a_field_is_not_read():
     R, Q = (result[name].values[-1].item() for name in ("R", "Q"))
     slopes = np.array([-1.0, 0.5 * R / Q]) / np.sqrt(Q - R**2) / np.pi
     known = slopes @ result["overlap_covariance"].values[-1] @ slopes
-    np.testing.assert_allclose(result["observables_covariance"].values[-1].item(), known, rtol=1e-6)  # differences
+    apart = abs(result["observables_covariance"].values[-1].item() - known)
+    assert apart <= float(result["observables_covariance_error"].max()) <= 2e-4 * known  # series in time, kinks
 
 
 def test_rates_that_change_in_time():
@@ -81,6 +82,13 @@ def test_rates_that_change_in_time():
     squares = [0.0, until(1.0), until(2.0), until(2.0) + 0.64, until(2.0) + 0.64 + 1.5**2 / 2]
     found = result["R_covariance"].values.ravel()
     np.testing.assert_allclose(found, (1.0 - 2.0 / np.pi) * np.array(squares), rtol=0.0, atol=1e-5)
+
+
+def step_at(equations, rules):
+    """Covariance of a step at the start."""
+    system, G, _, constants = equations.place(0, 0.0, equations.start)
+    draws = zip(system.draws, rules, strict=True)
+    return covariance_of_step(system, G, [expansion_of(draw, draw.update, G, constants, rule) for draw, rule in draws])
 
 
 LOGNORMAL = {"law": "lognormal", "deviation": 0.3, "of": "sample"}
@@ -107,8 +115,7 @@ def test_covariance_of_a_step_is_that_of_sgd(changes):
     equations = Equations(given)
     y = equations.start
     choice = Rule("random", 2**13, Kinks(np.empty((0, equations.stretches[0].system.draws[0].width)), np.empty(0)))
-    system, G, _, constants = equations.place(0, 0.0, y)
-    S = covariance_of_step(system, G, constants, [choice])
+    S = step_at(equations, [choice])
     X = N * (rows_after(given, runs, steps=1) - y)
     away = X - X.mean(axis=0)
     i, j = np.tril_indices(len(y))
@@ -140,9 +147,9 @@ def test_covariance_of_a_step_of_several_draws():
     given = gan()
     equations = Equations(given)
     y = equations.start
-    system, G, _, constants = equations.place(0, 0.0, y)
+    _, G, _, _ = equations.place(0, 0.0, y)
     rules = equations.rules(equations.choose([(0.0, y)], 1e-9, {}), lambda each: each.rule)
-    S = covariance_of_step(system, G, constants, [replace(rule, order=4) for rule in rules.draws[0]])
+    S = step_at(equations, [replace(rule, order=4) for rule in rules.draws[0]])
     rng = np.random.default_rng(0)
     normals = np.linalg.qr(rng.standard_normal((N, 3)))[0] * np.sqrt(N)
     u, w, V = (normals @ np.linalg.cholesky(G).T).T
@@ -215,7 +222,7 @@ def test_stated_errors_hold_where_products_take_random_points(monkeypatch):
         order_parameters={"tolerance": 1e-4},
     )
     found = meanfield.solve_order_parameters(given)
-    monkeypatch.setattr(fluctuations, "POINTS", 2**16)
+    monkeypatch.setattr(fluctuations, "POINTS", 2**14)
     finer = meanfield.solve_order_parameters(given)
     for name in ("overlap_covariance", "R_covariance"):
         assert (np.abs(found[name] - finer[name]) <= found[f"{name}_error"] + finer[f"{name}_error"]).all()

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
 from meanfield.families.update_rule.order_parameters.equations import Equations
-from meanfield.families.update_rule.order_parameters.jacobian import jacobian_at
+from meanfield.families.update_rule.order_parameters.fluctuations import finer_rule
+from meanfield.families.update_rule.order_parameters.jacobian import EXPANDED, INWARD, jacobian_at
+from meanfield.families.update_rule.order_parameters.steps import expansion_of
 from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.test_draws import gan, two_views
 from tests.families.update_rule.test_reference_numbers import CASES, SLOW
 from validation.update_rule.random_rules import problem_of
+
+CUT = 1e-7
+"""Error of a Jacobian by expanded averages, which leave out nodes of 1e-9 of the largest weight."""
 
 DIFFERENCES = 2e-8
 """Error of a Jacobian at rules for 1e-10: of differences 1e-10 of its derivatives, which are up to 100."""
 
 
-def jacobian(given, y=None):
-    """Jacobian at the start, or at other order parameters, with averages to 1e-10."""
+def jacobian(given, y=None, expanded=False):
+    """Jacobian at the start, or at other order parameters, with averages to 1e-10, taken anew or expanded."""
     equations = Equations(given)
     y = equations.start if y is None else np.array(y)
     choices = equations.choose([(0.0, y)], 1e-10, {})
-    rate = equations.velocity(0, equations.rules(choices, lambda each: each.rule))
-    return jacobian_at(lambda y: rate(0.0, y), y, equations.stretches[0].system)
+    system, rules = equations.stretches[0].system, equations.rules(choices, lambda each: each.rule)
+
+    def near(place):
+        _, G, _, constants = equations.place(0, 0.0, place)
+        averages = tuple(
+            expansion_of(draw, draw.update, G, constants, finer_rule(rule, len(draw.update.reads), None))
+            for draw, rule in zip(system.draws, rules.draws[0], strict=True)
+        )
+        return partial(equations.velocity(0, replace(rules, draws=(averages,)) if expanded else rules), 0.0)
+
+    return jacobian_at(near, y, system, EXPANDED if expanded else 1.0)
 
 
 def by_complex_steps(rates, y):
@@ -109,6 +127,22 @@ def test_jacobian_is_that_of_closed_forms(name, rates):
     np.testing.assert_allclose(jacobian(given), known, rtol=0.0, atol=DIFFERENCES * np.abs(known).max())
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(lambda: CASES["perceptron"][0](), id="jumps"),
+        pytest.param(lambda: CASES["PETRELS"][0](), id="a side variable and Q"),
+        pytest.param(lambda: gan(), id="draws"),
+        pytest.param(lambda: two_views(), id="views"),
+        pytest.param(lambda: problem_of("noisy", 1), id="components"),
+    ],
+)
+def test_expanded_averages_have_the_same_jacobian(given):
+    made = given()
+    known = jacobian(made)
+    np.testing.assert_allclose(jacobian(made, expanded=True), known, rtol=0.0, atol=CUT * np.abs(known).max())
+
+
 def test_sphere_moves_q_alone():
     tau, omega, q = 0.5, 2.0, 0.3
     J = jacobian(CASES["PCA on the sphere"][0]())
@@ -123,7 +157,8 @@ CONTINUED = 1e-6
 def test_jacobian_is_continued_to_the_teacher_itself():
     given = problem("committee_of_one", 1.2, numbers={"sigma": 0.3}, features=[feature(1.0)], data={"normals": ["eps"]})
     known = by_complex_steps(lambda y: committee(y, 1.2, 1, 0.09), np.array([1.0, 1.0]))
-    np.testing.assert_allclose(jacobian(given), known, rtol=0.0, atol=CONTINUED)
+    for expanded, off in ((False, CONTINUED), (True, CUT / INWARD)):  # scores grow towards dependent vectors
+        np.testing.assert_allclose(jacobian(given, expanded=expanded), known, rtol=0.0, atol=off)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from meanfield.errors import InputError
 from meanfield.families.update_rule.fixed_points.search import TOLERANCE, RestingStates, fixed_point_at
 from meanfield.families.update_rule.fixed_points.states import (
     check_fixed_points,
-    chosen_rule,
     measured,
     solved_near,
     state_variables,
@@ -20,7 +19,7 @@ from meanfield.families.update_rule.fixed_points.states import (
 from meanfield.families.update_rule.fixed_points.symmetries import Symmetries
 from meanfield.families.update_rule.fixed_points.velocity import Velocity
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations
-from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE
 from meanfield.families.update_rule.problem import Problem
 from meanfield.numerics.continuation import CachedEquations

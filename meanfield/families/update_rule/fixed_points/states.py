@@ -12,12 +12,10 @@ from meanfield.families.update_rule.fixed_points.search import RestingStates, fi
 from meanfield.families.update_rule.fixed_points.symmetries import Symmetries
 from meanfield.families.update_rule.fixed_points.velocity import Velocity
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
-from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, check_order_parameters
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
-from meanfield.numerics.gaussian_moments.choosing import Choice
-from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.numerics.growth_rates import FixedPoint
 from meanfield.numerics.refinement import missed
 from meanfield.process.progress import counted
@@ -121,11 +119,6 @@ def coarse_velocity(equations: Equations, tolerance: float) -> Velocity:
     """Velocity with averages that are good enough for a search."""
     choices = equations.choose([(0.0, equations.start)], tolerance, {})
     return Velocity(equations, equations.rules(choices, chosen_rule), tolerance)
-
-
-def chosen_rule(choice: Choice) -> Rule:
-    """The rule that was chosen."""
-    return choice.rule
 
 
 def solved_again(equations: Equations, states: RestingStates, number: int, tolerance: float) -> dict[str, Any] | None:

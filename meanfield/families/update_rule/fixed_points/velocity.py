@@ -121,7 +121,7 @@ class Velocity:
         """Its derivatives; NaN where they do not exist."""
         if not np.all(np.abs(x) <= LARGEST):
             return np.full((len(x), len(x)), np.nan)
-        return jacobian_at(self._rate, self.embedded(x), self.system)[np.ix_(self.free, self.free)]
+        return jacobian_at(lambda _: self._rate, self.embedded(x), self.system)[np.ix_(self.free, self.free)]
 
     def values(self, x: FloatArray) -> FloatArray:
         """Velocity in units of its size."""

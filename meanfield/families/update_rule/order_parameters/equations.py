@@ -203,9 +203,9 @@ class Equations:
         found = {"rho": self.nodes.rho, "rho_weight": self.nodes.weight, "R_rho": overlaps.R, "Q_rho": overlaps.Q}
         return {name: values for name, values in found.items() if values.size}
 
-    def measured(self, rules: Rules, time: float, y: FloatArray) -> FloatArray:
-        """Observables at a time, shape (observables,)."""
-        number = self._stretch_at(time)
+    def measured(self, rules: Rules, time: float, y: FloatArray, number: int | None = None) -> FloatArray:
+        """Observables at a time, shape (observables,), of a stretch, by default the last that it belongs to."""
+        number = self._stretch_at(time) if number is None else number
         system, G, weighted, constants = self.place(number, time, y, rules.means[number])
         pairs = zip(system.observables.values(), rules.observables[number], strict=True)
         return np.array([mean_of(each.program, each.draw, G, constants, rule, weighted)[0] for each, rule in pairs])
@@ -290,7 +290,7 @@ def programs_of(system: System) -> list[tuple[Draw, Program]]:
 
 def decay_of(problem: Problem) -> float:
     """Rate at which a linear prior shrinks the weights."""
-    return float(problem.prior.force(np.ones(1))[0])
+    return 0.0 if problem.prior.name == "none" else float(problem.prior.force(np.ones(1))[0])
 
 
 def _fineness(rule: Rule) -> tuple[int, int, float, int]:

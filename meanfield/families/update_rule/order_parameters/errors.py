@@ -18,6 +18,11 @@ STANDARD_ERRORS = 3.5
 """Standard errors of random averages that are stated."""
 
 
+def chosen_rule(choice: Choice) -> Rule:
+    """Rule of a choice."""
+    return choice.rule
+
+
 def other_rules(choices: Choices) -> list[Callable[[Choice], Rule]]:
     """Rules of other solutions, by what was chosen: a coarser one, or independent ones of random points."""
     random = any(choice.rule.kind == "random" for choice in choices.values())

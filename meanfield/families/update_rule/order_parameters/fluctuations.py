@@ -6,37 +6,35 @@ runs have the same order parameters at the start.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.choices import check_tails
 from meanfield.families.update_rule.order_parameters.equations import Equations, Place, Rules, programs_of
-from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
-from meanfield.families.update_rule.order_parameters.jacobian import jacobian_at
-from meanfield.families.update_rule.order_parameters.steps import covariance_of_step
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
+from meanfield.families.update_rule.order_parameters.jacobian import EXPANDED, jacobian_at
+from meanfield.families.update_rule.order_parameters.steps import covariance_of_step, expansion_of
+from meanfield.numerics.gaussian_moments.expansion import Expansion
 from meanfield.numerics.gaussian_moments.rules import MOST_NODES, Rule
 from meanfield.numerics.linear_noise import covariance_in_stretches, interpolant
-from meanfield.numerics.ode import Path, Solution
+from meanfield.numerics.ode import Solution
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 100
 """Largest number of order parameters whose covariance is followed: the cost grows with its cube."""
 
-MOST_NUMBERS_OF_TERMS = 20
-"""That of rules that are sums of terms, whose averages take up to 1000 times as long: 3 students of 3 teachers."""
-
 TOLERANCE = 1e-5
 """Least tolerance of averages; otherwise it is that of the order parameters, as bands need no more."""
 
-TOLERANCE_AT_KINKS = 1e-8
-"""That of rules with kinks, whose averages jump by their errors where panels between kinks come and go."""
-
-SMOOTH = 1e-4
+SMOOTH = 2e-5
 """Tolerance of J and S as series in time, relative to their size: what is left out is a hundred times smaller."""
 
 IN_TIME = 1e-5
@@ -45,8 +43,30 @@ IN_TIME = 1e-5
 FINER = 1.25
 """Factor of the nodes for products of four values of a rule, where averages have two."""
 
-POINTS = 2**13
+POINTS = 2**12
 """Random points of a randomisation for such products of sums of terms that read more than memory allows in products."""
+
+TRIED = 5
+"""Times of a stretch at which other averages are taken, for errors."""
+
+
+class Linear(NamedTuple):
+    """Linear equations of deviations from the path in a stretch, as functions of time.
+
+    Parameters
+    ----------
+    times : ndarray
+        Both ends of the stretch, and output times in between.
+    J, S : callable
+        Jacobian of the rates and covariance of a step, shape (numbers, numbers).
+    slopes : callable
+        Derivatives of observables by the order parameters, shape (observables, numbers).
+    """
+
+    times: FloatArray
+    J: Callable[[float], FloatArray]
+    S: Callable[[float], FloatArray]
+    slopes: Callable[[float], FloatArray]
 
 
 def fluctuations(
@@ -77,105 +97,138 @@ def fluctuations(
         If the covariance is not known, with the reason.
     """
     if equations.nodes is not None:
-        raise InputError("coordinates have different variances, data.spectrum")
+        raise InputError(
+            "coordinates have different variances, data.spectrum: overlaps at single eigenvalues scatter at the start"
+        )
     if len(equations.start) > MOST_NUMBERS:
         raise InputError(f"there are {len(equations.start)} order parameters, and at most {MOST_NUMBERS} are followed")
-    kinks = any(len(program.kinks.levels) for _, program in programs_of(equations.stretches[0].system))
     tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
-    choices = equations.choose(places, TOLERANCE_AT_KINKS if kinks else tolerance, {})
-    terms = any(choice.rule.kind == "terms" for choice in choices.values())
-    if terms and len(equations.start) > MOST_NUMBERS_OF_TERMS:
-        raise InputError(
-            f"there are {len(equations.start)} order parameters, and at most {MOST_NUMBERS_OF_TERMS} are followed "
-            "where the rule is a sum of terms"
-        )
+    choices = equations.choose(places, tolerance, {})
+    rules = equations.rules(choices, chosen_rule)
     for number, stretch in enumerate(equations.stretches):
-        means = equations.rules(choices, lambda choice: choice.rule).means[number]
-        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, means)
+        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, rules.means[number])
         for draw in system.draws:
             check_tails(draw, draw.update, G, constants, products=4)
-    if kinks and any(choice.rule.kind == "random" for choice in choices.values()):
-        raise InputError("averages over random points that meet kinks have no derivatives")
-    solutions: list[dict[str, FloatArray]] = []
+    stretches = [_in_time(each) for each in _linear(equations, solution, rules)]
+    found, interrupted = _covariances(equations, solution, stretches, start)
     coarse = equations.with_fewer_hidden_nodes()
     exact = coarse is equations and all(choice.coarser is choice.rule for choice in choices.values())
-    others = [] if exact else [(coarse, which, 0) for which in other_rules(choices)]
-    for each, which, randomisation in [(equations, lambda choice: choice.rule, None), *others]:
-        rules = each.rules(choices, which)
-        C, interrupted = _covariance(each, solution, rules, randomisation, start)
-        solutions.append(_parts(each, solution, rules, C))
+    solutions: list[dict[str, FloatArray]] = []
+    for number, which in enumerate([] if exact else other_rules(choices)):
         if interrupted:
-            return solutions[0], True
-    found = solutions[0]
-    errors = errors_by(solutions[1:] or [found], found)
+            return found, True
+        others = _linear(coarse, solution, coarse.rules(choices, which), number)
+        near = [_corrected(*each) for each in zip(stretches, others, strict=True)]
+        other, interrupted = _covariances(equations, solution, near, start)
+        solutions.append(other)
+    errors = errors_by(solutions or [found], found)
     for name, values in found.items():  # the largest of all entries: at single ones solutions agree by chance
         largest = np.nanmax(errors[f"{name}_error"], initial=0.0) + IN_TIME * np.nanmax(np.abs(values), initial=0.0)
         errors[f"{name}_error"] = np.where(np.isnan(values), np.nan, largest)
-    return found | errors, False
+    return found | errors, interrupted
 
 
-def _finer(rule: Rule, directions: int, randomisation: int | None) -> Rule:
+def finer_rule(rule: Rule, directions: int, randomisation: int | None) -> Rule:
     """Rule for products of four values, which have twice the degree of those of two, as far as memory allows."""
     if rule.kind == "polynomial":
         return replace(rule, order=max(2 * rule.order - 1, rule.order + 1))
     order = math.ceil(FINER * rule.order)
     if rule.kind == "kinked":
         return replace(rule, order=order)
-    if rule.kind != "random" and order**directions <= MOST_NODES:
-        return replace(rule, kind="smooth", order=order, parts=None)
+    if rule.kind == "smooth" and order**directions <= MOST_NODES:
+        return replace(rule, order=order)
+    if rule.kind == "terms" and rule.order**directions <= MOST_NODES:  # their order is more than products need
+        return replace(rule, kind="smooth", parts=None)
     if rule.kind == "terms":  # the products have terms of more slots than two
         return Rule("random", POINTS, rule.kinks, randomisation=randomisation)
     return rule
 
 
-def _covariance(
-    equations: Equations, solution: Solution, rules: Rules, randomisation: int | None, start: FloatArray | None
-) -> tuple[FloatArray, bool]:
-    """C at output times, and whether Ctrl-C came; where points are random, by one of their randomisations or all."""
+def _linear(equations: Equations, solution: Solution, rules: Rules, randomisation: int | None = None) -> list[Linear]:
+    """Linear equations in each stretch; where points are random, by one of their randomisations or all."""
     path = solution.path
     assert path is not None
 
-    def stretches() -> Iterator[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]]:
-        for number, stretch in enumerate(equations.stretches):
-            yield stretch.times, _drift_and_noise(equations, number, path, rules, randomisation)
+    def in_stretch(number: int) -> Linear:
+        stretch = equations.stretches[number]
+        system, programs = stretch.system, programs_of(stretch.system)
+        kinds = [kind[number] for kind in (rules.means, rules.draws, rules.observables)]
+        first, last = np.cumsum([len(kind) for kind in kinds])[:2]
+        finer = [
+            finer_rule(rule, len(program.reads), randomisation)
+            for (_, program), rule in zip(programs, itertools.chain(*kinds), strict=True)
+        ]
 
-    C, interrupted = covariance_in_stretches(stretches(), len(equations.start), solution.times, start)
-    return np.where(np.abs(C) > 1e-12 * np.nanmax(np.abs(C)), C, 0.0 * C), interrupted  # smaller ones are rounding
+        @cache
+        def at(t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+            def near(y: FloatArray) -> list[Expansion]:
+                _, G, _, constants = equations.place(number, t, y, finer[:first])
+                return [expansion_of(*each, G, constants, rule) for each, rule in zip(programs, finer, strict=True)]
+
+            def values(near: list[Expansion], y: FloatArray) -> FloatArray:
+                parts = near[:first], near[first:last], near[last:]
+                averages = Rules(*((*((),) * number, tuple(part)) for part in parts))  # type: ignore[arg-type]
+                rates = equations.velocity(number, averages)(t, y)
+                return np.concatenate([rates, equations.measured(averages, t, y, number)])
+
+            y = path(t)
+            here, G = near(y), equations.place(number, t, y)[1]
+            both = jacobian_at(lambda place: partial(values, here if place is y else near(place)), y, system, EXPANDED)
+            return both[: len(y)], covariance_of_step(system, G, here[first:last]), both[len(y) :]
+
+        J, S, slopes = (lambda t, part=part: at(float(t))[part] for part in range(3))
+        return Linear(stretch.times, J, S, slopes)
+
+    return [in_stretch(number) for number in range(len(equations.stretches))]
 
 
-def _drift_and_noise(
-    equations: Equations, number: int, path: Path, rules: Rules, randomisation: int | None
-) -> Callable[[float], tuple[FloatArray, FloatArray]]:
-    """J and S in a stretch, as series in time."""
-    stretch = equations.stretches[number]
-    rate, draws, chosen = equations.velocity(number, rules), stretch.system.draws, rules.draws[number]
-    finer = [_finer(rule, len(draw.update.reads), randomisation) for rule, draw in zip(chosen, draws, strict=True)]
+def _in_time(linear: Linear) -> Linear:
+    """The same by series in time, which take little."""
+    start, length = float(linear.times[0]), float(linear.times[-1] - linear.times[0])
 
-    def jacobian(times: FloatArray) -> FloatArray:
-        return np.array([jacobian_at(partial(rate, t), path(t), stretch.system) for t in times.tolist()])
+    def series(function: Callable[[float], FloatArray], what: str) -> Callable[[float], FloatArray]:
+        def values(x: FloatArray) -> FloatArray:
+            return np.array([function(t) for t in start + length * x**2])
 
-    def step(times: FloatArray) -> FloatArray:
-        places = [equations.place(number, t, path(t), rules.means[number]) for t in times.tolist()]
-        return np.array([covariance_of_step(system, G, constants, finer) for system, G, _, constants in places])
+        found = interpolant(values, 0.0, 1.0, what, SMOOTH)  # by sqrt(t), as most changes at the start
+        return lambda t: found(math.sqrt(max(t - start, 0.0) / length))
 
-    ends = stretch.times[0], stretch.times[-1]
-    J = interpolant(jacobian, *ends, "the Jacobian of the order parameters", SMOOTH)
-    S = interpolant(step, *ends, "the covariance of a step", SMOOTH)
-    return lambda t: (J(t), S(t))
+    J = series(linear.J, "the Jacobian of the order parameters")
+    S = series(linear.S, "the covariance of a step")
+    try:
+        slopes = series(linear.slopes, "the slopes of observables")
+    except InputError:  # that of one at its least value, such as the error of a student that makes none
+        none = np.full_like(linear.slopes(start + length), np.nan)
+        slopes = lambda t: none  # noqa: E731
+    return Linear(linear.times, J, S, slopes)
 
 
-def _parts(equations: Equations, solution: Solution, rules: Rules, C: FloatArray) -> dict[str, FloatArray]:
-    """Covariances of all order parameters, of each, and of observables, from that of packed ones."""
+def _corrected(linear: Linear, other: Linear) -> Linear:
+    """Linear equations with what others change at some times, and between these in proportion."""
+    times = np.linspace(linear.times[0], linear.times[-1], TRIED)
+
+    def corrected(function: Callable[[float], FloatArray], by: Callable[[float], FloatArray]) -> Any:
+        change = make_interp_spline(times, np.array([by(t) - function(t) for t in times]), k=1)
+        return lambda t: function(t) + change(t)
+
+    return Linear(linear.times, *map(corrected, linear[1:], other[1:]))
+
+
+def _covariances(
+    equations: Equations, solution: Solution, stretches: Sequence[Linear], start: FloatArray | None
+) -> tuple[dict[str, FloatArray], bool]:
+    """Covariances of all order parameters, of each, and of observables at output times; and whether Ctrl-C came."""
+    inside = [(each.times, lambda t, each=each: (each.J(t), each.S(t))) for each in stretches]
+    C, interrupted = covariance_in_stretches(inside, len(equations.start), solution.times, start)
+    C = np.where(np.abs(C) > 1e-12 * np.nanmax(np.abs(C)), C, 0.0 * C)  # smaller ones are rounding
     found = {"overlap": C}
     places = equations.state(np.arange(C.shape[1], dtype=float))
     for name, place in places._asdict().items():
         index = place.astype(int).ravel()
         found[name] = C[:, index][:, :, index].reshape(len(C), *place.shape, *place.shape)
-    system = equations.stretches[0].system
-    slopes = np.full((len(C), len(system.observables), C.shape[1]), np.nan)
-    if system.observables:
-        for row in np.flatnonzero(np.isfinite(C).all(axis=(1, 2))):
-            measured = partial(equations.measured, rules, solution.times[row])
-            slopes[row] = jacobian_at(measured, solution.values[row], system)
+    slopes = np.full((len(C), len(equations.stretches[0].system.observables), C.shape[1]), np.nan)
+    for each in stretches:
+        for row in np.flatnonzero(np.isin(solution.times, each.times)):
+            slopes[row] = each.slopes(solution.times[row])
     found["observables"] = slopes @ C @ slopes.swapaxes(1, 2)
-    return {f"{name}_covariance": values for name, values in found.items() if values.size}
+    return {f"{name}_covariance": values for name, values in found.items() if values.size}, interrupted

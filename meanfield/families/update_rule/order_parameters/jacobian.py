@@ -1,9 +1,8 @@
-"""Jacobian of the rates of change of the order parameters, by central differences with the same rules of quadrature.
+"""Jacobian of the rates of change of the order parameters, by central differences.
 
-Derivatives of the weights of the nodes (scores) would do without differences. They are no more exact: at rules that are
-chosen for 1e-8 both are off by about 2e-10. They take a fourth of the time where four fields are read, and the same
-where two are, but would be a second form of all averages, and leave to differences what reads R, Q or side variables,
-and overlaps at which some vectors depend on each other.
+These are of rates with averages to first order in the change (`Expansion`), which are averages with other weights, or
+of rates whose averages are taken anew by the same rules of quadrature. At rules that are chosen for 1e-8 both are off
+by about 2e-10. The first take a sum over nodes where the second take two for each order parameter.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ STEP = 1e-5
 SHARE = 3e-3
 """Largest share of the way to the next overlaps that no vectors have, where averages may have square roots."""
 
+EXPANDED = 0.03
+"""Factor of these lengths for expanded averages, which have no errors of quadrature that differ from place to place."""
+
 LEAST_ROOM = 1e-6
 """Shortest such way, in the same units, along which differences keep six digits."""
 
@@ -32,16 +34,24 @@ SMOOTH = 1e-4
 """Largest second difference of these derivatives, relative to the largest of them, with which they are continued."""
 
 
-def jacobian_at(function: Callable[[FloatArray], FloatArray], y: FloatArray, system: System) -> FloatArray:
+def jacobian_at(
+    near: Callable[[FloatArray], Callable[[FloatArray], FloatArray]],
+    y: FloatArray,
+    system: System,
+    shorter: float = 1.0,
+) -> FloatArray:
     """Derivatives of the rates of order parameters, or of other averages, by the order parameters.
 
     Parameters
     ----------
-    function : callable
-        Function of packed order parameters at one time, shape (values,), such as their rates (`Equations.velocity`).
+    near : callable
+        Gives for a place what has its values there and close by: a function of packed order parameters at one time,
+        shape (values,), such as their rates (`Equations.velocity`).
     y : ndarray, shape (numbers,)
         See `meanfield.families.update_rule.rates.packed`.
     system : System
+    shorter : float, optional
+        Factor of the lengths of differences; see `EXPANDED`.
 
     Returns
     -------
@@ -62,9 +72,11 @@ def jacobian_at(function: Callable[[FloatArray], FloatArray], y: FloatArray, sys
     )
     room = _room(y, system)
     if (room >= LEAST_ROOM * size).all():
-        return _differences(function, y, np.minimum(STEP * size, SHARE * room))
+        return _differences(near(y), y, shorter * np.minimum(STEP * size, SHARE * room))
     inward = INWARD * packed(State(0.0 * state.R, np.diag(lengths**2), 0.0 * state.v))
-    first, second, third = (_differences(function, y + k * inward, STEP * size) for k in (1, 2, 3))
+    first, second, third = (
+        _differences(near(place), place, shorter * STEP * size) for place in (y + k * inward for k in (1, 2, 3))
+    )
     if np.abs(first - 2.0 * second + third).max() > SMOOTH * np.abs(first).max():
         return np.full_like(first, np.nan)
     return np.asarray(3.0 * (first - second) + third)

@@ -10,37 +10,49 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from meanfield.families.update_rule.averages import Averages, components_of, moves_of
-from meanfield.families.update_rule.draws import Draw
+from meanfield.families.update_rule.averages import Averages, Given, averages_in, components_of, fields_in
+from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.rates import packed, rates_of
 from meanfield.families.update_rule.system import System
-from meanfield.numerics.gaussian_moments.kernel import Nodes
+from meanfield.numerics.gaussian_moments.expansion import Expansion
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.typing import FloatArray
 
-ROWS = 4096
-"""Number of samples that are evaluated together."""
 
-NEGLIGIBLE = 1e-10
-"""Weight of nodes that are left out, relative to the largest: more than half of those in four directions."""
+def expansion_of(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, rule: Rule) -> Expansion:
+    """Averages of a program near a Gram matrix, and of products of four values there.
+
+    Parameters
+    ----------
+    draw : Draw
+    program : Program
+    G : ndarray, shape (vectors, vectors)
+    constants : ndarray
+        See `System.constants`.
+    rule : Rule
+        Rule of quadrature for products of four values.
+    """
+    laws = [given.law for given in components_of(draw.laws(G, program.reads), program.reads)]
+    gains = draw.inputs * draw.students if program is draw.update else 0
+    places = [place for _, each in program.functions for place in each.arguments if place.constant]
+    reads = sorted({column for place in places for column in place.columns})
+    return Expansion(rule, program.call, constants, laws, gains, reads)
 
 
-def covariance_of_step(system: System, G: FloatArray, constants: FloatArray, rules: Sequence[Rule]) -> FloatArray:
+def covariance_of_step(system: System, G: FloatArray, expansions: Sequence[Expansion]) -> FloatArray:
     """Covariance of X over a step, shape (numbers, numbers), in the order of `rates.packed`.
 
     Parameters
     ----------
     system : System
     G : ndarray, shape (vectors, vectors)
-    constants : ndarray
-        See `System.constants`.
-    rules : sequence of Rule
-        Rules of quadrature for products of four values of each draw.
+    expansions : sequence of Expansion
+        Of each draw, there.
     """
     along = _changes(system, G)
     parts = [
-        _scatter(draw, len(system.side), G, constants, rule, along) / draw.batch_size
-        for draw, rule in zip(system.draws, rules, strict=True)
+        _scatter(draw, len(system.side), G, expansion, along) / draw.batch_size
+        for draw, expansion in zip(system.draws, expansions, strict=True)
     ]
     return np.asarray(sum(parts))
 
@@ -58,51 +70,28 @@ def _changes(system: System, G: FloatArray) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
-def _scatter(draw: Draw, side: int, G: FloatArray, constants: FloatArray, rule: Rule, along: FloatArray) -> FloatArray:
+def _scatter(draw: Draw, side: int, G: FloatArray, expansion: Expansion, along: FloatArray) -> FloatArray:
     """Covariance of X over samples of a draw, each of which counts as a step."""
-    program, L, K, n = draw.update, draw.inputs, draw.students, draw.vectors
-    fields = slice(draw.first_field, draw.width)
-    of_E = along[:, : n * K]
+    L, K, n = draw.inputs, draw.students, draw.vectors
     mean, square = np.zeros(len(along)), np.zeros((len(along),) * 2)
-    for given in components_of(draw.laws(G, program.reads), program.reads):
-        regression, (z, weights) = given.regression[fields], _likely(rule.nodes(given.law))
-        products = np.zeros((L * K, L * K))
-        for first in range(0, len(weights), ROWS):
-            at, w = z[:, first : first + ROWS].T, given.probability * weights[first : first + ROWS]
-            values = program.call(given.law.mean + at @ given.law.factor.T, constants)
-            psi = (given.law.mean[fields] + at @ regression.T).reshape(-1, L, n)
-            X = _terms(draw, values, psi, side, given.noise) @ along.T
-            mean += w @ X
-            square += (w * X.T) @ X
-            products += (w * values[:, : L * K].T) @ values[:, : L * K]
-        rest = (given.covariance[fields, fields] - regression @ regression.T).reshape(L, n, L, n)
-        of_unread = np.einsum("lkmj,lamb->akbj", products.reshape(L, K, L, K), rest).reshape(n * K, n * K)
-        square += of_E @ of_unread @ of_E.T
+    components = components_of(draw.laws(G, draw.update.reads), draw.update.reads)
+    for given, terms, first, products in zip(
+        components, expansion.terms, expansion.mean, expansion.products, strict=True
+    ):
+        fields = fields_in(draw, given, G, None)
+        columns = [averages_in(draw, side, given, fields, terms.moments(unit)) for unit in np.eye(terms.count)]
+        X = along @ np.stack([np.concatenate([part.ravel() for part in column]) for column in columns], axis=1)
+        mean += given.probability * (X @ first)
+        square += given.probability * (X @ products @ X.T)
+        of_F = terms.moments(first).products[: L * K, : L * K].reshape(L, K, L, K)
+        of_unread = np.einsum("lkmj,lamb->akbj", of_F, _unread(draw, given)).reshape(n * K, n * K)
+        square += given.probability * (along[:, : n * K] @ of_unread @ along[:, : n * K].T)
     return square - np.outer(mean, mean)
 
 
-def _likely(nodes: Nodes) -> Nodes:
-    """Nodes whose weights are not negligible."""
-    kept = np.flatnonzero(nodes.weights > NEGLIGIBLE * nodes.weights.max())
-    return Nodes(nodes.z[:, kept], nodes.weights[kept])
-
-
-def _terms(draw: Draw, values: FloatArray, psi: FloatArray, side: int, noise: float) -> FloatArray:
-    """Terms of samples of which `Averages` are the means, side by side, shape (samples, entries).
-
-    Parameters
-    ----------
-    values : ndarray, shape (samples, outputs)
-    psi : ndarray, shape (samples, inputs, vectors)
-        Means of the fields, given what is read.
-    side : int
-        Number of side variables.
-    noise : float
-        Factor of the variance of the noise.
-    """
-    L, K, last = draw.inputs, draw.students, values.shape[1] - side
-    F = values[:, : L * K].reshape(-1, L, K)
-    E = psi.swapaxes(1, 2) @ F
-    B = moves_of(draw, values[:, L * K : last])
-    Lambda = np.einsum("lm,clk,cmj->ckj", noise * draw.covariance, F, F) / draw.batch_size
-    return np.concatenate([each.reshape(len(values), -1) for each in (E, B, Lambda, values[:, last:])], axis=1)
+def _unread(draw: Draw, given: Given) -> FloatArray:
+    """Covariance of fields given what is read, shape (inputs, vectors, inputs, vectors)."""
+    fields = slice(draw.first_field, draw.width)
+    regression = given.regression[fields]
+    shape = (draw.inputs, draw.vectors) * 2
+    return (given.covariance[fields, fields] - regression @ regression.T).reshape(shape)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
-from meanfield.families.update_rule.order_parameters.errors import errors_by, other_rules
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.fluctuations import fluctuations
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
@@ -68,24 +69,24 @@ def solve_order_parameters(problem: Problem) -> Solved:
     """
     check_order_parameters(problem)
     tolerance = problem.order_parameters.tolerance
-    equations = Equations(problem)
-    equations, choices, solution, found = resolved(equations, tolerance, {})
-    half = equations.with_nodes(0.5)
-    before = found if half is equations else half.observe(*_path(half, choices, tolerance))
+    path = resolved(Equations(problem), tolerance, {})
+    half = path.equations.with_nodes(0.5)
+    before = path.found if half is path.equations else half.observe(*_path(half, path.choices, tolerance))
     last = np.inf
     # A change that does not fall with more nodes is one of steps.
-    while tolerance < (change := _largest(errors_by([before], found))) < 0.5 * last:
-        if (finer := equations.with_nodes(2.0)) is equations:
+    while tolerance < (change := _largest(errors_by([before], path.found))) < 0.5 * last:
+        if (finer := path.equations.with_nodes(2.0)) is path.equations:
             break
-        before, last = found, change
-        equations, choices, solution, found = resolved(finer, tolerance, choices)
+        before, last = path.found, change
+        path = resolved(finer, tolerance, path.choices)
+    equations, choices, solution, found, _ = path
     errors: dict[str, FloatArray] = {}
     warning, status = "", solution.status
     kinds = dict.fromkeys(f"{choice.rule.kind}, {choice.rule.order} points" for choice in choices.values())
     details = {"averages": "; ".join(kinds)}
     if status == "complete":
         of_nodes = errors_by([before], found)
-        errors = {name: error + of_nodes[name] for name, error in _errors(equations, choices, found, tolerance).items()}
+        errors = {name: error + of_nodes[name] for name, error in _errors(path, tolerance).items()}
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
         try:
             covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution))
@@ -110,27 +111,57 @@ def check_order_parameters(problem: Problem) -> None:
     check_functions(problem)
 
 
-def resolved(
-    equations: Equations, tolerance: float, known: Choices
-) -> tuple[Equations, Choices, Solution, dict[str, FloatArray]]:
-    """Nodes and rules that averages need along the path, no coarser rules than known ones, the path, what it has."""
+class Resolved(NamedTuple):
+    """Path with nodes and rules of quadrature that averages need along it.
+
+    Parameters
+    ----------
+    equations : Equations
+    choices : Choices
+    solution : Solution
+    found : dict of str to ndarray
+        What the path has.
+    coarse : dict of str to ndarray
+        The same by the next coarser averages and looser steps.
+    """
+
+    equations: Equations
+    choices: Choices
+    solution: Solution
+    found: dict[str, FloatArray]
+    coarse: dict[str, FloatArray]
+
+
+def resolved(equations: Equations, tolerance: float, known: Choices) -> Resolved:
+    """Nodes and rules that averages need along the path, no coarser rules than known ones, and the path.
+
+    They are tried along a path with the next coarser rules, which then states errors.
+    """
     share, places = AVERAGE_SHARE * tolerance, [(0.0, equations.start)]
     choices = equations.choose(places, share, known)
     equations = equations.with_enough_hidden_nodes(places, choices, share)
     while True:
-        rules, solution = _path(equations, choices, tolerance)
-        places = list(places_along(equations, solution))
+        levels = equations.rules(choices, chosen_rule).levels
+        coarse = equations.with_fewer_hidden_nodes()
+        rules = coarse.rules(choices, lambda each: each.coarser)
+        path = coarse.follow(rules, LOOSER_STEP * STEP_SHARE * tolerance)
+        places = list(places_along(equations, path))
         choices = equations.choose(places, share, choices)
         finer = equations.with_enough_hidden_nodes(places, choices, share)
-        same = equations.rules(choices, lambda each: each.rule).levels == rules.levels
+        same = equations.rules(choices, chosen_rule).levels == levels
         if same and finer.hidden_nodes <= equations.hidden_nodes:
-            return equations, choices, solution, equations.observe(rules, solution)
+            break
         equations = max(equations, finer, key=lambda each: each.hidden_nodes)
+    by_coarse = coarse.observe(rules, path)
+    if path.status == "interrupted":
+        return Resolved(equations, choices, path, by_coarse, by_coarse)
+    rules, path = _path(equations, choices, tolerance)
+    return Resolved(equations, choices, path, equations.observe(rules, path), by_coarse)
 
 
 def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rules, Solution]:
     """Rules of quadrature of some choices, and the path with them."""
-    rules = equations.rules(choices, lambda each: each.rule)
+    rules = equations.rules(choices, chosen_rule)
     return rules, equations.follow(rules, STEP_SHARE * tolerance, dense=True)
 
 
@@ -145,11 +176,11 @@ def _largest(errors: dict[str, FloatArray]) -> float:
     return max((float(error.max(initial=0.0)) for error in errors.values()), default=0.0)
 
 
-def _errors(
-    equations: Equations, choices: Choices, found: dict[str, FloatArray], tolerance: float
-) -> dict[str, FloatArray]:
+def _errors(path: Resolved, tolerance: float) -> dict[str, FloatArray]:
     """Estimated errors by averages and steps."""
-    step = LOOSER_STEP * STEP_SHARE * tolerance
-    coarse = equations.with_fewer_hidden_nodes()
-    others = [equations.rules(choices, each) for each in other_rules(choices)]
-    return errors_by([coarse.observe(rules, coarse.follow(rules, step)) for rules in others], found)
+    others = other_rules(path.choices)
+    if len(others) == 1:
+        return errors_by([path.coarse], path.found)
+    step, coarse = LOOSER_STEP * STEP_SHARE * tolerance, path.equations.with_fewer_hidden_nodes()
+    rules = [path.equations.rules(path.choices, each) for each in others]
+    return errors_by([coarse.observe(each, coarse.follow(each, step)) for each in rules], path.found)
