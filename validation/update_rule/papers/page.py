@@ -29,9 +29,8 @@ hold or fail. Lines are limits, and marks with two standard errors are means of 
 section names no other; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
 
 **What is not here**: sparse priors of [regression and principal or independent components](theory/density.md), whose
-weights have a density; generative adversarial networks (several draws, a trained generator); contrastive learning with
-noisy views (two inputs; see the [first family](figures.md)); the directions sign(x) of sign descent in each coordinate;
-batches in proportion to N and samples that are seen twice.
+weights have a density; contrastive learning with noisy views (two inputs; see the [first family](figures.md)); the
+directions sign(x) of sign descent in each coordinate; batches in proportion to N and samples that are seen twice.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_committee` makes one of the figures.
