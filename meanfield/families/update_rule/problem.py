@@ -101,7 +101,10 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
-    in_phases: ClassVar[tuple[str, ...]] = ("model.rule_parameters", "model.batch_size", "data", "prior")
+    in_phases: ClassVar[tuple[str, ...]] = (
+        *("model.rule_parameters", "model.batch_size", "data", "prior"),
+        *(f"draws[].{key}" for key in ("noise", "observed", "batch_size", "view_covariance")),
+    )
 
     model: Model = Model()
     data: Data = Data()

@@ -296,3 +296,18 @@ def test_the_mean_of_sgd_is_the_limit(made, method):
         spread = sgd[name].std("replica", ddof=1).values / np.sqrt(runs)
         away = np.abs(sgd[name].mean("replica") - limit[name]).values
         assert (away <= 5.0 * spread + 1e-9).all()  # 2e-5 of Student's law with 31 degrees of freedom, of 12 numbers
+
+
+def test_keys_of_draws_follow_phases():
+    """As those of all samples do, which they stand for."""
+    second = {"data.noise": 2.0, "model.batch_size": 3}, {"draws[0].noise": 2.0, "draws[0].batch_size": 3}
+    one, other = (
+        meanfield.solve_order_parameters(
+            oja([{"gain": {"s": "oja"}}], phases=[{"stop": 0.5}, {"stop": 1.0, "set": changes}])
+        )
+        for changes in second
+    )
+    for name in ("R", "Q"):
+        assert np.array_equal(one[name], other[name])
+    with pytest.raises(ValueError, match=r"'draws\[0\].samples' stays the same in all phases"):
+        oja([{"gain": {"s": "oja"}}], phases=[{"stop": 1.0, "set": {"draws[0].samples": 2}}])

@@ -13,6 +13,8 @@ from meanfield.errors import InputError
 from meanfield.plotting import plot_result
 from meanfield.results.text import describe
 from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.test_draws import HERE as DRAWS
+from tests.families.update_rule.test_draws import gan, gaussian
 from tests.families.update_rule.test_jacobian import committee, phase_retrieval
 from tests.families.update_rule.test_reference_numbers import CASES, SIGN, SLOW, SPIKED
 
@@ -227,3 +229,22 @@ def test_branches_turn_where_the_closed_form_does():
     assert np.all(found["stability"].values[learnt] == 1)
     figure = plot_result(found)
     assert [axes.get_ylabel() for axes in figure.axes] == ["overlap with features $R_{km}$"]
+
+
+@pytest.mark.slow
+def test_groups_on_spheres_that_several_draws_train_rest_where_closed_forms_do():
+    """A discriminator and a generator: where r is not 0, q = P r and S of w is rate (D - D')."""
+    students = [{"group": "w"}, {"group": "V", "hidden": gaussian(2.5)}]
+    features = [{"hidden": gaussian(3.0), "initial_overlap": [0.2, 0.3]}]
+    groups = [{"name": name, "constraint": "sphere"} for name in ("w", "V")]
+    draws = [
+        {"along": "u", "gain": {"w": f"{DRAWS}up"}},
+        {"along": "V", "gain": {"w": f"{DRAWS}down"}},
+        {"along": "V", "move": {"V": {"w": f"{DRAWS}teach"}}},
+    ]
+    given = gan(groups=groups, students=students, features=features, draws=draws, order_parameters={"tolerance": 1e-6})
+    found = meanfield.solve(given, "fixed_points", starts=4)
+    states = np.abs(np.column_stack([found["R"].values[:, :, 0], found["Q"].values[:, 0, 1]]))
+    known = [[0.5, 5.0 / 6.0, 0.6], [28.0 / 33.0, 0.0, 0.0]]  # squares of q, P and r: a focus, and a saddle
+    for state in np.sqrt(known):
+        assert np.abs(states - state).max(axis=1).min() < 1e-6  # the tolerance
