@@ -2,14 +2,69 @@
 
 from __future__ import annotations
 
-from meanfield.explanation.prediction import Prediction
+from functools import partial
+from time import process_time
+
+from meanfield.explanation.prediction import Prediction, prediction_of
+from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
+from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule
+from meanfield.families.update_rule.order_parameters.fluctuations import MOST_NUMBERS, TOLERANCE, linear_along
+from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, LOOSER_STEP, STEP_SHARE
 from meanfield.families.update_rule.particles.simulation import simulation_of
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem
+
+ROUGH = 1e-3
+"""Tolerance of averages, and of steps, of a path whose time is taken."""
+
+ORDER = 8
+"""Order of the integrator, by which steps become shorter with their tolerance."""
+
+CHOICES = 8
+"""States at which rules of quadrature are chosen: twice at the start and along the path."""
+
+LINEARISED = 45
+"""Times at which deviations from the path are linearised: some series in time, and the errors of these."""
 
 
 def particles(problem: Problem) -> Prediction:
     """Cost of SGD at finite N."""
     simulation = simulation_of(problem)
     return cost_of_replicas(simulation, prepare_steppers(problem, simulation.label))
+
+
+def order_parameters(problem: Problem) -> Prediction:
+    """Cost of the order parameters and their covariance: of a rough path, with the time of an average that is fine."""
+    equations, tolerance = Equations(problem), problem.order_parameters.tolerance
+    places, step = [(0.0, equations.start)], STEP_SHARE * tolerance
+
+    def chosen(fineness: float) -> Rules:
+        return equations.rules(equations.choose(places, fineness, {}), chosen_rule)
+
+    def rate(rules: Rules) -> float:
+        return seconds_of(partial(equations.velocity(0, rules), 0.0, equations.start))
+
+    fine, rough = chosen(AVERAGE_SHARE * tolerance), chosen(ROUGH)
+    slower = rate(fine) / rate(rough)
+    began = process_time()
+    path = equations.follow(rough, ROUGH, dense=True)
+    pilot = process_time() - began
+    began = process_time()
+    chosen(AVERAGE_SHARE * tolerance)
+    seconds = CHOICES * (process_time() - began)
+    seconds += pilot * slower * sum((ROUGH / each) ** (1.0 / ORDER) for each in (step, LOOSER_STEP * step))
+    size = len(equations.start)
+    covariance = equations.nodes is None and size <= MOST_NUMBERS
+    if covariance:
+        (linear, *_) = linear_along(equations, path, chosen(max(TOLERANCE, tolerance)))
+        began = process_time()
+        linear.J(0.0)
+        seconds += LINEARISED * (process_time() - began)
+    elif equations.nodes is not None:
+        seconds *= 2.0  # half as many nodes besides
+    numbers = problem.time.outputs * (size + 3 * size**2 * covariance)
+    words = ", and covariances" if covariance else ""
+    contents = f"{size} order parameters at {problem.time.outputs:,} times{words}"
+    return prediction_of("order parameters", seconds, 3 * numbers, numbers, contents)

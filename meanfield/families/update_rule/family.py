@@ -25,6 +25,7 @@ FAMILY = Family(
             f"{HERE}.order_parameters:solve_order_parameters",
             ("order_parameters",),
             check=f"{HERE}.order_parameters.trajectory:check_order_parameters",
+            cost=f"{HERE}.costs:order_parameters",
             follows=FOLLOWS,
             phases=True,
         ),

@@ -50,7 +50,34 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     if problem.prior.name != "none":
         strength = in_words_of(problem.prior.strength)
         found.append(("prior", f"w loses phi(w)/N in a step, phi = {problem.prior.in_words} of strength {strength}"))
-    return [*found, ("time", _time(problem))]
+    return [*found, ("time", _time(problem)), *_limit(problem, look_up)]
+
+
+def _limit(problem: Problem, look_up: bool) -> list[Statement]:
+    """Equations of the limit of one kind of sample: averages over the fields that a sample shows."""
+    data, model, M, K = problem.data, problem.model, len(problem.features), len(problem.students)
+    plain = problem.draws is None and data.spectrum is None and data.classes is None and data.scale is None
+    if not plain or problem.prior.name not in ("none", "l2"):
+        return []
+    size, share = data.noise * data.observed, data.noise * data.observed / model.batch_size
+    decay = 0.0 if problem.prior.name == "none" else problem.prior.strength
+    k, kl = ("", "") if K == 1 else ("_k", "_kl")
+    factor = "" if share == 1.0 else f"{share:.3g} "
+    own = f"2 <s F> + {factor}<F^2>" if K == 1 else f"<s_k F_l> + <s_l F_k> + {factor}<F_k F_l>"
+    of_m, km = "_m" if M > 1 else "", f"_{'k' * (K > 1)}{'m' * (M > 1)}".rstrip("_")
+    lost = "" if decay == 0.0 else " - lambda R"
+    lost_of_Q = "" if decay == 0.0 else " - 2 lambda Q"
+    moves = ", and G <B> of moves along vectors" * (look_up and model.at_hand and model.functions.along is not None)
+    found = [f"dR{km}/dt = <y{of_m} F{k}>{lost}"] if M else []
+    found += [f"dQ{kl}/dt = {own}{lost_of_Q}"]
+    if model.constraint != "none":
+        found.append("less what the constraint takes back, S R and Q S + S^T Q")
+    mean = " about G d(c)" if data.signal != "none" else ""
+    width = "" if size == 1.0 else f"{size:.3g} "
+    gram = "G = (1, R^T; R, Q)" if M else "G = Q"
+    noise = "without the part along features" if data.signal == "orthogonal" else ""
+    over = f"<.> over samples with Gaussian fields{mean} of covariance {width}{gram}{noise and ' ' + noise}"
+    return [("limit", f"{'; '.join(found)}{moves}; {over}")]
 
 
 def _rule(problem: Problem, look_up: bool) -> str:

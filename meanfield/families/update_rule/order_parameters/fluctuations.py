@@ -109,7 +109,7 @@ def fluctuations(
         system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, rules.means[number])
         for draw in system.draws:
             check_tails(draw, draw.update, G, constants, products=4)
-    stretches = [_in_time(each) for each in _linear(equations, solution, rules)]
+    stretches = [_in_time(each) for each in linear_along(equations, solution, rules)]
     found, interrupted = _covariances(equations, solution, stretches, start)
     coarse = equations.with_fewer_hidden_nodes()
     exact = coarse is equations and all(choice.coarser is choice.rule for choice in choices.values())
@@ -117,7 +117,7 @@ def fluctuations(
     for number, which in enumerate([] if exact else other_rules(choices)):
         if interrupted:
             return found, True
-        others = _linear(coarse, solution, coarse.rules(choices, which), number)
+        others = linear_along(coarse, solution, coarse.rules(choices, which), number)
         near = [_corrected(*each) for each in zip(stretches, others, strict=True)]
         other, interrupted = _covariances(equations, solution, near, start)
         solutions.append(other)
@@ -144,7 +144,9 @@ def finer_rule(rule: Rule, directions: int, randomisation: int | None) -> Rule:
     return rule
 
 
-def _linear(equations: Equations, solution: Solution, rules: Rules, randomisation: int | None = None) -> list[Linear]:
+def linear_along(
+    equations: Equations, solution: Solution, rules: Rules, randomisation: int | None = None
+) -> list[Linear]:
     """Linear equations in each stretch; where points are random, by one of their randomisations or all."""
     path = solution.path
     assert path is not None

@@ -1,0 +1,28 @@
+"""What explanations of update rules say: the limit in formulas, and a cost that is right within a factor of 3."""
+
+from __future__ import annotations
+
+import time
+
+import meanfield
+from meanfield.families.update_rule.costs import order_parameters
+from meanfield.families.update_rule.wording import in_words
+from tests.families.update_rule.problems import feature, problem
+
+
+def test_the_limit_is_said_in_formulas():
+    noisy = problem("perceptron", 0.7, features=[feature(0.2)], prior={"name": "l2", "strength": 0.2})
+    said = dict(in_words(noisy))["limit"]
+    assert said.startswith("dR/dt = <y F> - lambda R; dQ/dt = 2 <s F> + <F^2> - 2 lambda Q; ")
+    students = [{"initial_norm": 0.5}] * 2
+    two = problem("committee", 0.9, features=[feature([0.2, 0.1])] * 2, students=students, model={"batch_size": 4})
+    said = dict(in_words(two))["limit"]
+    assert said.startswith("dR_km/dt = <y_m F_k>; dQ_kl/dt = <s_k F_l> + <s_l F_k> + 0.25 <F_k F_l>; ")
+
+
+def test_order_parameters_take_as_long_as_predicted():
+    given = problem("perceptron", 0.7, features=[feature(0.2)])
+    meanfield.solve_order_parameters(given)  # compiles
+    predicted, began = order_parameters(given).seconds, time.process_time()
+    meanfield.solve_order_parameters(given)
+    assert 1 / 3 < predicted / (time.process_time() - began) < 3
