@@ -290,3 +290,19 @@ def test_paths_come_to_rest_where_decay_is_far_faster_than_growth():
     assert evaluations < 10_000  # 180 000 if no path arrives
     assert np.isfinite(outcomes.escape_time).all()
     assert outcomes.end.ravel() == pytest.approx([-1.0, 1.0, 1.0], abs=1e-3)  # |q| = 1 - O(tau/m)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"model.learning_rate": {"times": [0.0, 1.0], "values": [0.01, 0.02]}}, "model.learning_rate"),
+        ({"phases": [{"stop": 1.0}, {"stop": 20.0, "set": {"model.learning_rate": 0.01}}]}, "phases"),
+    ],
+)
+def test_what_changes_in_time_is_refused_and_sgd_has_it(changes, key):
+    problem = meanfield.with_values(make_problem(), {"features[0].initial_overlap": "random"} | changes)
+    with pytest.raises(meanfield.InputError, match=rf"^{key}: changes in time.*escape_overlap has escape times"):
+        random_start(problem)
+    assert random_start(meanfield.at_time(problem, 5.0)).growth_rates.shape == (1,)
+    sgd = meanfield.simulate_sgd(meanfield.with_value(problem, "particles.escape_overlap", 0.3))
+    assert "escape_time" in sgd

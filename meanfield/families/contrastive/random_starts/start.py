@@ -34,6 +34,7 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES,
 from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.ode import Tolerance, solve_ode
+from meanfield.problems.base import schedules_of
 from meanfield.typing import FloatArray
 
 
@@ -109,8 +110,14 @@ def random_start(problem: Problem) -> RandomStart:
     Raises
     ------
     InputError
-        If the prior does not close the ODEs, q = 0 is no fixed point, or S(0) is not known.
+        If the prior does not close the ODEs, q = 0 is no fixed point, S(0) is not known, or something changes in time.
     """
+    changing = "phases" if problem.phases is not None else next(iter(schedules_of(problem)), "")
+    if changing:
+        raise InputError(
+            f"{changing}: changes in time, and growth from a random start is known at constant rates; SGD with "
+            "particles.escape_overlap has escape times and winners, or give meanfield.at_time(problem, t)"
+        )
     field = VectorField(problem)
     origin = np.zeros(field.features)
     drift = float(np.abs(field(origin)).max())
