@@ -99,9 +99,9 @@ def test_info_nce_with_two_samples_is_the_rule_by_hand():
 def test_the_mean_of_sgd_is_the_limit(method, runs):
     """With a fixed seed; had it been drawn at random, one of the two would fail in 1 of 10,000 cases."""
     particles = {"dimension": 500, "replicas": runs, "seed": 3, "method": method}
-    draw = INFO | {"observed": [0.7, 1.0]} if method == "plain" else INFO
-    problem = info(order_parameters={"tolerance": 1e-3}, particles=particles)
-    problem = meanfield.with_value(problem, "draws", [draw])
+    draw = {"samples": 2, "gain": {"s": HERE + "centred_regression"}}
+    problem = info(order_parameters={"tolerance": 1e-6}, particles=particles)
+    problem = meanfield.with_value(problem, "draws", [draw | ({"observed": 0.7} if method == "plain" else {})])
     limit, sgd = (meanfield.solve(problem, name).isel(time=-1) for name in ("order_parameters", "particles"))
     spread = sgd["R"].std("replica", ddof=1).item() / np.sqrt(runs)
     assert abs((sgd["R"].mean("replica") - limit["R"]).item()) < 4.2 * spread
