@@ -53,8 +53,10 @@ def test_exact_flows_have_averages_of_their_weights(given, seed):
     # The rule is off by a share (a dt)^2/12 = 1e-7 of what moves, and a path with walls by its tolerance.
     assert found["weights_average"].values == pytest.approx(lagging(given, given.time.outputs_at), abs=2e-6)
     last = at_time(given, STOP)
-    top = found["top_average"].values[-1].reshape(2, -1) if "top_average" in found else np.zeros((0, 4))
-    energy = drift_of(last)(Weights(found["weights_average"].values[-1], top)).energy
+    top = found["top_average"].values[-1] if "top_average" in found else np.zeros((0, 2, 2))
+    energy = drift_of(last)(
+        Weights(found["weights_average"].values[-1], top.reshape(len(top), top[:1].size or 4))
+    ).energy
     assert float(found["energy_average"][-1]) == pytest.approx(energy, abs=1e-12)  # rounding
 
 
