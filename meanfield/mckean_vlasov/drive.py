@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.numerics.piecewise import ORDER, Table, interpolate, panel_of, tabulate, with_derivatives
 from meanfield.problems.base import Problem, schedules_of
+from meanfield.problems.in_time import with_numbers
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -66,18 +67,21 @@ class Drive(NamedTuple):
         return self._replace(moves=True, clock=clock)
 
     def fill(self, time: float, low: float, high: float, result: FloatArray) -> None:
-        """Fill in numbers and their slopes; see `fill_numbers`."""
-        fill_numbers.py_func(self, time, low, high, result)  # type: ignore[no-untyped-call]
+        """Fill in numbers and their slopes; see `fill_numbers`, which is compiled only where something moves."""
+        if self.moves:
+            fill_numbers(self, time, low, high, result)
 
     def at(self, times: FloatArray) -> FloatArray:
         """Numbers at some times, from a corner on at corners, shape (times, numbers)."""
         both = self.room
         count = len(both) // 2
         found = np.tile(both[:count], (len(times), 1))
-        for i, time in enumerate(times.tolist() if self.moves else []):
-            piece = int(np.searchsorted(self.corners, time, side="right"))
-            self.fill(time, self.corners[piece - 1], self.corners[piece], both)
-            found[i] = both[:count]
+        if self.moves:
+            pieces = np.searchsorted(self.corners, times, side="right")
+            ends = self.corners[pieces - 1], self.corners[pieces]
+            for i, (time, low, high) in enumerate(zip(times, *ends, strict=True)):
+                fill_numbers(self, time, low, high, both)
+                found[i] = both[:count]
         return found
 
 
@@ -130,9 +134,9 @@ def fill_numbers(drive, time, low, high, result):  # type: ignore[no-untyped-def
 
 
 def reference_of(problem: P, keys: Sequence[str] | None = None) -> P:
-    """Problem with the largest values of its schedules; of given keys alone, with schedules of others as they are."""
-    found = [key for key in schedules_of(problem) if keys is None or key in keys]
-    return with_values(problem, {key: _largest(problem, key) for key in found})
+    """Problem with the largest values of its schedules; of given factors alone, others as they are."""
+    found = {key: _largest(problem, key) for key in schedules_of(problem) if keys is None or key in keys}
+    return with_values(problem, found) if keys is None else with_numbers(problem, found)  # a factor fits to any other
 
 
 def _largest(problem: Problem, key: str) -> float:

@@ -49,18 +49,20 @@ def interpolant(
         If the function is not finite, or not resolved by 128 intervals.
     """
     found: dict[float, FloatArray] = {}
-    left = [(start, stop)]
-    while left:
-        low, high = left.pop()
-        values = function(0.5 * (low + high) + 0.5 * (high - low) * _POINTS)
-        coefficients = np.tensordot(_TO_COEFFICIENTS, values, axes=1)
-        # What is smooth needs no more than 128 intervals.
-        if not np.isfinite(values).all() or len(found) + len(left) >= 128:
-            raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
-        if np.abs(coefficients[-2:]).max(initial=0.0) <= tolerance * np.abs(values).max(initial=0.0):
-            found[low] = coefficients
-        else:
-            left += [(low, 0.5 * (low + high)), (0.5 * (low + high), high)]
+    left = [[(start, stop)]]
+    while left:  # both halves of an interval at once, as more values cost less together
+        pair = left.pop()
+        count = len(found) + len(pair) + 2 * len(left)
+        values = function(np.concatenate([0.5 * (low + high) + 0.5 * (high - low) * _POINTS for low, high in pair]))
+        for (low, high), inside in zip(pair, np.split(values, len(pair)), strict=True):
+            coefficients = np.tensordot(_TO_COEFFICIENTS, inside, axes=1)
+            # What is smooth needs no more than 128 intervals.
+            if not np.isfinite(inside).all() or count > 128:
+                raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")
+            if np.abs(coefficients[-2:]).max(initial=0.0) <= tolerance * np.abs(inside).max(initial=0.0):
+                found[low] = coefficients
+            else:
+                left.append([(low, 0.5 * (low + high)), (0.5 * (low + high), high)])
     edges = np.array([*sorted(found), stop])
 
     def value(t: float) -> FloatArray:

@@ -122,8 +122,15 @@ def pieces_in_steps(problem: P, besides: Container[str] = ()) -> list[Piece[P]]:
         corners = sorted({time for schedule in steps.values() for time in schedule.corners if start < time < stop})
         at = {time: {key: steps[key].value_at(time) for key in steps} for time in (start, *corners)}
         begins = [start, *(after for before, after in itertools.pairwise(at) if at[after] != at[before])]
-        found += [Piece(low, high, _with_numbers(each, at[low])) for low, high in itertools.pairwise([*begins, stop])]
+        found += [Piece(low, high, with_numbers(each, at[low])) for low, high in itertools.pairwise([*begins, stop])]
     return found
+
+
+def with_numbers(problem: P, numbers: Mapping[str, float]) -> P:
+    """Copy of a problem with numbers under some keys, which nobody checks."""
+    for key, value in numbers.items():
+        problem = _with_number(problem, steps_of(key), value)
+    return problem
 
 
 def check_at_extremes(problem: P, check: Callable[[P], object]) -> None:
@@ -151,13 +158,6 @@ def made_of(make: Callable[[P], T], parts: Callable[[P], object]) -> Callable[[P
         return made
 
     return remember
-
-
-def _with_numbers(problem: P, numbers: Mapping[str, float]) -> P:
-    """Copy of a problem with numbers under some keys, which nobody checks."""
-    for key, value in numbers.items():
-        problem = _with_number(problem, steps_of(key), value)
-    return problem
 
 
 def _with_number(held: Any, steps: list[str | int], value: float) -> Any:

@@ -74,9 +74,12 @@ class StepNoise:
         self.features = field.features
         self._tau, self._m = problem.model.rate, problem.model.batch_size
         v = problem.noise_covariance
-        # Quadratic forms in alpha and beta: coefficients of alpha^2, alpha beta and beta^2
+        # Forms in alpha and beta: coefficients of alpha^2, alpha beta and beta^2, and so on
         self._own = np.array([v[0, 0], 2 * v[0, 1], v[1, 1]])
-        self._squared_length = np.array([1 + v[0, 0], 2 * (1 + v[0, 1]), 1 + v[1, 1]])
+        length = np.array([1 + v[0, 0], 2 * (1 + v[0, 1]), 1 + v[1, 1]])
+        self._of_B, self._of_BB = length, np.convolve(length, length)
+        self._of_AA, self._of_AB = np.convolve(ALPHA_PLUS_BETA, ALPHA_PLUS_BETA), np.convolve(ALPHA_PLUS_BETA, length)
+        self._one = np.eye(self.features)
         self._sensitivities = Sensitivities(field.closure, problem)
 
     def __call__(self, q: FloatArray) -> FloatArray:
@@ -126,13 +129,12 @@ class StepNoise:
     ) -> tuple[FloatArray, FloatArray]:
         d1 = self.features
         of_x, of_xx = slice(1, 1 + d1), slice(1 + d1, None)
-        length = self._squared_length
         A = ALPHA_PLUS_BETA @ first[:, of_x]
-        B = length @ second[:, 0]
-        AA = (np.convolve(ALPHA_PLUS_BETA, ALPHA_PLUS_BETA) @ second[:, of_xx]).reshape(d1, d1)
-        AA += (self._own @ second[:, 0]) * (np.eye(d1) - np.outer(q, q))
-        AB = np.convolve(ALPHA_PLUS_BETA, length) @ third[:, of_x]
-        BB = np.convolve(length, length) @ fourth[:, 0]
+        B = self._of_B @ second[:, 0]
+        AA = (self._of_AA @ second[:, of_xx]).reshape(d1, d1)
+        AA += (self._own @ second[:, 0]) * (self._one - np.outer(q, q))
+        AB = self._of_AB @ third[:, of_x]
+        BB = self._of_BB @ fourth[:, 0]
         shrinking = 0.5 * tau**2 / self._m * q
         mean = tau * A - shrinking * B
         mixed = tau * np.outer(AB, shrinking)
