@@ -158,7 +158,7 @@ def _is_unit(x: FloatArray) -> bool:
 
 def _inside(x: FloatArray) -> FloatArray:
     """The point of the sphere in a direction, rounded inwards."""
-    return np.asarray(x / np.linalg.norm(x) * (1.0 - 2e-16))
+    return np.asarray(x / np.linalg.norm(x) * (1.0 - 1e-15))  # squares of five overlaps add up to 1 and some rounding
 
 
 def _ball_grid(dimensions: int, positive: bool, fineness: int) -> FloatArray:

@@ -9,6 +9,7 @@ from scipy.optimize import root
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
+from meanfield.families.contrastive.fixed_points.search import _inside
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from tests.example_problems import feature, features, gaussian, make_problem
 from tests.families.contrastive.order_parameters.random_problems import random_problem
@@ -274,3 +275,10 @@ def test_states_that_few_starts_lead_to_are_found():
 def test_priors_that_do_not_close_are_refused():
     with pytest.raises(InputError, match=r"prior\.name = 'l1'"):
         VectorField(make_problem('prior = { name = "l1", strength = 1.0 }'))
+
+
+def test_points_of_the_sphere_are_rounded_inwards():
+    """Outside the field is NaN, which ended searches of five features."""
+    for x in np.random.default_rng(0).normal(size=(1000, 5)):
+        q = _inside(x)
+        assert np.einsum("nf,nf->n", q[None], q[None])[0] <= 1.0
