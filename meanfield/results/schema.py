@@ -218,7 +218,8 @@ def validate(result: Result) -> None:
     for name in result.missing(dataset.sizes):
         raise InputError(f"variable '{name}' is missing from a result of method '{method}'; run the solver again")
     own = result.variables
-    declared, indices = result.family.all_variables, result.family.indices(dataset.sizes)
+    declared = result.family.all_variables
+    indices = {dim: name for dim, name in result.family.indices(dataset.sizes).items() if name in own}
     for name in map(str, dataset.variables):
         if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")

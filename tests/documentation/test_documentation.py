@@ -44,7 +44,7 @@ LONG = (
 )
 """Pages that take seconds: thousands of runs, portraits and random starts, branches, tight tolerances, whole families.
 
-The contract of families and `tests/families/test_online_ica.py` run what those on families do, tests of laws, images,
+The contract of families and `tests/families/test_one_bit_ica.py` run what those on families do, tests of laws, images,
 functions of users, checkpoints and sweeps what others do, and `tests/test_scripts.py` the scripts of the tutorial.
 """
 WITH_CODE = [

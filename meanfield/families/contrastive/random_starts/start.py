@@ -34,7 +34,7 @@ from meanfield.families.contrastive.order_parameters.table import MOST_FEATURES,
 from meanfield.families.contrastive.order_parameters.trajectory import StepNoise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.ode import Tolerance, solve_ode
-from meanfield.problems.base import schedules_of
+from meanfield.problems.base import check_problem, schedules_of
 from meanfield.typing import FloatArray
 
 
@@ -112,6 +112,7 @@ def random_start(problem: Problem) -> RandomStart:
     InputError
         If the prior does not close the ODEs, q = 0 is no fixed point, S(0) is not known, or something changes in time.
     """
+    check_problem(problem, Problem)
     changing = "phases" if problem.phases is not None else next(iter(schedules_of(problem)), "")
     if changing:
         raise InputError(
