@@ -20,6 +20,9 @@ from meanfield.results.result import Result
 from meanfield.testing.methods import Example, Interrupting, refusal
 from meanfield.testing.verdicts import rate_key
 
+UNCHANGED = 1e-10
+"""Largest change of a prediction by other output times, besides its stated errors."""
+
 
 def check_schedules(example: Example, method: str, folder: Path) -> None:
     """Check that a schedule that is constant gives the bits of its number."""
@@ -52,6 +55,7 @@ def check_phases(example: Example, method: str, folder: Path) -> None:
     save(found, folder / "phases.nc")
     assert load(folder / "phases.nc").equals(found), "a result of two phases is another one when it is read again"
     _begins_alike(found, known, method)
+    _is_followed_alike(problem, found, method)
     if example.family.methods[method].resumes:
         _goes_on(problem, found, method, folder)
 
@@ -79,6 +83,18 @@ def _begins_alike(found: xr.Dataset, known: xr.Dataset, method: str) -> None:
             continue
         gap = (found[name] - known[name]).isel(time=before).pipe(abs)
         assert not (gap > allowed).any(), f"'{name}' of '{method}' in the first phase is off by {float(gap.max()):.2g}"
+
+
+def _is_followed_alike(problem: Problem, found: xr.Dataset, method: str) -> None:
+    """Check that twice as many outputs change nothing at the times that are there already, beyond stated errors."""
+    finer = meanfield.methods.solve(with_values(problem, {"time.outputs": 2 * found.sizes["time"] - 1}), method)
+    result = Result.of(found)
+    for name in set(found.data_vars) & set(result.family.compared):
+        if "time" in found[name].dims and found[name].dtype.kind == "f":
+            gap = np.abs(found[name].values - finer[name].isel(time=slice(None, None, 2)).values)
+            error = found[f"{name}_error"].values if f"{name}_error" in found else 0.0
+            allowed = error + UNCHANGED if result.is_prediction else 0.0
+            assert not (gap > allowed).any(), f"'{name}' of '{method}' is off by {gap.max():.2g} with twice the outputs"
 
 
 def _goes_on(problem: Problem, whole: xr.Dataset, method: str, folder: Path) -> None:
