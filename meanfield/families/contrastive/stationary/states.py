@@ -46,8 +46,9 @@ def find_stationary_states(problem: Problem) -> Solved:
         `meanfield.results.schema` describes them.
         States are in the order of q. The attribute `status` is `complete`, or `failed: why` where no state was
         found; `warning` says where some may be missing, and why, and where densities rest that are none; whether the
-        indices of all states add up, as they do if none is missing, is the attribute `indices_add_up`. With several channels
-        there are `M`, `arrangement` and `copies` instead of `g`, and one state stands for all its images by symmetries.
+        indices of all states add up, as they do if none is missing, is the attribute `indices_add_up`. With several
+        channels there are `M`, `arrangement` and `copies` instead of `g`, and one state stands for all its images by
+        symmetries.
 
     Raises
     ------
