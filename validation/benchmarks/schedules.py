@@ -22,7 +22,13 @@ CASES = (
     ("projected SGD", "sparse_prior", "particles", {**SMALL, "particles.method": "projected"}),
     ("plain SGD", "sparse_prior", "particles", {**SMALL, "particles.method": "plain", "time.stop": 2.0}),
     ("order parameters of a hidden manifold", "committee_machine", "order_parameters", {}),
-    ("SGD of a hidden manifold", "committee_machine", "particles", {**SMALL, "time.stop": 1.0}),
+    ("chain of a hidden manifold", "committee_machine", "particles", {**SMALL, "particles.method": "chain"}),
+    (
+        "plain SGD of a hidden manifold",
+        "committee_machine",
+        "particles",
+        {**SMALL, "particles.method": "plain", "time.stop": 1.0},
+    ),
     ("flow of filters", "nine_points", "population", {}),
 )
 """Row, example file, method, and values of keys."""

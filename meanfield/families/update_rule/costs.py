@@ -10,7 +10,7 @@ from meanfield.explanation.rates import seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule
-from meanfield.families.update_rule.order_parameters.fluctuations import MOST_NUMBERS, TOLERANCE, linear_along
+from meanfield.families.update_rule.order_parameters.fluctuations import TOLERANCE, linear_along, most_numbers
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, LOOSER_STEP, STEP_SHARE
 from meanfield.families.update_rule.particles.simulation import simulation_of
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
@@ -56,9 +56,10 @@ def order_parameters(problem: Problem) -> Prediction:
     seconds = CHOICES * (process_time() - began)
     seconds += pilot * slower * sum((ROUGH / each) ** (1.0 / ORDER) for each in (step, LOOSER_STEP * step))
     size = len(equations.start)
-    covariance = equations.nodes is None and size <= MOST_NUMBERS
+    rules = chosen(max(TOLERANCE, tolerance))
+    covariance = equations.nodes is None and size <= most_numbers(rules)
     if covariance:
-        (linear, *_) = linear_along(equations, path, chosen(max(TOLERANCE, tolerance)))
+        (linear, *_) = linear_along(equations, path, rules)
         began = process_time()
         linear.J(0.0)
         seconds += LINEARISED * (process_time() - began)

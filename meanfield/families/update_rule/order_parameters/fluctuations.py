@@ -31,6 +31,9 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 100
 """Largest number of order parameters whose covariance is followed: the cost grows with its cube."""
 
+MOST_NUMBERS_OF_TERMS = 20
+"""That of sums of terms, of 3 students of 3 teachers: 8 of 8 take as long as their path, to errors of a third."""
+
 TOLERANCE = 1e-5
 """Least tolerance of averages; otherwise it is that of the order parameters, as bands need no more."""
 
@@ -100,11 +103,11 @@ def fluctuations(
         raise InputError(
             "coordinates have different variances, data.spectrum: overlaps at single eigenvalues scatter at the start"
         )
-    if len(equations.start) > MOST_NUMBERS:
-        raise InputError(f"there are {len(equations.start)} order parameters, and at most {MOST_NUMBERS} are followed")
     tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
     choices = equations.choose(places, tolerance, {})
     rules = equations.rules(choices, chosen_rule)
+    if len(equations.start) > (most := most_numbers(rules)):
+        raise InputError(f"there are {len(equations.start)} order parameters, and at most {most} are followed")
     for number, stretch in enumerate(equations.stretches):
         system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, rules.means[number])
         for draw in system.draws:
@@ -126,6 +129,12 @@ def fluctuations(
         largest = np.nanmax(errors[f"{name}_error"], initial=0.0) + IN_TIME * np.nanmax(np.abs(values), initial=0.0)
         errors[f"{name}_error"] = np.where(np.isnan(values), np.nan, largest)
     return found | errors, interrupted
+
+
+def most_numbers(rules: Rules) -> int:
+    """Largest number of order parameters whose covariance is followed by averages with some rules."""
+    terms = any(rule.kind == "terms" for stretch in rules.draws for rule in stretch)
+    return MOST_NUMBERS_OF_TERMS if terms else MOST_NUMBERS
 
 
 def finer_rule(rule: Rule, directions: int, randomisation: int | None) -> Rule:
