@@ -1,5 +1,6 @@
 """The study of schedules and phases: cases say what their problems do, and what is off is noticed and counted."""
 
+import sys
 from argparse import ArgumentTypeError
 from itertools import chain
 
@@ -94,6 +95,8 @@ def test_a_family_of_which_more_differ_is_not_hidden_by_the_others():
 def test_rows_are_done_once_and_a_line_that_was_cut_off_again(tmp_path, monkeypatch):
     """Parts that other calls did are taken; the file of a call that was stopped goes on."""
     monkeypatch.setattr(all_families, "KINDS", {"update_rule": KINDS["update_rule"]})
+    # Workers find their task by the name of its module, which tests of the site's pages import anew.
+    monkeypatch.setitem(sys.modules, all_families.__name__, all_families)
     first, other = tmp_path / "rows.jsonl", tmp_path / "part.jsonl"
     first.write_text(line_of(("flow 1", {"made": "up"})) + '["flow 0", {"flow_k')
     other.write_text(line_of(("pair 0", {"too": 1.0})))
