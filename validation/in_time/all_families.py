@@ -14,15 +14,10 @@ it judges and draws the numbers that are there.
 
 from __future__ import annotations
 
-import json
-import signal
 import time
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,30 +25,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.stats import binom, binomtest
 
-import meanfield
 from meanfield.cli import DONE, at_least, parser, run
-from meanfield.comparison import rotations
 from meanfield.comparison.judgement import FALSE_ALARMS
-from meanfield.errors import InputError
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from meanfield.problems.variable import AGREES, DIFFERS
-from meanfield.typing import FloatArray
-from validation.in_time import cases, references
-from validation.in_time.cases import Case
+from validation.in_time.measurements import ALLOWED, KINDS, POWER, TASKS, do
 from validation.pages import markdown_table
 from validation.publication import Publication, claim_of, verdicts
+from validation.rows import Row, measure, part_of
 from validation.study import Statement
-
-Row = dict[str, Any]
-
-ALLOWED = 1e-8
-"""Largest difference from SciPy."""
-
-FACTOR = 1.2
-"""What is larger in a wrong limit, relative to the right one."""
-
-POWER = 1.5
-"""Least effect of a change, in units of what chance allows, of which the verdict is asked."""
 
 WANTED = 0.95
 """Share of verdicts on wrong limits that should be right."""
@@ -64,164 +44,11 @@ CHANCE = 0.01
 FIRST_PAIR = 1000
 """Seeds from here on are those of pairs, on which no flow was tried."""
 
+CHANCE = 0.01
+"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
 
-class Kind(NamedTuple):
-    """Problems of one kind.
-
-    Parameters
-    ----------
-    title : str
-    method : str
-        The limit in time.
-    case : callable
-        Seed to a case.
-    reference : callable
-        Case to what SciPy finds.
-    trained : tuple of str
-        What a wrong limit is judged by: what training moves, and no number says by itself.
-    """
-
-    title: str
-    method: str
-    case: Callable[[int], Case]
-    reference: Callable[[Case], FloatArray]
-    trained: tuple[str, ...]
-
-
-MOMENTS = ("moment_cos", "moment_sin", "G")
-
-KINDS = {
-    "one_channel": Kind("contrastive", "order_parameters", cases.one_channel, references.one_channel, ("q",)),
-    "two_channels": Kind(
-        "contrastive, two channels", "order_parameters", cases.two_channels, references.two_channels, ("q", "M")
-    ),
-    "hidden_manifold": Kind(
-        "hidden_manifold", "order_parameters", cases.hidden_manifold, references.hidden_manifold, ("Q", "R", "v")
-    ),
-    "alpha_contrastive": Kind(
-        "alpha_contrastive", "population", cases.alpha_contrastive, references.alpha_contrastive, MOMENTS
-    ),
-    "latent_tree": Kind("latent_tree", "population", cases.latent_tree, references.latent_tree, ("selectivity",)),
-    "update_rule": Kind("update_rule", "order_parameters", cases.update_rule, references.update_rule, ("R", "Q")),
-}
-
-WITH_PRIORS = ("one_channel", "two_channels")
-"""Kinds with a linear prior, of which densities have the overlaps of the order parameters."""
-
-
-def flow(i: int) -> Row:
-    """Largest difference of a flow from SciPy; evenly over the kinds.
-
-    It is NaN where a node slides along the surface on which its gate opens: the velocity jumps there from one side to
-    the other, so that steps of SciPy do not end.
-    """
-    name, kind = list(KINDS.items())[i % len(KINDS)]
-    case = kind.case(i // len(KINDS))
-    found = meanfield.solve(case.problem, kind.method)
-    slides = json.loads(found.attrs["provenance"]).get("slides", 0)
-    away = np.nan if slides else float(np.abs(references.numbers_of(found) - kind.reference(case)).max())
-    return {"flow_kind": name, "flow_phases": len(case.stops), "flow_difference": away}
-
-
-def density(i: int) -> Row:
-    """Difference of a density from order parameters, by the stated errors; evenly over kinds with priors."""
-    kind = KINDS[name := WITH_PRIORS[i % len(WITH_PRIORS)]]
-    problem = kind.case(i // len(WITH_PRIORS)).problem
-    found, limit = meanfield.solve(problem, "density"), meanfield.solve(problem, kind.method)
-    ratios = [np.abs(found[held] - limit[held]) / (found[f"{held}_error"] + ALLOWED) for held in kind.trained]
-    return {"density_kind": name, "density_ratio": max(float(each.max()) for each in ratios)}
-
-
-def changes(kind: Kind, case: Case, right: xr.Dataset, report: xr.Dataset) -> Iterator[tuple[str, float, xr.Dataset]]:
-    """Keys in random order, effects of a fifth more, and limits that are wrong in what training moves.
-
-    An effect is the largest change of the limit in units of what chance allows to its difference from the runs.
-    """
-    known = list(case.numbers())
-    names = [name for name in kind.trained if np.isfinite(report.get(f"{name}_chance", np.nan))]
-    allowed = {name: report[f"{name}_chance"] * report[f"{name}_standard_error"] for name in names}
-    for place in np.random.default_rng(case.base.particles.seed).permutation(len(known)):
-        phase, key = known[int(place)]
-        other = meanfield.solve(case.larger(phase, key, FACTOR).problem, kind.method)
-        effect = max(float((np.abs(other[name] - right[name]) / allowed[name]).max()) for name in names)
-        yield key, effect, right.assign({name: right[name].copy(data=other[name]) for name in kind.trained})
-
-
-def pair(i: int) -> Row:
-    """Verdicts on a true pair of a limit and SGD and on a wrong limit, and the changes that were tried."""
-    name, kind = list(KINDS.items())[i % len(KINDS)]
-    case = kind.case(FIRST_PAIR + i // len(KINDS))
-    rotations.SEED = i
-    runs, right = meanfield.solve(case.problem, "particles"), meanfield.solve(case.problem, kind.method)
-    report = meanfield.compare(right, runs)
-    told = {"pair_kind": name, "p_value": float(report["p_value"][0]), "verdict": report.attrs["verdict"]}
-    changed: Row = {"changed_key": "", "changed_effect": np.nan, "changed_verdict": ""}
-    tried = []
-    for key, effect, wrong in changes(kind, case, right, report.isel(pair=0)):
-        tried.append({"tried_kind": name, "tried_key": key, "tried_effect": effect})
-        if effect >= POWER:
-            verdict = meanfield.compare(wrong, runs).attrs["verdict"]
-            changed = {"changed_key": key, "changed_effect": effect, "changed_verdict": verdict}
-            break
-    return told | changed | {"tried": tried}
-
-
-TASKS: dict[str, Callable[[int], Row]] = {"pair": pair, "flow": flow, "density": density}
-
-
-def rows_of(path: Path) -> dict[str, Row]:
-    """Rows of a file by the names of their tasks; a last line that was cut off is none.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        return dict(json.loads(line) for line in lines if line.endswith("\n"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as rows ({error}); give files that --rows wrote") from error
-
-
-def line_of(item: tuple[str, Row]) -> str:
-    """Line of a file of rows."""
-    return json.dumps(item) + "\n"
-
-
-def do(task: str) -> Row:
-    """Row of a task, such as `flow 7`."""
-    name, number = task.split()
-    return TASKS[name](int(number))
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the process that writes rows: no row is that of a run that was interrupted."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def measure(tasks: Sequence[str], files: Sequence[Path]) -> dict[str, Row]:
-    """Rows of tasks, side by side; those of files are known, and others are appended to the first one as they end."""
-    known: dict[str, Row] = {}
-    for path in files:
-        known |= rows_of(path) if path.exists() or path is not files[0] else {}
-    rows = {task: known[task] for task in tasks if task in known}
-    files[0].parent.mkdir(parents=True, exist_ok=True)
-    files[0].write_text("".join(map(line_of, known.items())), encoding="utf-8")
-    with files[0].open("a", encoding="utf-8") as file, ProcessPoolExecutor(initializer=_begin) as pool:
-        waiting = {pool.submit(do, task): task for task in tasks if task not in known}
-        try:
-            for future in as_completed(waiting):
-                task = waiting[future]
-                rows[task] = future.result()
-                file.write(line_of((task, rows[task])))
-                file.flush()
-                print(f"{task}:", rows[task], flush=True)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return rows
+FIRST_PAIR = 1000
+"""Seeds from here on are those of pairs, on which no flow was tried."""
 
 
 def columns(dim: str, rows: Sequence[Row]) -> xr.Dataset:
@@ -400,14 +227,6 @@ unit length. Others are too small, or come in phases that are too short or too l
 PUBLICATION = Publication(Path(__file__), "Schedules and phases of all families", draw, table, page)
 
 
-def part_of(text: str) -> slice:
-    """The type of an argument such as `2/3`, the second of three parts."""
-    number, _, parts = text.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise ArgumentTypeError(f"'{text}' is no part; give one such as 2/3, the second of three")
-    return slice(int(number) - 1, None, int(parts))
-
-
 def main() -> int:
     """Measure, judge, print; write numbers, figure and page."""
     command = parser(__doc__ or "")
@@ -430,7 +249,7 @@ def main() -> int:
         files = arguments.rows or [PUBLICATION.numbers.with_suffix(".jsonl")]
         if not arguments.rows:
             files[0].unlink(missing_ok=True)
-        rows = measure(tasks[arguments.part or slice(None)], files)
+        rows = measure(do, tasks[arguments.part or slice(None)], files)
         if arguments.part:
             print(f"{len(rows)} of {len(tasks)} rows are in {files[0]}; give all parts to --rows for the page")
             return DONE

@@ -1,18 +1,15 @@
 """The study of schedules and phases: cases say what their problems do, and what is off is noticed and counted."""
 
-import sys
-from argparse import ArgumentTypeError
-from itertools import chain
-
 import numpy as np
 import pytest
 import xarray as xr
 
 import meanfield
 from meanfield.problems.problem_keys import number_keys, value_of
-from validation.in_time import all_families
-from validation.in_time.all_families import FACTOR, KINDS, flow, judge, line_of, measure, page, part_of, rows_of
+from validation.in_time import measurements
+from validation.in_time.all_families import judge, page
 from validation.in_time.cases import scaled
+from validation.in_time.measurements import FACTOR, KINDS, flow
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -38,11 +35,11 @@ def test_a_fifth_more_is_that_of_every_value():
 
 def test_a_flow_that_is_off_is_noticed(monkeypatch):
     kind = KINDS["hidden_manifold"]
-    monkeypatch.setattr(all_families, "KINDS", {"right": kind})
+    monkeypatch.setattr(measurements, "KINDS", {"right": kind})
     assert flow(0)["flow_difference"] < 1e-11
     later = kind._replace(reference=lambda case: kind.reference(case.larger(0, "training.weight_decay", 1.0 + 1e-6)))
-    monkeypatch.setattr(all_families, "KINDS", {"wrong": later})
-    assert flow(0)["flow_difference"] > all_families.ALLOWED
+    monkeypatch.setattr(measurements, "KINDS", {"wrong": later})
+    assert flow(0)["flow_difference"] > measurements.ALLOWED
 
 
 def made_up(differ, unseen):
@@ -90,26 +87,3 @@ def test_a_family_of_which_more_differ_is_not_hidden_by_the_others():
     assert overall.holds
     assert not each.holds
     assert each.number == "latent_tree: 6 others, and 4 are allowed"
-
-
-def test_rows_are_done_once_and_a_line_that_was_cut_off_again(tmp_path, monkeypatch):
-    """Parts that other calls did are taken; the file of a call that was stopped goes on."""
-    monkeypatch.setattr(all_families, "KINDS", {"update_rule": KINDS["update_rule"]})
-    # Workers find their task by the name of its module, which tests of the site's pages import anew.
-    monkeypatch.setitem(sys.modules, all_families.__name__, all_families)
-    first, other = tmp_path / "rows.jsonl", tmp_path / "part.jsonl"
-    first.write_text(line_of(("flow 1", {"made": "up"})) + '["flow 0", {"flow_k')
-    other.write_text(line_of(("pair 0", {"too": 1.0})))
-    rows = measure(["pair 0", "flow 0", "flow 1"], [first, other])
-    assert (rows["pair 0"], rows["flow 1"]) == ({"too": 1.0}, {"made": "up"})
-    assert rows["flow 0"] == flow(0)
-    assert rows_of(first) == rows
-    with pytest.raises(meanfield.InputError, match="cannot be read as rows"):
-        measure([], [first, tmp_path / "none.jsonl"])
-
-
-def test_parts_are_all_of_it_and_no_more():
-    tasks = list(range(10))
-    assert sorted(chain.from_iterable(tasks[part_of(f"{i}/3")] for i in (1, 2, 3))) == tasks
-    with pytest.raises(ArgumentTypeError, match="'4/3' is no part"):
-        part_of("4/3")
