@@ -5,7 +5,7 @@ Those that the comparisons of all families hold stand here, too, with the words 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
@@ -107,6 +107,14 @@ def statistics_of(name: str, row: Variable) -> dict[str, Variable]:
         f"{name}_{spread}": Variable(tuple(again), f"N times the {spread} of the {what} over replicas"),
         f"{name}_quantile": Variable(("quantile", *dims), f"quantile of the {what} over replicas", gaps="unfinished"),
     }
+
+
+def averages_of(
+    declared: Mapping[str, Variable], names: Iterable[str], ends: Iterable[str] = ("",)
+) -> dict[str, Variable]:
+    """Variables of moving averages of weights: `loss_average` from `loss`, `loss_average_mean` with the end `_mean`."""
+    known = {f"{name}_average{end}": declared[name + end] for name in names for end in ends}
+    return {name: replace(each, long_name=f"{each.long_name}, of averaged weights") for name, each in known.items()}
 
 
 COUNTED = {

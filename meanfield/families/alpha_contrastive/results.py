@@ -7,7 +7,7 @@ from math import inf
 from meanfield.families.alpha_contrastive.training_variables import MODULATION, TRAINING
 from meanfield.mckean_vlasov.declarations import BRANCHES, POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, averages_of
 
 FILTERS = {
     "w": Variable(("time", "coordinate"), "filter w, of length 1", range=(-1.0 - 1e-9, 1.0 + 1e-9), gaps="never"),
@@ -170,6 +170,9 @@ BASINS = {
     "basin_share_error": Variable(("advantage",), "standard error of the share", range=POSITIVE, gaps="never"),
 }
 
+AVERAGES = averages_of(CRITICAL_POINTS | TRAINING, ("energy", "weights", "top"))
+"""Results of moving averages of the weights, where `training.average_rate` asks for them."""
+
 _WORDS = {
     "G": "objective G",
     "energy": "energy",
@@ -214,13 +217,12 @@ VARIABLES = (
     | SPHERE
     | DISTANCES
     | TRAINING
+    | AVERAGES
     | MODULATION
     | BASINS
 ) | STATISTICS
 
 SCORES = ("chi_plus", "chi_minus", "loss", "G")
-
-AVERAGES = ("energy_average", "weights_average", "top_average")
 
 MOMENTS = ("moment_cos", "moment_sin", "mean", "second_moment")
 

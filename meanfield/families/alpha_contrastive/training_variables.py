@@ -29,25 +29,6 @@ TRAINING = {
         optional_dims=_RUNS,
         gaps="unfinished",
     ),
-    "energy_average": Variable(
-        ("time",),
-        "energy of the averaged weights",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "weights_average": Variable(
-        ("time", "place", "filter", "coordinate"),
-        "moving averages of the filters",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
-    "top_average": Variable(
-        ("time", "output", "place", "filter"),
-        "moving average of the top layer",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
     "chi_plus": Variable(
         ("time",),
         "chi_+, mean over tokens that generators mark of the best match among the filters of their place",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, TIMES, spectrum_of
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.variable import Variable, statistics_of
+from meanfield.problems.variable import Variable, averages_of, statistics_of
 
 _RUNS = ("replica",)
 
@@ -93,10 +93,7 @@ SPECTRUM = spectrum_of("F F^T/N") | {
     ),
 }
 
-AVERAGES = {
-    f"{name}_average": replace(ORDER_PARAMETERS[name], long_name=f"{ORDER_PARAMETERS[name].long_name}, of the average")
-    for name in ("Q", "R", "v", "generalisation_error")
-} | {
+AVERAGES = averages_of(ORDER_PARAMETERS, ("Q", "R", "v", "generalisation_error")) | {
     "overlap_average": Variable(
         _STUDENTS,
         "overlap W.W'/N of the student's weights and their average",
@@ -111,10 +108,7 @@ AVERAGE_ERRORS = {
     f"{name}_error": Variable(known.dims, f"estimated error of {name}", range=POSITIVE)
     for name, known in AVERAGES.items()
 }
-AVERAGE_ERRORS["generalisation_error_average_error"] = replace(
-    ORDER_PARAMETERS["generalisation_error_error"],
-    long_name=f"{ORDER_PARAMETERS['generalisation_error_error'].long_name}, of the average",
-)
+AVERAGE_ERRORS |= averages_of(ORDER_PARAMETERS, ["generalisation_error"], ["_error"])
 
 ROWS = ("Q", "R", "Omega", "Sigma", "v", "generalisation_error", "field_mean")
 """Order parameters that SGD keeps of every replica."""

@@ -20,6 +20,7 @@ from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.many_nodes.finite import node_coordinates
 from meanfield.families.latent_tree.many_nodes.latents import SIGNS
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.results import AVERAGED
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.samples import BatchStepper, Values, sampler_of
 from meanfield.families.latent_tree.sizes import check_tables, without_root
@@ -31,9 +32,6 @@ from meanfield.problems.in_time import InTime, check_at_extremes
 from meanfield.results.initial_state import seed_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
-
-AVERAGED = ("loss", "selectivity", "score", "weights")
-"""Results of weights that averages of them have, too."""
 
 
 @solver

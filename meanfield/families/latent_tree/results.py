@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, averages_of
 
 _RUNS = ("replica",)
 _NODES = ("time", "latent", "node")
@@ -58,10 +57,10 @@ STATE = {
     ),
 }
 
-AVERAGES = {
-    f"{name}_average": replace(STATE[name], long_name=f"{STATE[name].long_name}, of averaged weights")
-    for name in ("loss", "selectivity", "score", "weights")
-}
+AVERAGED = ("loss", "selectivity", "score", "weights")
+"""Results of weights that moving averages of them have, too."""
+
+AVERAGES = averages_of(STATE, AVERAGED)
 """Results of moving averages of the weights, where `training.average_rate` asks for them."""
 
 OPERATOR = {
@@ -214,13 +213,8 @@ STATISTICS = {
     "score_covariance": Variable(("time", "latent", "latent_"), "covariance of the scores over replicas by eta"),
 }
 
-STATISTICS |= {
-    f"{name}_average_{of}": replace(known, long_name=f"{known.long_name}, of averaged weights")
-    for name in ("loss", "selectivity", "score")
-    for of in ("mean", "variance", "covariance")
-    for known in [STATISTICS.get(f"{name}_{of}")]
-    if known
-}
+STATISTICS |= averages_of(STATISTICS, ["loss"], ("_mean", "_variance"))
+STATISTICS |= averages_of(STATISTICS, ("selectivity", "score"), ("_mean", "_covariance"))
 
 VARIABLES = LABELS | PLACES | STATE | AVERAGES | OPERATOR | ERRORS | LIMITS | DENSITY | RESTING | DISTANCES | STATISTICS
 

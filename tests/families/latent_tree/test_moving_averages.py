@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.families.latent_tree.particles import AVERAGED, Replicas, _prepare_steppers
+from meanfield.families.latent_tree.particles import Replicas, _prepare_steppers
+from meanfield.families.latent_tree.results import AVERAGED
 from meanfield.problems.clock import Clock
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import at_time, with_value, with_values

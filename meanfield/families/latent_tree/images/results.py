@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from meanfield.mckean_vlasov.declarations import POSITIVE
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, averages_of
 
 _RUNS = ("replica",)
 
@@ -61,10 +59,9 @@ TRAINING = {
     ),
 }
 
-AVERAGES = {
-    f"{name}_average": replace(TRAINING[name], long_name=f"{TRAINING[name].long_name}, of averaged weights")
-    for name in ("sampled_loss", "probe_accuracy")
-}
+_AVERAGED = ("sampled_loss", "probe_accuracy")
+
+AVERAGES = averages_of(TRAINING, _AVERAGED)
 """Results of moving averages of the weights, where `training.average_rate` asks for them."""
 
 STATISTICS = {
@@ -81,12 +78,7 @@ STATISTICS = {
     ),
 }
 
-STATISTICS |= {
-    f"{name}_average_{of}": replace(known, long_name=f"{known.long_name}, of averaged weights")
-    for name in ("sampled_loss", "probe_accuracy")
-    for of in ("mean", "variance")
-    for known in [STATISTICS[f"{name}_{of}"]]
-}
+STATISTICS |= averages_of(STATISTICS, _AVERAGED, ("_mean", "_variance"))
 
 VARIABLES = OPERATORS | ERRORS | TRAINING | AVERAGES | STATISTICS
 
