@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from meanfield.ensembles.stepper import Stepper
 from meanfield.errors import InputError
 from meanfield.problems.clock import Clock
 from meanfield.typing import FloatArray, IntArray
-
-Share = Callable[[int], float]
-"""From a step to a dt, the share of the way to the weights that averages go after it."""
 
 AVERAGE = "average"
 """Name of the averages in a state."""
@@ -46,12 +43,13 @@ class Averaged(Stepper):
     Parameters
     ----------
     share : callable
+        From a step to a dt, the share of the way to the weights that averages go after it.
     make : callable
         From a range of replicas to their stepper, which has what `WithWeights` says. It is advanced step by step.
     replicas : range
     """
 
-    def __init__(self, share: Share, make: MakeStepper, replicas: range) -> None:
+    def __init__(self, share: Callable[[int], float], make: MakeStepper, replicas: range) -> None:
         self._share, self._stepper = share, make(replicas)
         super().__init__(replicas)
         self._average = np.array(self._weights.trained)
@@ -103,36 +101,37 @@ class Averaged(Stepper):
         self._stepper.restore({name: value for name, value in state.items() if name != AVERAGE})
 
 
-def averaging(share: Share | None, make: MakeStepper) -> MakeStepper:
-    """Function that makes steppers with averages, or without where there is no share."""
-    return make if share is None else partial(Averaged, share, make)
+def averaging(rate: float | None, clock: Clock | int, make: MakeStepper) -> MakeStepper:
+    """Function that makes steppers with averages at a rate, or without where there is none.
 
-
-def share_of(rate: float | None, N: int) -> Share | None:
-    """Share of steps of the time 1/N, at the rate of a problem that may have none."""
+    Steps are those of a clock, or a number of them takes a unit of time.
+    """
     if rate is None:
-        return None
-    share = rate / N
-    return lambda _: share
+        return make
+    if isinstance(clock, Clock):
+        return partial(Averaged, lambda step: rate * clock.length_of(step), make)
+    return partial(Averaged, lambda _: rate / clock, make)
 
 
-def share_by_step(rate: float | None, clock: Clock) -> Share | None:
-    """Share of steps that take as much time as their learning rate is."""
-    return None if rate is None else lambda step: rate * clock.length_of(step)
-
-
-def average_in_words(rate: float | None, share: str = "a eta ") -> str:
+def average_in_words(rate: float | None) -> str:
     """What `explain` says of averages."""
-    return "" if rate is None else f"; beside it an average of the weights, w' <- w' + {share}(w - w'), a = {rate:g}"
+    return "" if rate is None else f"; beside it an average w' of the weights, dw'/dt = a (w - w'), a = {rate:g}"
 
 
-def check_average(rate: float | None, N: int, key: str) -> None:
+def check_average(
+    rate: float | None,
+    steps_per_time: float,
+    remedy: str = "lower training.learning_rate",
+    key: str = "training.average_rate",
+) -> None:
     """Refuse a rate at which averages would go past the weights in one step.
 
     Parameters
     ----------
     rate : float or None
-    N : int
+    steps_per_time : float
+    remedy : str
+        What makes steps shorter.
     key : str
         Of the rate.
 
@@ -140,19 +139,9 @@ def check_average(rate: float | None, N: int, key: str) -> None:
     ------
     InputError
     """
-    _check_share(rate, N, key, f"particles.dimension = {N}", "raise particles.dimension")
-
-
-def check_average_by_step(problem: Any) -> None:
-    """The same of a `ClockedProblem`, whose steps take the time `training.learning_rate`."""
-    per_time, key = problem.steps_per_time, "training.learning_rate"
-    longest = f"steps of {key} = {1.0 / per_time:g}"
-    _check_share(problem.training.average_rate, per_time, "training.average_rate", longest, f"lower {key}")
-
-
-def _check_share(rate: float | None, per_time: float, key: str, step: str, remedy: str) -> None:
-    if rate is not None and rate > per_time:
+    if rate is not None and rate > steps_per_time:
         raise InputError(
-            f"{key} = {rate:g} with {step}: a step moves the average by the share {rate / per_time:.3g} of its "
-            f"distance to the weights, which is at most 1; lower the rate to {per_time:.15g} or less, or {remedy}"
+            f"{key} = {rate:g} with {steps_per_time:.15g} steps in a unit of time: each moves the average by the share "
+            f"{rate / steps_per_time:.3g} of its distance to the weights, which is at most 1; lower the rate to "
+            f"{steps_per_time:.15g} or less, or {remedy}"
         )

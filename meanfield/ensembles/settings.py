@@ -14,21 +14,16 @@ MOST_STEPS = 1e18
 """Largest number of steps of SGD, which 64 bits still count."""
 
 
-def _average_rate(step: str, others: str) -> Any:
-    """Key of problems whose weights may be averaged."""
-    return Field(
+AverageRate = Annotated[
+    float | None,
+    Field(
         gt=0,
         le=1e6,
-        description=f"a, the rate of a moving average of the weights, w' <- w' + {step}(w - w') after each step, which "
-        f"SGD and {others} then describe beside the weights; for instance 2.0",
-    )
-
-
-AverageRate = Annotated[float | None, _average_rate("(a/N)", "order parameters")]
-"""Rate of averages where steps take the time 1/N."""
-
-AverageRateByStep = Annotated[float | None, _average_rate("a eta ", "exact flows")]
-"""Rate of averages where steps take as much time as their learning rate eta is."""
+        description="a, the rate of a moving average w' of the weights, dw'/dt = a (w - w'), which SGD and equations "
+        "of its limit then describe beside the weights; for instance 2.0",
+    ),
+]
+"""Key of problems whose weights may be averaged."""
 
 
 class ReplicaSettings(Part):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from meanfield.ensembles.settings import AverageRateByStep, StartSettings
+from meanfield.ensembles.settings import AverageRate, StartSettings
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.schedules.key import OrSchedule
@@ -27,7 +27,7 @@ class Training(Part):
     weight_decay: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
         default=0.0, description="multiple of the weights in the gradient"
     )
-    average_rate: AverageRateByStep = None
+    average_rate: AverageRate = None
 
 
 class SearchSettings(Part):

@@ -125,7 +125,7 @@ def _training(problem: Problem) -> str:
     decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
     mu = training.momentum
     momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
-    average = average_in_words(training.average_rate, "(a/N)")
+    average = average_in_words(training.average_rate)
     return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}{average}"
 
 

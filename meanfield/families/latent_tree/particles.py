@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.averages import averaging, check_average
 from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
@@ -66,13 +66,13 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
 def _prepare_steppers(problem: Problem) -> MakeStepper:
     clock = Clock(problem)
-    return averaging(share_by_step(problem.training.average_rate, clock), partial(Replicas, problem, clock=clock))
+    return averaging(problem.training.average_rate, clock, partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    check_average_by_step(problem)
+    check_average(problem.training.average_rate, problem.steps_per_time)
     in_time = InTime(problem)
     return batched(
         problem,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, cast
 from numpy.random import Generator
 from pydantic import Field, model_validator
 
-from meanfield.ensembles.settings import AverageRateByStep
+from meanfield.ensembles.settings import AverageRate
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.settings import (
     DensitySettings,
@@ -106,7 +106,7 @@ class Training(Part):
         default=0.1, description="step size of SGD with the gradient through all branches"
     )
     batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(default=128, description="anchors per step")
-    average_rate: AverageRateByStep = None
+    average_rate: AverageRate = None
 
 
 class TrainingTime(Time):

@@ -111,9 +111,8 @@ def test_statistics_are_those_of_the_replicas():
 
 
 def test_what_cannot_be_averaged_says_what_to_do():
-    with pytest.raises(
-        meanfield.InputError, match=r"average_rate = 60 with .*learning_rate = 0\.02: .*rate to 50 or l"
-    ):
+    message = r"average_rate = 60 with 50 steps .* rate to 50 or less, or lower training\.learning_rate"
+    with pytest.raises(meanfield.InputError, match=message):
         meanfield.solve(with_values(RELU, {"training.average_rate": 60.0}), "particles")
     phases = [{"stop": 1.0}, {"stop": STOP, "set": {"training.average_rate": 2.0}}]
     with pytest.raises(

@@ -113,7 +113,7 @@ def test_the_cheapest_steps_with_weights_are_taken():
     ("changes", "message"),
     [
         ({"particles.method": "chain"}, r"'chain' with model\.average_rate = 1\.5: .*to 'projected', or remove"),
-        ({"model.average_rate": 41.0}, r"model\.average_rate = 41 .*dimension = 40: .*lower the rate to 40 or less"),
+        ({"model.average_rate": 41.0}, r"model\.average_rate = 41 .*rate to 40 or less, or raise particles\.dimension"),
     ],
 )
 def test_what_cannot_be_averaged_says_what_to_do(changes, message):

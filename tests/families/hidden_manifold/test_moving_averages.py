@@ -121,7 +121,9 @@ def test_what_cannot_be_averaged_says_what_to_do():
         meanfield.simulate_sgd(chain)
     automatic = meanfield.simulate_sgd(meanfield.with_value(chain, "particles.method", "auto"))
     assert '"steps": "plain"' in automatic.attrs["provenance"]
-    with pytest.raises(meanfield.InputError, match=r"training\.average_rate = 41 .*lower the rate to 40 or less"):
+    with pytest.raises(
+        meanfield.InputError, match=r"average_rate = 41 .*rate to 40 or less, or raise particles\.dim"
+    ):
         meanfield.simulate_sgd(averaged(training=TRAINING | {"average_rate": 41.0}))
     fast = averaged(inputs={"nonlinearity": "step", "centered": False})
     with pytest.raises(

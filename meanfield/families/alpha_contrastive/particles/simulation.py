@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.averages import averaging, check_average
 from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import PythonStepper, replica_generator
@@ -72,14 +72,13 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 
 def _prepare_steppers(problem: Problem) -> MakeStepper:
     clock = Clock(problem)
-    share = share_by_step(problem.training.average_rate, clock)
-    return averaging(share, partial(Replicas, problem, clock=clock))
+    return averaging(problem.training.average_rate, clock, partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    check_average_by_step(problem)
+    check_average(problem.training.average_rate, problem.steps_per_time)
     in_time, stop = InTime(problem), problem.time.stop
     if problem.population.fast_top:
         check_at_extremes(problem, check_fast_top)

@@ -135,7 +135,7 @@ def _training(model: Model) -> str:
         momentum = f" with momentum 1 - b/N, b = {model.momentum_rate:g}, in steps of tau b/N"
     moves = isinstance(tau, Schedule) or isinstance(m, Schedule)
     noise = f" = {tau / m:.3g}" if not (moves or momentum) else ""
-    average = average_in_words(model.average_rate, "(a/N)")
+    average = average_in_words(model.average_rate)
     return (
         f"one-pass SGD, tau = {rate}{momentum}, batches of m = {in_words_of(m)}, {CENTERINGS[model.centering]}; "
         f"sampling noise enters as tau/m{noise}{average}"

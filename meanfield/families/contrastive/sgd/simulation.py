@@ -95,7 +95,9 @@ def simulation_of(problem: Problem) -> Simulation:
     check_escape(problem)
     check_start(problem)
     check_centering(pieces)
-    check_average(problem.model.average_rate, problem.particles.dimension, "model.average_rate")
+    check_average(
+        problem.model.average_rate, problem.particles.dimension, "raise particles.dimension", "model.average_rate"
+    )
     check_momentum(problem)
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels

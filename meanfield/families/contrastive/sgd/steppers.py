@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Array
-from meanfield.ensembles.averages import averaging, share_of
+from meanfield.ensembles.averages import averaging
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import replica_generator
@@ -201,7 +201,7 @@ STEPPERS: dict[str, type[OneChannel]] = {"plain": Plain, "projected": Projected,
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     """Function that makes the steppers of a method; preparing what they share may take seconds."""
     pieces, a, N = pieces_in_steps(problem, besides=FACTORS), problem.model.average_rate, problem.particles.dimension
-    makers = [averaging(share_of(a, N), _maker(number, piece, method)) for number, piece in enumerate(pieces)]
+    makers = [averaging(a, N, _maker(number, piece, method)) for number, piece in enumerate(pieces)]
     if len(makers) == 1:
         return makers[0]
     return partial(Phased, makers, [round(piece.stop * N) for piece in pieces])

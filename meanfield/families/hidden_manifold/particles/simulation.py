@@ -84,7 +84,7 @@ def simulation_of(problem: Problem) -> Simulation:
     method = chosen_method(problem)
     for piece in pieces_of(problem):
         check_decay(piece)
-    check_average(problem.training.average_rate, problem.particles.dimension, "training.average_rate")
+    check_average(problem.training.average_rate, problem.particles.dimension, "raise particles.dimension")
     D = latent_dimension(problem)
     K = problem.students
     M = problem.teachers

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Array, State
-from meanfield.ensembles.averages import averaging, share_of
+from meanfield.ensembles.averages import averaging
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
@@ -246,7 +246,7 @@ def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
     pieces = pieces_of(problem)
     a, N = problem.training.average_rate, problem.particles.dimension
     makers = [
-        averaging(share_of(a, N), partial(_of_phase, STEPPERS[method], piece.problem, number))
+        averaging(a, N, partial(_of_phase, STEPPERS[method], piece.problem, number))
         for number, piece in enumerate(pieces)
     ]
     if len(makers) == 1:

@@ -12,7 +12,7 @@ from operator import methodcaller
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average_by_step, share_by_step
+from meanfield.ensembles.averages import averaging, check_average
 from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.errors import InputError
@@ -58,8 +58,7 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 
 def _prepare_steppers(problem: ImageProblem) -> MakeStepper:
     clock = Clock(problem)
-    share = share_by_step(problem.training.average_rate, clock)
-    return averaging(share, partial(_stepper_of(problem), problem, clock=clock))
+    return averaging(problem.training.average_rate, clock, partial(_stepper_of(problem), problem, clock=clock))
 
 
 def _stepper_of(problem: ImageProblem) -> type[ImageReplicas]:
@@ -70,7 +69,7 @@ def _stepper_of(problem: ImageProblem) -> type[ImageReplicas]:
 def simulation_of(problem: ImageProblem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, ImageProblem)
-    check_average_by_step(problem)
+    check_average(problem.training.average_rate, problem.steps_per_time)
     check_statistics(problem)
     rows: dict[str, tuple[int, ...]] = {"sampled_loss": ()}
     if has_probe(problem):
