@@ -3,9 +3,11 @@
 import itertools
 
 import numpy as np
+import pytest
 from scipy.integrate import solve_ivp
 
 import meanfield
+from meanfield.problems.problem_keys import with_value, with_values
 
 THOUSANDTH = {"rtol": 1e-12, "atol": 1e-13}
 """Errors of steps that add up to a thousandth of the 1e-8 that is asked of equations in time."""
@@ -55,10 +57,33 @@ def stopped(make, first, steps):
     return after
 
 
+def lagging(problem, a):
+    """Averages of weights from a fine path of the flow by the trapezoidal rule, in closed form between points."""
+    fine = meanfield.solve(with_values(problem, {"time.outputs": 3001}), "population")
+    path, t = fine["weights"].values, fine["time"].values
+    average, found, left = path[0], [path[0]], np.exp(-a * t[1])
+    for before, after in itertools.pairwise(path):
+        average = left * average + 0.5 * (1.0 - left) * (before + after)
+        found.append(average)
+    return np.array(found)[np.rint(problem.time.outputs_at / t[1]).astype(int)]
+
+
+def replicas_and_statistics(problem, names):
+    """Results of SGD by replicas, and their statistics, whose means are those of the replicas."""
+    runs, found = (
+        meanfield.solve(with_value(problem, "particles.record", kind), "particles")
+        for kind in ("replicas", "statistics")
+    )
+    for name in names:
+        mean = runs[name].mean("replica").values
+        assert found[f"{name}_mean"].values == pytest.approx(mean, abs=1e-14), name  # rounding
+    return runs, found
+
+
 def verdicts(problem, method, key, values):
     """Verdicts on SGD of its limit, and of limits for other values of a key, as if they were those of the problem."""
     sgd, right = meanfield.solve(problem, "particles"), meanfield.solve(problem, method)
-    wrong = [meanfield.solve(meanfield.with_value(problem, key, value), method) for value in values]
+    wrong = [meanfield.solve(with_value(problem, key, value), method) for value in values]
     # Only results of one problem are compared.
     limits = [right, *(each.assign_attrs(problem=right.attrs["problem"]) for each in wrong)]
     return [meanfield.compare(each, sgd).attrs["verdict"] for each in limits]

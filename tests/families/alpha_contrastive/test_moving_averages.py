@@ -1,7 +1,5 @@
 """Moving averages of filters and top layers: exact flows against SciPy, and SGD step by step."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -14,24 +12,13 @@ from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import at_time, with_value, with_values
 from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem
 from tests.families.alpha_contrastive.test_in_time import AVERAGES, POINTS, STOP, scheduled
-from tests.references_in_time import stopped, verdicts
+from tests.references_in_time import lagging, replicas_and_statistics, stopped, verdicts
 
 A = 1.5
 RELU = problem(
     "relu", LAW_F, kernel("gaussian", 1.0), filters={"count": 6}, time={"stop": STOP, "outputs": 4},
     population={"tolerance": 1e-6},
 )  # fmt: skip
-
-
-def lagging(given, times):
-    """Averages from a fine path by the trapezoidal rule of their integral, in closed form between points."""
-    fine = meanfield.solve(with_values(given, {"time.outputs": 3001}), "population")
-    path, t = fine["weights"].values, fine["time"].values
-    average, found, left = path[0], [path[0]], np.exp(-A * t[1])
-    for before, after in pairwise(path):
-        average = left * average + 0.5 * (1.0 - left) * (before + after)
-        found.append(average)
-    return np.array(found)[np.rint(times / t[1]).astype(int)]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +37,8 @@ def test_exact_flows_have_averages_of_their_weights(given, seed):
     averaged = with_value(given, "training.average_rate", A)
     found, without = meanfield.solve(averaged, "population"), meanfield.solve(given, "population")
     assert all(np.array_equal(found[name], without[name], equal_nan=True) for name in without.data_vars)
-    # The rule is off by a share (a dt)^2/12 = 1e-7 of what moves, and a path with walls by its tolerance.
-    assert found["weights_average"].values == pytest.approx(lagging(given, given.time.outputs_at), abs=2e-6)
+    off = 2e-6  # the rule by a share (a dt)^2/12 = 1e-7 of what moves, and a path with walls by its tolerance
+    assert found["weights_average"].values == pytest.approx(lagging(given, A), abs=off)
     last = at_time(given, STOP)
     top = found["top_average"].values[-1] if "top_average" in found else np.zeros((0, 2, 2))
     energy = drift_of(last)(
@@ -102,11 +89,7 @@ def test_each_step_moves_the_average_and_no_weight(given):
 
 
 def test_statistics_are_those_of_the_replicas():
-    runs, statistics = (
-        meanfield.solve(with_value(SGD, "particles.record", kind), "particles") for kind in ("replicas", "statistics")
-    )
-    mean = runs["energy_average"].mean("replica").values
-    assert statistics["energy_average_mean"].values == pytest.approx(mean, abs=1e-14)  # rounding
+    _, statistics = replicas_and_statistics(SGD, ["energy_average"])
     assert "weights_average" not in statistics
 
 

@@ -5,10 +5,12 @@ import pytest
 
 import meanfield
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.problems.file import format_problem
 from meanfield.problems.in_time import InTime
 from tests.example_problems import make_problem
-from tests.references_in_time import inside, integrated, stopped, verdicts
+from tests.families.contrastive.channels.problems import standard
+from tests.references_in_time import inside, integrated, replicas_and_statistics, stopped, verdicts
 
 RATE = 1.5
 NAMES = ("q_average", "overlap_average", "norm_average")
@@ -16,6 +18,9 @@ PROBLEM = make_problem(
     "time = { stop = 3.0, outputs = 4 }", "model.learning_rate = 0.03", f"model.average_rate = {RATE}"
 )
 SMALL = meanfield.with_values(PROBLEM, {"particles.dimension": 40, "time.stop": 1.0, "time.outputs": 3})
+CHANNELS = meanfield.with_values(
+    standard(), {"model.average_rate": RATE, "time": {"stop": 1.0, "outputs": 3}, "particles.dimension": 40}
+)
 MOVING = {
     "model.learning_rate": {"schedule": "warmup_cosine", "peak": 0.05, "warmup": 0.7, "duration": 2.5},
     "phases": [{"stop": 1.3}, {"stop": 3.0, "set": {"model.batch_size": 3}}],
@@ -63,11 +68,18 @@ def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away(method, dimensi
     assert found == ["AGREES", "DIFFERS", "DIFFERS"]
 
 
+@pytest.mark.parametrize(
+    ("problem", "names"), [(SMALL, NAMES), (CHANNELS, AVERAGES_OF_CHANNELS)], ids=["one channel", "several"]
+)
 @pytest.mark.parametrize("method", ["projected", "plain"])
-@pytest.mark.parametrize("phases", [None, [{"stop": 0.5}, {"stop": 1.0, "set": {"model.batch_size": 3}}]])
-def test_each_step_moves_the_average_and_no_weight(method, phases):
-    problem = meanfield.with_values(SMALL, {"phases": phases})
-    stepper = prepare_steppers(problem, method)(range(1))
+@pytest.mark.parametrize("phases", [None, [{"stop": 0.5}, {"stop": 1.0, "set": {"model.batch_size": 2}}]])
+def test_each_step_moves_the_average_and_no_weight(problem, names, method, phases):
+    problem = meanfield.with_values(problem, {"phases": phases})
+
+    def make():
+        return prepare_steppers(problem, method)(range(1))
+
+    stepper = make()
     other = prepare_steppers(meanfield.with_value(problem, "model.average_rate", None), method)(range(1))
     average, U = other.snapshot["weights"][0].copy(), other.snapshot["U"][0]
     for step in range(40):
@@ -78,30 +90,15 @@ def test_each_step_moves_the_average_and_no_weight(method, phases):
     stepper.advance(13, 27)
     assert np.array_equal(stepper.snapshot["weights"], other.snapshot["weights"])
     assert stepper.rows["q"].tobytes() == other.rows["q"].tobytes()
-    products = [average @ U / 40, average @ w / 40, average @ average / 40]
-    for name, known in zip(NAMES, products, strict=True):
-        assert stepper.rows[name][0] == pytest.approx(known, abs=1e-14)  # rounding of sums of 40 numbers of order 1
-
-
-@pytest.mark.parametrize("method", ["projected", "plain"])
-def test_the_average_is_part_of_the_state(method):
-    def make():
-        return prepare_steppers(SMALL, method)(range(1))
-
-    whole = make()
-    whole.advance(0, 9)
-    again = stopped(make, 5, 9)
-    assert all(np.array_equal(again.rows[name], whole.rows[name]) for name in whole.rows)
+    for name, known in zip(names, (U.T, w.T, average.T), strict=True):
+        assert stepper.rows[name][0] == pytest.approx(known @ average / 40, abs=1e-14)  # rounding of 40 numbers
+    again = stopped(make, 23, 40)
+    assert all(np.array_equal(again.rows[name], row) for name, row in stepper.rows.items())
 
 
 def test_statistics_are_those_of_the_replicas():
-    runs, statistics = (
-        meanfield.simulate_sgd(meanfield.with_value(SMALL, "particles.record", kind))
-        for kind in ("replicas", "statistics")
-    )
-    for name in NAMES:
-        assert statistics[f"{name}_mean"].values == pytest.approx(runs[name].mean("replica").values, abs=1e-14)
-        assert f"{name}_{'covariance' if name == 'q_average' else 'variance'}" in statistics
+    _, statistics = replicas_and_statistics(SMALL, NAMES)
+    assert {"q_average_covariance", "overlap_average_variance", "norm_average_variance"} <= set(statistics)
 
 
 def test_the_cheapest_steps_with_weights_are_taken():

@@ -9,7 +9,7 @@ from meanfield.families.hidden_manifold.variables import AVERAGE_ROWS, AVERAGES
 from meanfield.problems.file import format_problem
 from meanfield.problems.in_time import InTime
 from tests.families.hidden_manifold.problems import problem
-from tests.references_in_time import inside, integrated, stopped, verdicts
+from tests.references_in_time import inside, integrated, replicas_and_statistics, stopped, verdicts
 
 A = 1.5
 TRAINING = {"learning_rate": 0.3, "output_learning_rate": 0.2, "batch_size": 2, "label_noise": 0.1, "weight_decay": 0.2}
@@ -107,12 +107,7 @@ def test_the_average_is_part_of_the_state():
 
 
 def test_statistics_are_those_of_the_replicas():
-    runs, statistics = (
-        meanfield.simulate_sgd(meanfield.with_value(averaged(), "particles.record", kind))
-        for kind in ("replicas", "statistics")
-    )
-    for name in AVERAGES:
-        assert statistics[f"{name}_mean"].values == pytest.approx(runs[name].mean("replica").values, abs=1e-14)
+    replicas_and_statistics(averaged(), AVERAGES)
 
 
 def test_what_cannot_be_averaged_says_what_to_do():
@@ -121,9 +116,7 @@ def test_what_cannot_be_averaged_says_what_to_do():
         meanfield.simulate_sgd(chain)
     automatic = meanfield.simulate_sgd(meanfield.with_value(chain, "particles.method", "auto"))
     assert '"steps": "plain"' in automatic.attrs["provenance"]
-    with pytest.raises(
-        meanfield.InputError, match=r"average_rate = 41 .*rate to 40 or less, or raise particles\.dim"
-    ):
+    with pytest.raises(meanfield.InputError, match=r"average_rate = 41 .*rate to 40 or less, or raise particles\.dim"):
         meanfield.simulate_sgd(averaged(training=TRAINING | {"average_rate": 41.0}))
     fast = averaged(inputs={"nonlinearity": "step", "centered": False})
     with pytest.raises(

@@ -1,7 +1,5 @@
 """Moving averages of the weights on trees: gradient flows against SciPy, and SGD step by step."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -13,20 +11,9 @@ from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import at_time, with_value, with_values
 from tests.families.latent_tree.problems import case_b
 from tests.families.latent_tree.test_in_time import FINE, RATES, STOP, scheduled
-from tests.references_in_time import stopped, verdicts
+from tests.references_in_time import lagging, replicas_and_statistics, stopped, verdicts
 
 A = 1.5
-
-
-def lagging(given, times):
-    """Averages from a fine path by the trapezoidal rule of their integral, in closed form between points."""
-    fine = meanfield.solve(with_values(given, {"time.outputs": 3001}), "population")
-    path, t = fine["weights"].values, fine["time"].values
-    average, found, left = path[0], [path[0]], np.exp(-A * t[1])
-    for before, after in pairwise(path):
-        average = left * average + 0.5 * (1.0 - left) * (before + after)
-        found.append(average)
-    return np.array(found)[np.rint(times / t[1]).astype(int)]
 
 
 @pytest.mark.parametrize("given", [case_b(stop=STOP, loss={}, population=FINE), scheduled("beta", "linear")])
@@ -34,8 +21,8 @@ def test_the_flow_has_averages_of_its_weights(given):
     averaged = with_value(given, "training.average_rate", A)
     found, without = meanfield.solve(averaged, "population"), meanfield.solve(given, "population")
     assert all(np.array_equal(found[name], without[name]) for name in without.data_vars)
-    # The rule is off by a share (a dt)^2/12 = 1e-7 of what moves, less where nodes change.
-    assert found["weights_average"].values == pytest.approx(lagging(given, given.time.outputs_at), abs=1e-6)
+    off = 1e-6  # the rule by a share (a dt)^2/12 = 1e-7 of what moves, less where nodes change
+    assert found["weights_average"].values == pytest.approx(lagging(given, A), abs=off)
     last = with_values(at_time(given, STOP), {"time": {"stop": 1e-6, "outputs": 2}})
     W = [
         part.reshape(*part.shape[:2], -1) for part in given.initial_weights.like(found["weights_average"].values[-1]).W
@@ -43,7 +30,8 @@ def test_the_flow_has_averages_of_its_weights(given):
     there = with_values(last, {"network.initial.weights": [part.tolist() for part in W]})
     resting = meanfield.solve(there, "population")
     for name in ("loss", "selectivity"):
-        assert found[f"{name}_average"].values[-1] == pytest.approx(resting[name].values[0], abs=1e-14), name
+        there = resting[name].values[0]
+        assert found[f"{name}_average"].values[-1] == pytest.approx(there, abs=1e-14), name  # rounding
 
 
 @pytest.mark.slow
@@ -83,12 +71,7 @@ def test_each_step_moves_the_average_and_no_weight():
 
 
 def test_statistics_are_those_of_the_replicas():
-    runs, statistics = (
-        meanfield.solve(with_value(SGD, "particles.record", kind), "particles") for kind in ("replicas", "statistics")
-    )
-    for name in ("loss", "selectivity", "score"):
-        mean = runs[f"{name}_average"].mean("replica").values
-        assert statistics[f"{name}_average_mean"].values == pytest.approx(mean, abs=1e-14)  # rounding
+    replicas_and_statistics(SGD, ("loss_average", "selectivity_average", "score_average"))
 
 
 def test_what_cannot_be_averaged_says_what_to_do():

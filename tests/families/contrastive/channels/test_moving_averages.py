@@ -5,17 +5,11 @@ import pytest
 
 import meanfield
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.sgd.steppers import prepare_steppers
+from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.problems.base import corners_of
-from tests.families.contrastive.channels.problems import standard
 from tests.families.contrastive.channels.test_in_time import driven
-from tests.references_in_time import inside, integrated, stopped, verdicts
-
-RATE = 1.5
-NAMES = ("q_average", "overlap_average", "M_average")
-SMALL = meanfield.with_values(
-    standard(), {"model.average_rate": RATE, "time.stop": 1.0, "time.outputs": 3, "particles.dimension": 40}
-)
+from tests.families.contrastive.test_averages import CHANNELS, RATE
+from tests.references_in_time import inside, integrated, replicas_and_statistics, verdicts
 
 
 def reference(problem):
@@ -45,22 +39,22 @@ def reference(problem):
     "seed", [None, pytest.param(0, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
 )
 def test_the_limit_is_that_of_scipy(seed):
-    problem = SMALL if seed is None else driven(seed, **{"model.average_rate": RATE})
+    problem = CHANNELS if seed is None else driven(seed, **{"model.average_rate": RATE})
     found = meanfield.solve_order_parameters(problem)
-    for name, known in zip(NAMES, reference(problem), strict=True):
+    for name, known in zip(AVERAGES_OF_CHANNELS, reference(problem), strict=True):
         assert found[name].values == pytest.approx(known, abs=1e-8), name  # ODE_ACCURACY
     without = meanfield.solve_order_parameters(meanfield.with_value(problem, "model.average_rate", None))
     assert all(np.array_equal(found[name], without[name]) for name in without.variables)
-    assert not set(NAMES) & set(without.variables)
+    assert not set(AVERAGES_OF_CHANNELS) & set(without.variables)
 
 
 @pytest.mark.slow
 def test_random_batches_state_errors_of_averages():
     penalty = {"decorrelation": {"penalty": "absolute", "strength": 0.05}, "model.centering": "batch"}
     found = meanfield.solve_order_parameters(
-        meanfield.with_values(SMALL, penalty | {"time.stop": 0.2, "time.outputs": 2})
+        meanfield.with_values(CHANNELS, penalty | {"time.stop": 0.2, "time.outputs": 2})
     )
-    for name in NAMES:
+    for name in AVERAGES_OF_CHANNELS:
         error = found[f"{name}_error"].values
         assert (error[0] == 0).all()
         assert (error[1] > 0).all()
@@ -73,45 +67,14 @@ def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away(method):
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     settings = {"method": method, "dimension": 400, "replicas": 32, "seed": 1}
     problem = meanfield.with_values(
-        SMALL, {"particles": settings, "time.stop": 3.0, "time.outputs": 4, "model.learning_rate": 0.05}
+        CHANNELS, {"particles": settings, "time.stop": 3.0, "time.outputs": 4, "model.learning_rate": 0.05}
     )
     found = verdicts(problem, "order_parameters", "model.average_rate", [0.8 * RATE, 1.2 * RATE])
     assert found == ["AGREES", "DIFFERS", "DIFFERS"]
 
 
-@pytest.mark.parametrize("method", ["projected", "plain"])
-@pytest.mark.parametrize("phases", [None, [{"stop": 0.5}, {"stop": 1.0, "set": {"model.batch_size": 2}}]])
-def test_each_step_moves_the_average_and_no_weight(method, phases):
-    problem = meanfield.with_values(SMALL, {"phases": phases})
-
-    def make():
-        return prepare_steppers(problem, method)(range(1))
-
-    stepper, other = (
-        make(),
-        prepare_steppers(meanfield.with_value(problem, "model.average_rate", None), method)(range(1)),
-    )
-    average, U = other.snapshot["weights"][0].copy(), other.snapshot["U"][0]
-    for step in range(40):
-        other.advance(step, 1)
-        w = other.snapshot["weights"][0]
-        average = average + RATE / 40 * (w - average)
-    stepper.advance(0, 13)
-    stepper.advance(13, 27)
-    assert np.array_equal(stepper.snapshot["weights"], other.snapshot["weights"])
-    for name, known in zip(NAMES, (U.T, w.T, average.T), strict=True):
-        assert stepper.rows[name][0] == pytest.approx(known @ average / 40, abs=1e-14)  # rounding of 40 numbers
-    again = stopped(make, 23, 40)
-    assert all(np.array_equal(again.rows[name], row) for name, row in stepper.rows.items())
-
-
 def test_statistics_are_those_of_the_replicas():
-    runs, statistics = (
-        meanfield.simulate_sgd(meanfield.with_value(SMALL, "particles.record", kind))
-        for kind in ("replicas", "statistics")
-    )
-    for name in NAMES:
-        assert statistics[f"{name}_mean"].values == pytest.approx(runs[name].mean("replica").values, abs=1e-14)
+    runs, statistics = replicas_and_statistics(CHANNELS, AVERAGES_OF_CHANNELS)
     spread = runs["overlap_average"].var("replica", ddof=1).values * 40
     assert statistics["overlap_average_variance"].values == pytest.approx(spread, abs=1e-12)  # rounding
     assert statistics["q_average_covariance"].dims == ("time", "feature", "feature_", "channel", "channel_")

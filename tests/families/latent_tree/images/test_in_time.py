@@ -10,7 +10,7 @@ from meanfield.problems.clock import Clock
 from meanfield.problems.file import format_problem
 from meanfield.problems.problem_keys import at_time, with_value, with_values
 from tests.families.latent_tree.images.problems import problem
-from tests.references_in_time import stopped
+from tests.references_in_time import replicas_and_statistics, stopped
 
 MOVING = {
     "training.learning_rate": {"times": [0.0, 0.4], "values": [0.1, 0.05]},
@@ -122,9 +122,7 @@ def test_averages_are_beside_the_weights():
     rows = stepper.rows_of_average(average)
     for name, row in rows.items():
         assert found[name].values[:, -1] == pytest.approx(row, abs=1e-12)  # rounding
-    statistics = meanfield.solve(with_value(given, "particles.record", "statistics"), "particles")
-    mean = found["sampled_loss_average"].mean("replica").values
-    assert statistics["sampled_loss_average_mean"].values == pytest.approx(mean, abs=1e-14)  # rounding
+    replicas_and_statistics(given, ["sampled_loss_average"])
 
 
 @pytest.mark.parametrize(
