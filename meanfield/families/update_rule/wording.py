@@ -57,27 +57,29 @@ def _limit(problem: Problem, look_up: bool) -> list[Statement]:
     """Equations of the limit of one kind of sample: averages over the fields that a sample shows."""
     data, model, M, K = problem.data, problem.model, len(problem.features), len(problem.students)
     plain = problem.draws is None and data.spectrum is None and data.classes is None and data.scale is None
-    if not plain or problem.prior.name not in ("none", "l2"):
+    white = data.signal != "orthogonal" or data.observed == 1.0  # masks leave a part of other noise along features
+    if not (plain and white) or problem.prior.name not in ("none", "l2"):
         return []
-    size, share = data.noise * data.observed, data.noise * data.observed / model.batch_size
-    decay = 0.0 if problem.prior.name == "none" else problem.prior.strength
+    size = data.noise * data.observed
     k, kl = ("", "") if K == 1 else ("_k", "_kl")
-    factor = "" if share == 1.0 else f"{share:.3g} "
+    factor = _times(size / model.batch_size)
     own = f"2 <s F> + {factor}<F^2>" if K == 1 else f"<s_k F_l> + <s_l F_k> + {factor}<F_k F_l>"
     of_m, km = "_m" if M > 1 else "", f"_{'k' * (K > 1)}{'m' * (M > 1)}".rstrip("_")
-    lost = "" if decay == 0.0 else " - lambda R"
-    lost_of_Q = "" if decay == 0.0 else " - 2 lambda Q"
+    lost, lost_of_Q = (" - lambda R", " - 2 lambda Q") if problem.prior.name == "l2" else ("", "")
     moves = ", and G <B> of moves along vectors" * (look_up and model.at_hand and model.functions.along is not None)
     found = [f"dR{km}/dt = <y{of_m} F{k}>{lost}"] if M else []
     found += [f"dQ{kl}/dt = {own}{lost_of_Q}"]
     if model.constraint != "none":
-        found.append("less what the constraint takes back, S R and Q S + S^T Q")
-    mean = " about G d(c)" if data.signal != "none" else ""
-    width = "" if size == 1.0 else f"{size:.3g} "
+        found.append("less what the constraint takes back, S^T R and Q S + S^T Q")
+    mean = f" about {_times(data.observed)}G d(c)" if data.signal != "none" else ""
     gram = "G = (1, R^T; R, Q)" if M else "G = Q"
-    noise = "without the part along features" if data.signal == "orthogonal" else ""
-    over = f"<.> over samples with Gaussian fields{mean} of covariance {width}{gram}{noise and ' ' + noise}"
+    noise = " without the part along features" if data.signal == "orthogonal" else ""
+    over = f"<.> over samples with Gaussian fields{mean} of covariance {_times(size)}{gram}{noise}"
     return [("limit", f"{'; '.join(found)}{moves}; {over}")]
+
+
+def _times(number: float) -> str:
+    return "" if number == 1.0 else f"{number:.3g} "
 
 
 def _rule(problem: Problem, look_up: bool) -> str:

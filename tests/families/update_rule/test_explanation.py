@@ -18,6 +18,10 @@ def test_the_limit_is_said_in_formulas():
     two = problem("committee", 0.9, features=[feature([0.2, 0.1])] * 2, students=students, model={"batch_size": 4})
     said = dict(in_words(two))["limit"]
     assert said.startswith("dR_km/dt = <y_m F_k>; dQ_kl/dt = <s_k F_l> + <s_l F_k> + 0.25 <F_k F_l>; ")
+    masked = problem("oja", 0.5, features=[feature(0.2, 2.0)], data={"signal": "spiked", "observed": 0.6})
+    said = dict(in_words(masked))["limit"]
+    assert "+ 0.6 <F^2>; " in said
+    assert said.endswith("about 0.6 G d(c) of covariance 0.6 G = (1, R^T; R, Q)")
 
 
 def test_order_parameters_take_as_long_as_predicted():
@@ -25,4 +29,4 @@ def test_order_parameters_take_as_long_as_predicted():
     meanfield.solve_order_parameters(given)  # compiles
     predicted, began = order_parameters(given).seconds, time.process_time()
     meanfield.solve_order_parameters(given)
-    assert 1 / 3 < predicted / (time.process_time() - began) < 3
+    assert 1 / 3 < predicted / (time.process_time() - began) < 3  # they promise 2; on a loaded machine it was 2.1
