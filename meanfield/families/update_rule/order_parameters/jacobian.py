@@ -1,8 +1,9 @@
 """Jacobian of the rates of change of the order parameters, by central differences.
 
 These are of rates with averages to first order in the change (`Expansion`), which are averages with other weights, or
-of rates whose averages are taken anew by the same rules of quadrature. At rules that are chosen for 1e-8 both are off
-by about 2e-10. The first take a sum over nodes where the second take two for each order parameter.
+of rates whose averages are taken anew by the same rules of quadrature. At rules that are chosen for 1e-8 these are off
+by about 2e-10, and the first, which leave out nodes, by up to 4e-8 of the largest entry. They take a sum over nodes
+where the second take two for each order parameter.
 """
 
 from __future__ import annotations
