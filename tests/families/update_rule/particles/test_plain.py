@@ -84,9 +84,8 @@ def test_steps_are_those_of_a_loop_of_numpy(case):
     problem = CASES[case]
     stepper = after(problem, range(1, 2), 40)
     U, W, v = naive.run(problem, 1, 40)
-    np.testing.assert_allclose(
-        stepper.snapshot["weights"][0], W, rtol=0, atol=10 * ROUNDING
-    )  # of one weight, not a mean
+    of_weights = 10 * ROUNDING  # single ones, not means
+    np.testing.assert_allclose(stepper.snapshot["weights"][0], W, rtol=0, atol=of_weights)
     np.testing.assert_allclose(stepper.rows["Q"][0], W.T @ W / len(W), rtol=0, atol=ROUNDING)
     if U.size:
         np.testing.assert_allclose(stepper.rows["R"][0], W.T @ U / len(W), rtol=0, atol=ROUNDING)
