@@ -35,20 +35,18 @@ def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int, 
         If one is no linear form of what is in a row.
     """
     columns, one = np.eye(width + 1), np.eye(width + 1)[width:]
-    in_rows = {name: place for name, place in names.items() if not place.constant}
-    known = {name: columns[list(place.columns)] for name, place in in_rows.items()}
-    known |= {name: value * one for name, value in numbers.items()}
-    known |= {
-        f"{name}[{index}]": part
-        for name, place in in_rows.items()
-        for index, part in enumerate(np.split(known[name], place.shape[0]) if place.shape else ())
+    known = {
+        name: np.split(columns[list(place.columns)], place.shape[0] if place.shape else 1)
+        for name, place in names.items()
+        if not place.constant
     }
+    known |= {name: [value * one] for name, value in numbers.items()}
     rows = np.concatenate([one[:0], *(_form(text, known) for text in kinks)])
     return Kinks(rows[:, :width], -rows[:, width])
 
 
-def _form(text: str, known: Mapping[str, FloatArray]) -> FloatArray:
-    """Coefficients and offsets of a text, shape (forms, width + 1)."""
+def _form(text: str, known: Mapping[str, list[FloatArray]]) -> FloatArray:
+    """Coefficients and offsets of a text, shape (forms, width + 1), from those of names by their first index."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
@@ -59,23 +57,22 @@ def _form(text: str, known: Mapping[str, FloatArray]) -> FloatArray:
     return found
 
 
-def _value(node: ast.expr, text: str, known: Mapping[str, FloatArray]) -> FloatArray:
+def _value(node: ast.expr, text: str, known: Mapping[str, list[FloatArray]]) -> FloatArray:
     """Linear forms of an expression, a row for each of several vectors."""
     match node:
         case ast.Constant(value=int() | float() as number) if math.isfinite(number):
-            width = next(iter(known.values())).shape[1]
+            width = next(iter(known.values()))[0].shape[1]
             return number * np.eye(width)[-1:]
         case ast.Name(id=name):
             if name not in known:
-                there = [each for each in known if "[" not in each]
-                raise ValueError(f"the kink '{text}': '{name}' is no field or parameter; {nearest(name, there)}")
-            return known[name]
+                raise ValueError(f"the kink '{text}': '{name}' is no field or parameter; {nearest(name, list(known))}")
+            return np.concatenate(known[name])
         case ast.Subscript(value=ast.Name() as vectors, slice=ast.Constant(value=int() as index)):
-            rows = _value(vectors, text, known)
-            count = sum(name.startswith(f"{vectors.id}[") for name in known) or 1
-            if not 0 <= index < count:
-                raise ValueError(f"the kink '{text}': {vectors.id} has {count} vector(s), counted from 0")
-            return known.get(f"{vectors.id}[{index}]", rows)
+            _value(vectors, text, known)  # refuses names that are not there
+            parts = known[vectors.id]
+            if not 0 <= index < len(parts):
+                raise ValueError(f"the kink '{text}': {vectors.id} has {len(parts)} vector(s), counted from 0")
+            return parts[index]
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, text, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
