@@ -147,7 +147,7 @@ def _averages(
     rule: Rule, function: RowFunction, constants: FloatArray, law: Law, terms: Terms
 ) -> tuple[FloatArray, FloatArray]:
     """Averages of the terms with 1, z and z z, shape (weights, terms), and of their products, shape (terms, terms)."""
-    z, weights = rule.nodes(law) if rule.kind != "random" else _calibrated(rule, terms.rank)
+    z, weights = rule.nodes(law) if rule.kind != "random" else _calibrated(rule.order, terms.rank, rule.randomisation)
     kept = np.flatnonzero(np.abs(weights) > NEGLIGIBLE * weights.max())
     i, j = _lower(terms.rank)
     start = 1 + terms.rank + len(i)
@@ -160,13 +160,9 @@ def _averages(
     return found[:start], found[start:]
 
 
-def _calibrated(rule: Rule, rank: int) -> Nodes:
-    """Random points with weights by which polynomials of low degree have their exact averages."""
-    return _calibrated_points(rule.order, rank, rule.randomisation)
-
-
 @lru_cache(maxsize=16)
-def _calibrated_points(order: int, rank: int, randomisation: int | None) -> Nodes:
+def _calibrated(order: int, rank: int, randomisation: int | None) -> Nodes:
+    """Random points with weights by which polynomials of low degree have their exact averages."""
     z, weights = fixed_nodes("random", order, rank, REACH, randomisation)
     degree = max(d for d in range(1, LARGEST_DEGREE + 1) if math.comb(rank + d, d) <= max(order // 8, rank + 1))
     of_one = np.stack([np.polynomial.hermite_e.hermeval(z, unit) for unit in np.eye(degree + 1)])

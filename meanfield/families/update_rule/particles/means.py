@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.families.update_rule.averages import components_of
 from meanfield.families.update_rule.draws import Draw, Program
+from meanfield.families.update_rule.particles.side_by_side import filled
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.compiled.array_operations import add, dot
 from meanfield.numerics.compiled.triangular import factorise
-from meanfield.numerics.gaussian_moments.kernel import Nodes, semidefinite_factor, sum_over_nodes
+from meanfield.numerics.gaussian_moments.kernel import Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes
-from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of
+from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of, pivots_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
@@ -109,13 +111,9 @@ def _pivots(system: System, draw: Draw, program: Program) -> list[int]:
     """Which of the columns that are read add a direction to those before, at overlaps like any others."""
     rng, K, M = np.random.default_rng(0), system.students, system.features
     X = rng.standard_normal((K, M + K))
-    covariance = draw.laws(system.gram(X[:, :M], X @ X.T), program.reads).covariance
-    columns = list(program.reads)
-    found: set[int] = set()
-    for each in covariance:
-        factor = semidefinite_factor(np.ascontiguousarray(each[np.ix_(columns, columns)]))
-        found |= {int(np.flatnonzero(column)[0]) for column in factor.T}
-    return sorted(found)
+    components = components_of(draw.laws(system.gram(X[:, :M], X @ X.T), program.reads), program.reads)
+    found = {column for given in components for column in pivots_of(given.law.factor)}
+    return [number for number, column in enumerate(program.reads) if column in found]
 
 
 def _nodes(rule: Rule, program: Program, pivots: Sequence[int]) -> Nodes:
@@ -138,10 +136,8 @@ def _stacked(arrays: Sequence[FloatArray], dims: int) -> FloatArray:
 
 def _numbers(lists: Sequence[Sequence[int]]) -> IntArray:
     """Lists of numbers side by side, with -1 at the end of the shorter ones."""
-    found = np.full((len(lists), max(map(len, lists), default=0)), -1, dtype=np.int64)
-    for row, each in zip(found, lists, strict=True):
-        row[: len(each)] = each
-    return found
+    most = max(map(len, lists), default=0)
+    return np.array([filled(each, most) for each in lists], dtype=np.int64).reshape(len(lists), most)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

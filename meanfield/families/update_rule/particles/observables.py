@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from meanfield.families.update_rule.averages import mean_of
@@ -9,7 +11,7 @@ from meanfield.families.update_rule.choices import choose
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rates import start_at
 from meanfield.families.update_rule.spectral import Grams
-from meanfield.families.update_rule.system import System
+from meanfield.families.update_rule.system import Measured, System
 from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
@@ -46,14 +48,13 @@ class Observables:
             nodes = problem.data.spectrum.nodes(NODES)
             start = start_at(nodes, R, Q, v)
             weighted = Grams(system.gram(start.R, start.Q, nodes), nodes).weighted
-        self.means: list[Rule] = []
-        for draw, program in system.means:
-            constants = system.constants(here, 0.0, R, Q, v)
-            self.means.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
+
+        def chosen(measured: Iterable[Measured], constants: FloatArray) -> list[Rule]:
+            return [choose(*each, G, constants, TOLERANCE, weighted).rule for each in measured]
+
+        self.means = chosen(system.means, system.constants(here, 0.0, R, Q, v))
         constants = system.constants(here, 0.0, R, Q, v, self.means, weighted)
-        self._rules: list[Rule] = []
-        for draw, program in system.observables.values():
-            self._rules.append(choose(draw, program, G, constants, TOLERANCE, weighted).rule)
+        self._rules = chosen(system.observables.values(), constants)
 
     def at(
         self, time: float, R: FloatArray, Q: FloatArray, v: FloatArray, weighted: FloatArray | None = None

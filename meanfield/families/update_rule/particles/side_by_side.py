@@ -97,7 +97,7 @@ def side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         coins=np.concatenate([draw.coins for draw in draws]),
         together=np.array([kind.samples for kind in kinds]),
         along=np.concatenate(
-            [np.tile(_filled(kind.along, kind.variables // kind.samples), kind.samples) for kind in kinds]
+            [np.tile(filled(kind.along, kind.variables // kind.samples), kind.samples) for kind in kinds]
         ),
         loading=_stacked([loading for loading, _ in sources], most),
         projected=np.concatenate([projected for _, projected in sources]),
@@ -107,8 +107,8 @@ def side_by_side(draws: Sequence[Draw], kinds: Sequence[Kind]) -> Draws:
         observed=np.stack([np.pad(draw.observed, (0, most - draw.inputs)) for draw in draws]),
         masks=np.stack([np.pad(draw.masks, (0, most - draw.inputs)) for draw in draws]),
         samples_masks=np.array([1 + max(draw.masks) for draw in draws]),
-        scales_noise=np.stack([_filled(draw.scales_noise, MOST_SCALES) for draw in draws]),
-        scales_signal=np.stack([_filled(draw.scales_signal, MOST_SCALES) for draw in draws]),
+        scales_noise=np.stack([filled(draw.scales_noise, MOST_SCALES) for draw in draws]),
+        scales_signal=np.stack([filled(draw.scales_signal, MOST_SCALES) for draw in draws]),
     )
 
 
@@ -122,7 +122,7 @@ def _stacked(loadings: Sequence[FloatArray], most: int) -> FloatArray:
     return found
 
 
-def _filled(numbers: Sequence[int], count: int) -> IntArray:
+def filled(numbers: Sequence[int], count: int) -> IntArray:
     """Numbers as an array, with -1 at its end."""
     return np.array([*numbers, *[-1] * (count - len(numbers))], dtype=np.int64)
 
