@@ -27,7 +27,8 @@ MOST_DIRECTIONS = 3
 """Largest number of directions of a sum of terms that is averaged by products of rules; more take random points."""
 
 POINTS = 2**10
-"""Random points of each of eight randomisations: averages are off by 1e-4, less than most runs scatter."""
+"""Random points of each of eight randomisations: of five directions averages of tanh, ReLU and sign are off by 1e-3 to
+4e-3 of the size of the function, less than a run of N = 4096 scatters."""
 
 
 class Means(NamedTuple):
