@@ -12,6 +12,8 @@ from numpy.random import PCG64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Array, State
+from meanfield.problems.clock import Clock
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -99,6 +101,31 @@ class PythonStepper(Stepper):
                 self.reached[(self.reached == k) & self.finite] = k + 1
                 if self.reached.max() <= k:
                     return
+
+
+class ClockedStepper(PythonStepper):
+    """Replicas of a `ClockedProblem`; `problem` has the numbers of the time of a step, or of an output."""
+
+    def __init__(self, problem: Any, replicas: range, clock: Clock | None = None) -> None:
+        super().__init__(replicas)
+        self.problem, self._in_time, self._clock = problem, InTime(problem), clock or Clock(problem)
+        times = problem.time.outputs_at
+        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
+
+    def _enter(self, problem: Any) -> None:
+        """Go on with a problem."""
+        self.problem = problem
+
+    def _look_at_step(self, k: int) -> None:
+        """Take the numbers of the time of a step."""
+        if self._in_time.moves:
+            self._enter(self._in_time(self._clock.time_of(k)))
+
+    def _look_at_output(self) -> None:
+        """Take the numbers of the output time that was reached."""
+        if self._in_time.moves:
+            step = int(self.reached.max())
+            self._enter(self._in_time(self._outputs.get(step, self._clock.time_of(step))))
 
 
 def replica_generator(seed: int, replica: int, stream: int = 0) -> Generator:

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.ensembles.stepper import ClockedStepper, replica_generator
 from meanfield.families.latent_tree.initial_state import initial_weights
 from meanfield.families.latent_tree.problem import Loss, Problem, Training
 from meanfield.families.latent_tree.settings import RingObjects
 from meanfield.networks.contrast import TRIPLES, Contrast, nt_xent
 from meanfield.problems.clock import Clock
-from meanfield.problems.in_time import InTime
 from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
@@ -202,23 +201,13 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
     return value, slope
 
 
-class BatchStepper(PythonStepper):
-    """Replicas that follow gradients of the losses of batches, from the same weights or each from its own.
-
-    Attributes
-    ----------
-    problem : Problem
-        With the numbers of the time of a step, or of an output.
-    """
+class BatchStepper(ClockedStepper):
+    """Replicas that follow gradients of the losses of batches, from the same weights or each from its own."""
 
     kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
 
     def __init__(self, problem: Any, sampler: Source, replicas: range, clock: Clock | None = None) -> None:
-        super().__init__(replicas)
-        self._in_time, self._clock = InTime(problem), clock or Clock(problem)
-        times = problem.time.outputs_at
-        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
-        self.problem = problem
+        super().__init__(problem, replicas, clock)
         self._sampler: Any = sampler
         self._start = problem.initial_weights
         self.rngs = [replica_generator(seed_of(problem), replica) for replica in replicas]
@@ -226,17 +215,6 @@ class BatchStepper(PythonStepper):
         runs = zip(replicas, self.rngs, strict=True)
         starts = [self._start if common else initial_weights(problem, *run) for run in runs]
         self.w: FloatArray = np.stack([start.vector for start in starts])
-
-    def _look_at_step(self, k: int) -> None:
-        """Take the numbers of the time of a step."""
-        if self._in_time.moves:
-            self.problem = self._in_time(self._clock.time_of(k))
-
-    def _look_at_output(self) -> None:
-        """Take the numbers of the output time that was reached."""
-        if self._in_time.moves:
-            step = int(self.reached.max())
-            self.problem = self._in_time(self._outputs.get(step, self._clock.time_of(step)))
 
     @property
     def finite(self) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from meanfield.ensembles.arrays import Record
 from meanfield.ensembles.averages import averaging, check_average
 from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
-from meanfield.ensembles.stepper import PythonStepper, replica_generator
+from meanfield.ensembles.stepper import ClockedStepper, replica_generator
 from meanfield.families.alpha_contrastive.initial import (
     Weights,
     common_weights,
@@ -104,16 +104,13 @@ def numbers_of_a_step(problem: Problem) -> int:
     return N * views * (places * (filters + coordinates) + outputs) + N * N
 
 
-class Replicas(PythonStepper):
+class Replicas(ClockedStepper):
     """Replicas of a network of one or two layers."""
 
     kept: ClassVar[tuple[str, ...]] = ("filters", "top", "filter_speed", "top_speed", "rngs")
 
     def __init__(self, problem: Problem, replicas: range, clock: Clock | None = None) -> None:
-        super().__init__(replicas)
-        self._in_time, self._clock = InTime(problem), clock or Clock(problem)
-        times = problem.time.outputs_at
-        self._outputs = dict(zip(self._clock.steps_at(times).tolist(), times.tolist(), strict=True))
+        super().__init__(problem, replicas, clock)
         self._names = tuple(common_rows(problem))
         self._sampler_of = made_of(_sampler, lambda each: each.data)
         self._network_of, self._fast_of = made_of(self._make_network, decides_drift), made_of(_fast_top, decides_drift)
@@ -132,9 +129,9 @@ class Replicas(PythonStepper):
         layer = self._sampler_of(problem).layer(Filter(problem.model.activation_functions))
         return BatchNetwork(problem.model, layer, pairs)
 
-    def _enter(self, time: float) -> None:
-        """Go on with what the problem says at a time."""
-        self._look_up(self._in_time(time))
+    def _enter(self, problem: Problem) -> None:
+        """Go on with a problem."""
+        self._look_up(problem)
         self._follow()
 
     def _look_up(self, problem: Problem) -> None:
@@ -149,8 +146,7 @@ class Replicas(PythonStepper):
 
     def step(self, k: int) -> None:
         """Take step k: speed <- momentum speed + grad E - decay weights, and weights <- weights + eta speed."""
-        if self._in_time.moves:
-            self._enter(self._clock.time_of(k))
+        self._look_at_step(k)
         training, model = self.problem.training, self.problem.model
         slope = self._network.slope(self.weights, self._activity(self.rngs, self.weights))
         moves = []
@@ -193,9 +189,7 @@ class Replicas(PythonStepper):
     @property
     def rows(self) -> Mapping[str, FloatArray]:
         """See `Stepper.rows`."""
-        if self._in_time.moves:
-            step = int(self.reached.max())
-            self._enter(self._outputs.get(step, self._clock.time_of(step)))
+        self._look_at_output()
         problem = self.problem
         samples = self.problem.particles.test_batches
         rngs = self._fresh_generators()
