@@ -180,6 +180,8 @@ def _of_channels(name: str, *dims: str) -> Variable:
 
 _PAIR = ("channel", "channel_")
 
+_OF_AVERAGES = AVERAGES | AVERAGE_STATISTICS
+
 _OF_ALL = ("W1", "W1_expected", "KS", "KS_expected")
 _OF_EACH = (*_OF_ALL, *(f"{name}_given_u" for name in _OF_ALL))
 """Distances of weights and density, of all of them and given u."""
@@ -247,29 +249,20 @@ CHANNELS = {
         compared=True,
     ),
     "M_error": Variable(("time", *_PAIR), "estimated error of the overlap M of the channels", range=POSITIVE),
-    "q_average": replace(AVERAGES["q_average"], last_dims=("channel",)),
-    "overlap_average": replace(AVERAGES["overlap_average"], last_dims=_PAIR),
-    "norm_average": replace(AVERAGES["norm_average"], unless=("channel",)),
-    "M_average": Variable(
-        ("time", *_PAIR),
-        "overlap E[w' w'^T] of the averaged weights of the channels",
-        optional_dims=("replica",),
-        gaps="unfinished",
-        compared=True,
+    **{
+        name: replace(known, last_dims=("channel",) if name in ("q_average", "q_average_mean") else _PAIR)
+        for name, known in _OF_AVERAGES.items()
+        if not name.startswith("norm")
+    },
+    **{name: replace(known, unless=("channel",)) for name, known in _OF_AVERAGES.items() if name.startswith("norm")},
+    "M_average": replace(
+        AVERAGES["overlap_average"],
+        dims=("time", *_PAIR),
+        long_name="overlap E[w' w'^T] of the averaged weights of the channels",
     ),
     **{
         f"{name}_error": Variable(("time", *dims), f"estimated error of {name}", range=POSITIVE)
         for name, dims in (("q_average", ("feature", "channel")), ("overlap_average", _PAIR), ("M_average", _PAIR))
-    },
-    "q_average_mean": replace(AVERAGE_STATISTICS["q_average_mean"], last_dims=("channel",)),
-    "q_average_covariance": replace(AVERAGE_STATISTICS["q_average_covariance"], last_dims=_PAIR),
-    **{
-        f"overlap_average_{of}": replace(AVERAGE_STATISTICS[f"overlap_average_{of}"], last_dims=_PAIR)
-        for of in ("mean", "variance")
-    },
-    **{
-        f"norm_average_{of}": replace(AVERAGE_STATISTICS[f"norm_average_{of}"], unless=("channel",))
-        for of in ("mean", "variance")
     },
     "M_average_mean": Variable(("time", *_PAIR), "mean of the overlap E[w' w'^T] over replicas", gaps="unfinished"),
     "M_average_variance": Variable(
