@@ -50,11 +50,6 @@ def half(s, rate):
     return 0.5 * rate * s
 
 
-def along_feature(y, rate):
-    """Move along a feature."""
-    return rate * y**2
-
-
 def loss(w):
     """What a discriminator gives to samples."""
     return w**2

@@ -152,13 +152,7 @@ def test_kinks_lie_between_samples():
 
 
 def test_observables_are_those_of_a_batch():
-    draw = {
-        "samples": 2,
-        "along": "u",
-        "gain": {"w": HERE + "fake_one"},
-        "observables": {"size": HERE + "size_of_batch"},
-    }
-    del draw["gain"]
+    draw = {"samples": 2, "along": "u", "observables": {"size": HERE + "size_of_batch"}}
     tables = {
         "groups": [{"name": "w"}],
         "students": [{"group": "w", "initial_norm": 0.6}],
