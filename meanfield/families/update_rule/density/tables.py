@@ -13,11 +13,15 @@ from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from meanfield.typing import FloatArray
 
 NODES = 10
 """Nodes of a tile in the angle and in log Q."""
+
+_POINTS = np.asarray(chebyshev.chebpts1(NODES))
+_TO_SERIES = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
 
 SIZES = (1, 2, 3)
 """Binary logarithms of one over the sides of tiles, from the largest."""
@@ -33,6 +37,9 @@ PROBED, SCALES = (-0.6, 0.3, 1.1), (0.5, 4.0)
 
 SAME = 1e-10
 """Largest relative difference of values that count as those of a homogeneous rule."""
+
+ROUNDING = 1e-13
+"""Size of what rounding leaves of a coefficient that vanishes, relative to the largest of the others."""
 
 Coefficients = Callable[[float, float], FloatArray]
 """Function of R and Q to g, Lambda and the gain along the student."""
@@ -77,22 +84,20 @@ class Table:
             tile = self._tiles[key]
             if tile is not None:
                 for each, place in zip(x, key[1:], strict=True):
-                    z = min(max(2.0 * (each * 2.0**size - place) - 1.0, -1.0), 1.0)
-                    tile = np.tensordot(np.cos(np.arange(NODES) * math.acos(z)), tile, axes=1)
-                return tile
+                    tile = chebyshev.chebval(2.0 * (each * 2.0**size - place) - 1.0, tile)
+                return np.asarray(tile)
         return self._of(*x)
 
     def _made(self, size: int, *places: int) -> FloatArray | None:
         """Coefficients of a tile, shape (nodes, ..., values); None if they are too large."""
-        angles = np.pi * (np.arange(NODES) + 0.5) / NODES
-        axes = [((place + 0.5 * (1.0 + np.cos(angles))) / 2.0**size).tolist() for place in places]
+        axes = [((place + 0.5 * (1.0 + _POINTS)) / 2.0**size).tolist() for place in places]
         values = np.array([self._of(*x) for x in product(*axes)])
-        tile, transform = values.reshape(*(NODES for _ in places), -1), np.cos(np.outer(np.arange(NODES), angles))
-        transform *= np.where(np.arange(NODES) == 0, 1.0, 2.0)[:, None] / NODES
+        tile = values.reshape(*(NODES for _ in places), -1)
         for axis in range(len(places)):
-            tile = np.moveaxis(np.tensordot(transform, tile, axes=(1, axis)), 0, axis)
-        errors = [_left_out(np.moveaxis(tile, axis, 0)) for axis in range(len(places))]
-        if np.all(np.max(errors, axis=0) <= self._tolerance * np.abs(values).max(axis=0)):  # not where it is not finite
+            tile = np.moveaxis(np.tensordot(_TO_SERIES, tile, axes=(1, axis)), 0, axis)
+        errors = np.max([_left_out(np.moveaxis(tile, axis, 0)) for axis in range(len(places))], axis=0)
+        largest = np.abs(values).max(axis=0)
+        if np.all(errors <= np.maximum(self._tolerance * largest, ROUNDING * largest.max())):  # all of them finite
             return tile
         self._divided += 1
         return None
