@@ -81,7 +81,7 @@ def predict_escape(problem: Problem, random_start: bool = False) -> Solved:
         )
     start = _random_start(equations, problem) if random_start else None
     try:
-        covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution), start)
+        covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution.values), start)
     except InputError as reason:
         raise InputError(f"fluctuations at the start are not known: {reason}") from reason
     N, numbers = problem.particles.dimension, found["R"][0].size

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from meanfield.families.update_rule.averages import averages_of, sum_of
 from meanfield.families.update_rule.density.tables import Table
-from meanfield.families.update_rule.order_parameters.equations import Equations, Rules, Stretch
-from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.laws import GaussianResidual
-from meanfield.ingredients.part import with_unchecked
 from meanfield.mckean_vlasov.closure_in_time import DIFFERENCE
 from meanfield.mckean_vlasov.closures import NO_TABLE
-from meanfield.mckean_vlasov.drive import STRENGTH, drive_of
+from meanfield.mckean_vlasov.drive import STRENGTH, drive_for, reference_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.numerics.gaussian_moments.rules import Rule
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import piece_at
 from meanfield.typing import FloatArray
@@ -28,18 +23,16 @@ SLOWER = "lower the rates among model.rule_parameters"
 TABLE_SHARE = 0.1
 """Error of tables of averages in units of that of averages."""
 
-PROBED = 1000
-"""Number of times at which schedules are asked whether they change."""
-
 
 class RuleClosure:
     """Coefficients of the limit of one student from averages of the rule, at the time of a clock.
 
     Parameters
     ----------
-    stretch : Stretch
-    means, draws : sequence of Rule
-        Rules of quadrature for averages that functions read, and for the draws.
+    equations : Equations
+    rules : Rules
+    number : int
+        Of the stretch of time.
     moves : bool
         Whether these coefficients change in time at fixed overlaps.
     accuracy : float
@@ -49,37 +42,33 @@ class RuleClosure:
     ----------
     clock : ndarray, shape (2,)
         The time, and the step of differences in time; 0 if nothing changes.
+    norm : float
+        Length of the student at the start, squared, over N.
+    kept : bool
+        Whether it goes back to this length after a step.
     """
 
-    def __init__(
-        self, stretch: Stretch, means: Sequence[Rule], draws: Sequence[Rule], moves: bool, accuracy: float
-    ) -> None:
-        low, high = stretch.times[[0, -1]]
-        self._stretch, self._means, self._draws = stretch, means, draws
+    def __init__(self, equations: Equations, rules: Rules, number: int, moves: bool, accuracy: float) -> None:
+        low, high = equations.stretches[number].times[[0, -1]]
         self.clock = np.array([low, DIFFERENCE * (high - low) if moves else 0.0])
-        problem, one = stretch.at(low), stretch.system.features == 1 and not moves
-        kept = problem.constraints[0][0] != "none"
-        norm = float(problem.initial_Q[0, 0])
-        self._table = Table(self._of_numbers, norm, TABLE_SHARE * accuracy, kept) if one else None
+        self._averages = equations.averages(number, rules)
+        problem, self._table = equations.problem, None
+        self.norm, self.kept = float(problem.initial_Q[0, 0]), problem.constraints[0][0] != "none"
+        if len(problem.features) == 1 and not moves:
+            tolerance = TABLE_SHARE * accuracy
+            self._table = Table(lambda R, Q: self._exact(np.array([R, Q])), self.norm, tolerance, self.kept)
 
     def __call__(self, q: FloatArray, norm: float) -> tuple[FloatArray, float, float]:
         """Coefficients g, Lambda and the gain along the student itself, which is G where the norm is free."""
-        values = self._exact(q, norm) if self._table is None else self._table(float(q[0]), norm)
+        values = self._exact(np.append(q, norm)) if self._table is None else self._table(float(q[0]), norm)
         return values[:-2], max(float(values[-2]), 0.0), float(values[-1])
 
-    def _exact(self, q: FloatArray, norm: float) -> FloatArray:
-        """The same in one vector, by quadrature."""
-        system, time = self._stretch.system, float(self.clock[0])
-        R, Q = q[None], np.array([[norm]])
-        G = system.gram(R, Q)
-        constants = system.constants(self._stretch.at(time), time, R, Q, np.empty(0), self._means)
-        pairs = zip(system.draws, self._draws, strict=True)
-        E, B, diffusion, _ = sum_of((1.0, averages_of(draw, 0, G, constants, rule)) for draw, rule in pairs)
-        gains = np.linalg.lstsq(G, E[:, 0])[0] + B[:, 0]  # the features of a student that is one of them fit, too
-        return np.array([*-gains[:-1], diffusion[0, 0], gains[-1]])
-
-    def _of_numbers(self, R: float, Q: float) -> FloatArray:
-        return self._exact(np.array([R]), Q)
+    def _exact(self, state: FloatArray) -> FloatArray:
+        """The same in one vector, by quadrature, of q and the norm."""
+        averages, G = self._averages(float(self.clock[0]), state)
+        # The features of a student that is one of them fit, too.
+        gains = np.linalg.lstsq(G, averages.E[:, 0])[0] + averages.B[:, 0]
+        return np.array([*-gains[:-1], averages.Lambda[0, 0], gains[-1]])
 
 
 class OnSphere:
@@ -88,67 +77,50 @@ class OnSphere:
     Parameters
     ----------
     closure : RuleClosure
-    norm : float
-        Its length squared, over N.
     """
 
     compiled = NO_TABLE
     """The closure has tables of its own."""
 
-    def __init__(self, closure: RuleClosure, norm: float) -> None:
-        self._closure, self._norm = closure, norm
+    def __init__(self, closure: RuleClosure) -> None:
+        self._closure = closure
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
         """Evaluate them."""
-        return self._closure(q, self._norm)[:2]
+        return self._closure(q, self._closure.norm)[:2]
 
 
 def limit_of(equations: Equations, rules: Rules, accuracy: float) -> Limit:
     """Equation of a problem, stretch by stretch, with some rules of quadrature of an accuracy."""
-    parts = zip(equations.stretches, rules.means, rules.draws, strict=True)
-    first, *later = [(float(each.times[0]), _limit_in(equations.problem, accuracy, each, *own)) for each, *own in parts]
-    return first[1].followed_by(later)
+    limits = [_limit_in(equations, rules, number, accuracy) for number in range(len(equations.stretches))]
+    starts = [float(each.times[0]) for each in equations.stretches]
+    return limits[0].followed_by(list(zip(starts, limits, strict=True))[1:])
 
 
-def _limit_in(
-    problem: Problem, accuracy: float, stretch: Stretch, means: Sequence[Rule], draws: Sequence[Rule]
-) -> Limit:
+def _limit_in(equations: Equations, rules: Rules, number: int, accuracy: float) -> Limit:
     """Equation from one corner of a schedule or end of a phase to the next."""
-    low, high = stretch.times[[0, -1]].tolist()
-    phase, free = piece_at(problem, low).problem, problem.constraints[0][0] == "none"
-    probed = np.linspace(low, np.nextafter(high, low), PROBED)
-    values = {key: schedule.values_at(probed) for key, schedule in schedules_of(phase).items()}
-    moving = {key for key, each in values.items() if np.any(each != each[0])}
-    closure = RuleClosure(stretch, means, draws, bool(moving - {STRENGTH}) or _reads_time(phase), accuracy)
-    norm, prior = float(problem.initial_Q[0, 0]), stretch.at(low).prior
-    largest = float(values[STRENGTH].max()) if STRENGTH in moving else 1.0
+    problem, (low, high) = equations.problem, equations.stretches[number].times[[0, -1]].tolist()
+    phase = piece_at(problem, low).problem
+    reference, schedules = reference_of(phase, (STRENGTH,)), schedules_of(phase)
+    functions = [each for kind in phase.kinds for each in phase.functions_of(kind)]
+    moves = any("t" in arguments_of(function, what) for what, function in functions) or any(
+        np.ptp(each.values_at(np.array(each.extremes(low, high)))) for key, each in schedules.items() if key != STRENGTH
+    )
+    closure = RuleClosure(equations, rules, number, moves, accuracy)
     limit = Limit(
-        closure if free else OnSphere(closure, norm),
+        OnSphere(closure) if closure.kept else closure,
         1.0,
-        with_unchecked(prior, strength=largest) if STRENGTH in moving else prior,
+        reference.prior,
         problem.coordinates,
         problem.initial_R[0],
         GaussianResidual(),
         problem.time.outputs_at,
         SLOWER,
         SLOWER,
-        initial_norm=norm,
-        free_norm=free,
+        initial_norm=closure.norm,
+        free_norm=not closure.kept,
     )
-    if not moving and not closure.clock[1]:
+    if not moves and STRENGTH not in schedules:
         return limit
-
-    def factors(times: FloatArray) -> FloatArray:
-        strengths = np.ones(times.shape)
-        if STRENGTH in moving:
-            strengths = np.array([stretch.at(time).prior.strength for time in times.tolist()]) / largest
-        return np.array([np.ones(times.shape), np.ones(times.shape), strengths])
-
-    drive = drive_of(factors, np.array([low, high]), float(problem.time.stop))
-    return replace(limit, schedules=drive.setting(closure.clock) if closure.clock[1] else drive)
-
-
-def _reads_time(problem: Problem) -> bool:
-    """Whether a function of the problem reads the time itself."""
-    functions = [each for kind in problem.kinds for each in problem.functions_of(kind)]
-    return any("t" in arguments_of(function, what) for what, function in functions)
+    drive = drive_for(phase, reference)
+    return replace(limit, schedules=drive.stopping_at([high]).setting(closure.clock) if moves else drive)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.update_rule.density.limit import limit_of
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
-from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, TRIED
+from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, places_along
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.density.settings import DEFAULT_TOLERANCE, DensitySettings
@@ -64,7 +64,8 @@ def solve_density(problem: Problem) -> Solved:
         rules = equations.rules(choices, lambda each: each.rule)
         limit = limit_of(equations, rules, share)
         solved = density_of(limit, settings, problem.particles.dimension)
-        finer, choices = _resolved(equations, list(_tried(equations, solved.arrays)), share, choices)
+        path = np.column_stack([solved.arrays["q"], solved.arrays["norm"]])
+        finer, choices = _resolved(equations, list(places_along(equations, path)), share, choices)
         if finer is equations and equations.rules(choices, lambda each: each.rule).levels == rules.levels:
             return replace(solved, arrays=_as_overlaps(equations, rules, limit, solved.arrays) | problem.names)
         equations = finer
@@ -122,24 +123,16 @@ def _resolved(equations: Equations, places: Sequence[Place], share: float, known
     return (finer if finer.hidden_nodes > equations.hidden_nodes else equations), choices
 
 
-def _tried(equations: Equations, arrays: Mapping[str, FloatArray]) -> Iterator[Place]:
-    """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
-    states = np.column_stack([arrays["q"], arrays["norm"]])
-    reached = np.flatnonzero(np.isfinite(states).all(axis=1))
-    for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
-        yield float(equations.times[row]), states[row]
-
-
 def _as_overlaps(
     equations: Equations, rules: Rules, limit: Limit, arrays: dict[str, FloatArray]
 ) -> dict[str, FloatArray]:
     """Variables of a result under the names that update rules give them, with observables."""
-    norm, kept = arrays["norm"], equations.problem.constraints[0][0] != "none"
+    norm = arrays["norm"]
     found = {name: values for name, values in arrays.items() if name not in OF_A_VECTOR}
     for name in ("r", "r_error"):  # with the strength of the time itself
         if name in found:
             found[name] = found[name] * limit.learning_rates
-    norm = np.where(np.isfinite(norm), equations.start[-1], norm) if kept else norm
+    norm = norm if limit.free_norm else np.where(np.isfinite(norm), limit.initial_norm, norm)
     found |= {"R": arrays["q"][:, None], "Q": norm}
     if "q_error" in arrays:
         found |= {"R_error": arrays["q_error"][:, None], "Q_error": arrays.get("norm_error", np.zeros(norm.shape))}

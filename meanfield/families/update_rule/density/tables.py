@@ -84,8 +84,8 @@ class Table:
             tile = self._tiles[key]
             if tile is not None:
                 for each, place in zip(x, key[1:], strict=True):
-                    tile = chebyshev.chebval(2.0 * (each * 2.0**size - place) - 1.0, tile)
-                return np.asarray(tile)
+                    tile = np.asarray(chebyshev.chebval(2.0 * (each * 2.0**size - place) - 1.0, tile))
+                return tile
         return self._of(*x)
 
     def _made(self, size: int, *places: int) -> FloatArray | None:

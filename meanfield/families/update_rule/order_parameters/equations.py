@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.families.update_rule.averages import averages_of, mean_of, sum_of
+from meanfield.families.update_rule.averages import Averages, averages_of, mean_of, sum_of
 from meanfield.families.update_rule.choices import COUNTS, choose, enough_nodes, means_of
 from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.hidden_variables import NODES
@@ -249,21 +249,32 @@ class Equations:
 
     def velocity(self, number: int, rules: Rules) -> Rate:
         """Rates of change of a packed state in a stretch, by rules of quadrature."""
-        stretch, nodes, means, draws = self.stretches[number], self.nodes, rules.means[number], rules.draws[number]
+        stretch, nodes, averages = self.stretches[number], self.nodes, self.averages(number, rules)
         system = stretch.system
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
-            problem, overlaps = stretch.at(t), self.overlaps(y)
+            found, G = averages(t, y)
+            return packed(rates_of(found, G, system.features, decay_of(stretch.at(t)), system.constraints, nodes))
+
+        return velocity
+
+    def averages(self, number: int, rules: Rules) -> Callable[[float, FloatArray], tuple[Averages, FloatArray]]:
+        """Averages of a step at a time and a packed state of a stretch, and the Gram matrix, by rules of quadrature."""
+        stretch, nodes, means, draws = self.stretches[number], self.nodes, rules.means[number], rules.draws[number]
+        system = stretch.system
+
+        def averages(t: float, y: FloatArray) -> tuple[Averages, FloatArray]:
+            overlaps = self.overlaps(y)
             state = overlaps if nodes is None else overlaps.total(nodes.weight)
             grams = Grams(system.gram(overlaps.R, overlaps.Q, nodes), nodes)
-            constants = system.constants(problem, t, *state, means, grams.weighted)
-            averages = sum_of(
+            constants = system.constants(stretch.at(t), t, *state, means, grams.weighted)
+            found = sum_of(
                 (1.0, averages_of(draw, len(system.side), grams.at, constants, rule, nodes))
                 for draw, rule in zip(system.draws, draws, strict=True)
             )
-            return packed(rates_of(averages, grams.at, system.features, decay_of(problem), system.constraints, nodes))
+            return found, grams.at
 
-        return velocity
+        return averages
 
     def place(
         self, number: int, time: float, y: FloatArray, means: Sequence[Rule] = ()

@@ -89,7 +89,7 @@ def solve_order_parameters(problem: Problem) -> Solved:
         errors = {name: error + of_nodes[name] for name, error in _errors(path, tolerance).items()}
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
         try:
-            covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution))
+            covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution.values))
             found, status = found | covariances, "interrupted" if interrupted else status
         except InputError as error:
             details["fluctuations"] = f"not known, as {error}"
@@ -145,7 +145,7 @@ def resolved(equations: Equations, tolerance: float, known: Choices) -> Resolved
         coarse = equations.with_fewer_hidden_nodes()
         rules = coarse.rules(choices, lambda each: each.coarser)
         path = coarse.follow(rules, LOOSER_STEP * STEP_SHARE * tolerance)
-        places = list(places_along(equations, path))
+        places = list(places_along(equations, path.values))
         choices = equations.choose(places, share, choices)
         finer = equations.with_enough_hidden_nodes(places, choices, share)
         same = equations.rules(choices, chosen_rule).levels == levels
@@ -165,11 +165,11 @@ def _path(equations: Equations, choices: Choices, tolerance: float) -> tuple[Rul
     return rules, equations.follow(rules, STEP_SHARE * tolerance, dense=True)
 
 
-def places_along(equations: Equations, solution: Solution) -> Iterator[Place]:
+def places_along(equations: Equations, path: FloatArray) -> Iterator[Place]:
     """Times and states at which averages are tried: the start, the last that was reached, and some in between."""
-    reached = np.flatnonzero(np.isfinite(solution.values).all(axis=1))
+    reached = np.flatnonzero(np.isfinite(path).all(axis=1))
     for row in np.unique(reached[np.linspace(0, len(reached) - 1, TRIED).astype(int)]):
-        yield float(equations.times[row]), solution.values[row]
+        yield float(equations.times[row]), path[row]
 
 
 def _largest(errors: dict[str, FloatArray]) -> float:
