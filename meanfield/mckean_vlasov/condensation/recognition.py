@@ -49,7 +49,7 @@ class Condensate:
 def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | None:
     """Weights that run away, from the variables of a density; None where none do at the end.
 
-    They do where Lambda is below Lambda_c, so that no stationary density without tilt has unit norm, and the multiplier
+    They do where Lambda is below Lambda_c, so that no stationary density without tilt has the norm, and the multiplier
     of the norm, less the prior's l2 part, is positive.
 
     Parameters
@@ -68,13 +68,14 @@ def condensate(limit: Limit, arrays: Mapping[str, FloatArray]) -> Condensate | N
     if not len(reached) or rates[reached[-1]] == 0.0:
         return None
     last = int(reached[-1])
-    if held_norm(limit.phase_at(limit.times[last]).prior, float(rates[last]), float(diffusion[last])) >= 1.0:
+    norm = limit.initial_norm
+    if held_norm(limit.phase_at(limit.times[last]).prior, float(rates[last]), float(diffusion[last])) >= norm:
         return None
-    G = np.sum(arrays["q"] * arrays["g"], axis=1) + rates * arrays["r"] - 0.5 * diffusion
+    G = (np.sum(arrays["q"] * arrays["g"], axis=1) + rates * arrays["r"] - 0.5 * diffusion) / norm
 
     def critical_in(phase: Limit, at: slice) -> FloatArray:
         prior = phase.prior
-        below = diffusion[at] < np.array([critical_diffusion(prior, rate) for rate in rates[at].tolist()])
+        below = diffusion[at] < np.array([critical_diffusion(prior, rate, norm) for rate in rates[at].tolist()])
         if not below.any():
             return np.full(below.shape, np.nan)
         pull = np.where(rates[at] > 0.0, rates[at], np.nan) * prior.strength
@@ -139,12 +140,12 @@ def with_condensate(limit: Limit, arrays: dict[str, FloatArray], dimension: int)
 
 def _in_words(limit: Limit, diffusion: FloatArray, found: Condensate, dimension: int) -> str:
     last, prior = found.last, limit.phase_at(limit.times[found.last]).prior
-    critical = critical_diffusion(prior, float(limit.learning_rates[last]))
+    critical = critical_diffusion(prior, float(limit.learning_rates[last]), limit.initial_norm)
     return (
         f"condensation: from t = {limit.times[found.onset]:.4g} on the prior outweighs the noise (Lambda = "
         f"{diffusion[last]:.3g}, below Lambda_c = {critical:.3g}), and the norm goes to ever fewer, ever larger "
         f"weights; at t = {limit.times[last]:.4g} weights beyond |w| = {found.critical_weight[last]:.3g} run away: "
-        f"{percent(found.weights[last])} of the weights with {percent(found.norm[last])} of the norm; "
+        f"{percent(found.weights[last])} of the weights with {percent(found.norm[last] / limit.initial_norm)} of the norm; "
         f"{_of_sgd(limit.times, found, dimension)}"
     )
 

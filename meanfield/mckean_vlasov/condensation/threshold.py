@@ -64,27 +64,29 @@ def held_norm(prior: PriorSettings, learning_rate: float, diffusion: float) -> f
     return norm_at(prior.functions, 2.0 * pull / diffusion if diffusion > 0.0 else LARGEST_B)
 
 
-def critical_diffusion(prior: PriorSettings, learning_rate: float) -> float:
+def critical_diffusion(prior: PriorSettings, learning_rate: float, norm: float = 1.0) -> float:
     """Diffusion Lambda_c below which the norm condenses at q = 0; 0 for priors under which it never does.
 
     Parameters
     ----------
     learning_rate : float
         tau.
+    norm : float
+        E[w^2] that is kept.
 
     Notes
     -----
-    For l1 it is sqrt(2) tau strength, for cauchy tau strength/2. Source: theory.md, section 6.
+    For l1 it is sqrt(2) tau strength, for cauchy tau strength/2 at unit norm. Source: theory.md, section 6.
     """
-    return 2.0 * learning_rate * prior.strength / critical_stiffness(prior.functions)
+    return 2.0 * learning_rate * prior.strength / critical_stiffness(prior.functions, norm)
 
 
 @lru_cache(maxsize=256)
-def critical_stiffness(prior: Prior) -> float:
-    """The b at which n0 = 1; infinite if there is none."""
+def critical_stiffness(prior: Prior, norm: float) -> float:
+    """The b at which n0 is the norm; infinite if there is none."""
 
     def excess(x: float) -> float:
-        return math.log(min(max(norm_at(prior, math.exp(x)), 1.0 / INFINITE_NORM), INFINITE_NORM))
+        return math.log(min(max(norm_at(prior, math.exp(x)) / norm, 1.0 / INFINITE_NORM), INFINITE_NORM))
 
     low = high = 0.0
     while excess(high) >= 0.0:

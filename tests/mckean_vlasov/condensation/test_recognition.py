@@ -77,6 +77,18 @@ def test_the_l2_part_of_a_prior_is_undone_by_the_multiplier(condensing):
     np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)
 
 
+def test_another_norm_that_is_kept_scales_weights(condensing):
+    """Weights twice as large, under l1 twice as strong, condense alike."""
+    _, arrays = condensing
+    limit, powers = limit_with("l1", 0.01), {"P": -1, "q": 1, "g": 1, "w_bnds": 1, "r": 2, "Lambda": 2, "norm": 2}
+    large = replace(limit, initial_norm=4.0, prior=PriorSettings(name="l1", strength=2 * STRENGTH))
+    scaled = arrays | {name: arrays[name] * 2.0**power for name, power in powers.items()}
+    (plain, words), (found, others) = with_condensate(limit, arrays, 2000), with_condensate(large, scaled, 2000)
+    assert others.split("run away:")[1] == words.split("run away:")[1]
+    np.testing.assert_allclose(found["critical_weight"], 2.0 * plain["critical_weight"], rtol=1e-12)  # rounding
+    np.testing.assert_allclose(found["runaway_norm"], 4.0 * plain["runaway_norm"], rtol=1e-12)
+
+
 def test_words_name_the_onset_the_weights_and_the_dimension_that_follows(condensing):
     limit, arrays = condensing
     found = condensate(limit, arrays)

@@ -62,6 +62,7 @@ def test_thresholds_are_those_of_closed_forms(name, parameters, threshold):
     assert held_norm(settings, TAU, 0.0) < 1e-10  # b is cut off at 2^40
     assert held_norm(settings, TAU, found) == pytest.approx(1.0, rel=1e-10)  # the same digits
     assert held_norm(settings, TAU, 0.9 * found) < 1.0 < held_norm(settings, TAU, 1.1 * found)
+    assert held_norm(settings, TAU, critical_diffusion(settings, TAU, 4.0)) == pytest.approx(4.0, rel=1e-10)
 
 
 @pytest.mark.parametrize("noise", [1e-9, 1e-4, 0.3, 0.6])
