@@ -46,10 +46,12 @@ class Pair(NamedTuple):
 
 
 def weights_alone(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
-    """The weights of each channel, or those of a single student."""
-    if "channel" not in particles["weights"].dims:
-        single = particles["weights"].squeeze("student", drop=True) if "student" in particles["weights"].dims else None
-        yield Pair((), density, particles if single is None else particles.assign(weights=single))
+    """The weights of each channel; what SGD counts and the density has one of, such as a student, is that one."""
+    weights = particles["weights"]
+    counted = set(weights.dims) - {"replica", "snapshot_time", "coordinate", *density.dataset["P"].dims}
+    particles = particles.assign(weights=weights.squeeze(counted, drop=True))
+    if "channel" not in weights.dims:
+        yield Pair((), density, particles)
         return
     for k in range(particles.sizes["channel"]):
         yield Pair((k,), density.part(density.dataset.isel(channel=k)), particles.isel(channel=k))

@@ -50,7 +50,7 @@ def test_sparse_pca_has_the_reference_numbers():
     np.testing.assert_array_equal(found["Q"].values, np.ones((5, 1, 1)))
 
 
-@pytest.mark.parametrize("scheme", ["lagrangian", "eulerian"])
+@pytest.mark.parametrize("scheme", ["lagrangian", pytest.param("eulerian", marks=pytest.mark.slow)])
 def test_linear_priors_have_gaussian_laws(scheme):
     settings = {"scheme": scheme, "tolerance": 1e-6}
     task = problem("perceptron", 0.7, features=[feature(0.2)], prior={"name": "l2", "strength": 0.2}, density=settings)
@@ -65,7 +65,7 @@ def test_linear_priors_have_gaussian_laws(scheme):
     assert distance <= last["P_error"]
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(2, 20)))])
 def test_random_rules_have_the_order_parameters_of_their_equations(seed):
     rng = np.random.default_rng(seed)
     norm, share = rng.uniform(0.4, 2.0), rng.uniform(-0.6, 0.6)
