@@ -141,11 +141,12 @@ def with_condensate(limit: Limit, arrays: dict[str, FloatArray], dimension: int)
 def _in_words(limit: Limit, diffusion: FloatArray, found: Condensate, dimension: int) -> str:
     last, prior = found.last, limit.phase_at(limit.times[found.last]).prior
     critical = critical_diffusion(prior, float(limit.learning_rates[last]), limit.initial_norm)
+    share = percent(found.norm[last] / limit.initial_norm)
     return (
         f"condensation: from t = {limit.times[found.onset]:.4g} on the prior outweighs the noise (Lambda = "
         f"{diffusion[last]:.3g}, below Lambda_c = {critical:.3g}), and the norm goes to ever fewer, ever larger "
         f"weights; at t = {limit.times[last]:.4g} weights beyond |w| = {found.critical_weight[last]:.3g} run away: "
-        f"{percent(found.weights[last])} of the weights with {percent(found.norm[last] / limit.initial_norm)} of the norm; "
+        f"{percent(found.weights[last])} of the weights with {share} of the norm; "
         f"{_of_sgd(limit.times, found, dimension)}"
     )
 
