@@ -132,7 +132,7 @@ class LevelSearch(ABC, Generic[P, L]):
         Largest estimated error; infinite as long as there are too few levels for an estimate.
     """
 
-    what: ClassVar[str]
+    what: str
     factors: ClassVar[tuple[int, ...]]
     node_factors: ClassVar[tuple[int, ...]]
     forgiven: ClassVar[int]

@@ -67,7 +67,6 @@ def solve_to_tolerance(
 class CellSearch(LevelSearch[Plan, Level]):
     """The levels above one coarsest grid."""
 
-    what = "q and r"  # and E[w^2], where it is free
     factors = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
     node_factors = (2, 3, 4, 6, 8, 12, 16)
     forgiven = 6
@@ -79,7 +78,7 @@ class CellSearch(LevelSearch[Plan, Level]):
         self, limit: Limit, plan: Plan, tolerance: float, nodes_given: bool, make_step: MakeStep | None
     ) -> None:
         super().__init__(plan, tolerance, nodes_given)
-        self._limit, self._make_step = limit, make_step
+        self._limit, self._make_step, self.what = limit, make_step, limit.what_is_judged
         ringing, edge, edge_mean = (share * tolerance for share in (NEGATIVE_SHARE, EDGE_SHARE, EDGE_MEAN_SHARE))
         # A level whose E[w^2] is off by 0.5 is useless.
         self._thresholds = Thresholds(0.5, ringing, edge, edge_mean)

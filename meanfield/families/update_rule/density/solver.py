@@ -10,6 +10,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.update_rule.density.limit import limit_of
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, places_along
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
@@ -61,12 +62,12 @@ def solve_density(problem: Problem) -> Solved:
     equations = Equations(problem)
     equations, choices = _resolved(equations, [(0.0, equations.start)], share, {})
     while True:
-        rules = equations.rules(choices, lambda each: each.rule)
+        rules = equations.rules(choices, chosen_rule)
         limit = limit_of(equations, rules, share)
         solved = density_of(limit, settings, problem.particles.dimension)
         path = np.column_stack([solved.arrays["q"], solved.arrays["norm"]])
         finer, choices = _resolved(equations, list(places_along(equations, path)), share, choices)
-        if finer is equations and equations.rules(choices, lambda each: each.rule).levels == rules.levels:
+        if finer is equations and equations.rules(choices, chosen_rule).levels == rules.levels:
             return replace(solved, arrays=_as_overlaps(equations, rules, limit, solved.arrays) | problem.names)
         equations = finer
 
