@@ -29,6 +29,7 @@ from meanfield.ingredients.activations import Activation as Activation
 from meanfield.ingredients.penalties import Penalty as Penalty
 from meanfield.ingredients.priors import Prior as Prior
 from meanfield.ingredients.schedules.shapes import Schedule as Schedule
+from meanfield.mckean_vlasov.support_recovery import support_recovery as support_recovery
 from meanfield.methods import find_fixed_points as find_fixed_points
 from meanfield.methods import find_stationary_states as find_stationary_states
 from meanfield.methods import simulate_sgd as simulate_sgd

@@ -116,13 +116,15 @@ def _worst(place: Place, pair: Result) -> tuple[str, str]:
 
 
 def _component(pair: Result, name: str, index: tuple[int, ...]) -> str:
-    """Number of the component of a quantity that has several, from 1; of a distance with the word for it."""
+    """Number of the component of a quantity that has several, from 1; with words where dims have values."""
     dims = _dims(pair, name)
     inner = {dim: i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
     if "group" in dims or not any(pair.dataset.sizes[dim] > 1 for dim in inner):
         return ""
     if name in DISTANCES:
         return "".join(f", {dim} {_word(pair, dim, i)}" for dim, i in inner.items())
+    if any(dim in pair.family.variables for dim in inner):
+        return "".join(f", {dim} {_word(pair, dim, i)}" for dim, i in inner.items() if pair.dataset.sizes[dim] > 1)
     return index_text(inner.values(), (pair.dataset.sizes[dim] for dim in inner))
 
 
@@ -261,5 +263,5 @@ def _largest(
 def _component_at(pair: Result, name: str, index: tuple[int, ...]) -> str:
     """Where a row of a table is from: the component of a quantity that has several, and the time."""
     component = _component(pair, name, index)
-    words = component if name in DISTANCES or not component else f" in {name}{component}"
+    words = component if component[:1] in ("", ",") else f" in {name}{component}"
     return f"{words}{_at(pair, name, index)}"

@@ -228,7 +228,51 @@ KEPT_BY_SWEEPS = {
     ),
 }
 
-VARIABLES = LABELS | TIMES | ORDER_PARAMETERS | DENSITY | SGD | STATISTICS | DISTANCES | KEPT_BY_SWEEPS
+_RATES = {
+    "share_below": (("time", "threshold"), "share of weights with |w| up to a threshold"),
+    "true_positive_rate": (("time", "feature", "threshold"), "share of coordinates that are not 0 that is found"),
+    "false_positive_rate": (("time", "feature", "threshold"), "share of coordinates that are 0 that is found"),
+    "sign_error_rate": (
+        ("time", "feature", "threshold"),
+        "share of coordinates that are not 0 that is found with the wrong sign",
+    ),
+}
+
+_SQUARES = {
+    "mean_square_error": (("time", "feature"), "mean of (w - u)^2"),
+    "debiased_mean_square_error": (("time", "feature", "gain"), "mean of (w + phi(w)/gain - u)^2"),
+}
+
+_RECOVERED = {
+    name: Variable(dims, words, optional_dims=("replica",), range=limits, compared=True)
+    for limits, rows in ((PROBABILITY, _RATES), (POSITIVE, _SQUARES))
+    for name, (dims, words) in rows.items()
+}
+
+SUPPORT_RECOVERY = (
+    {
+        "threshold": Variable(
+            ("threshold",), "|w| above which a coordinate is found", range=POSITIVE, gaps="never", increasing=True
+        ),
+        "gain": Variable(
+            ("gain",),
+            "rate at which training without the prior pulls a weight to u",
+            range=POSITIVE,
+            gaps="never",
+            increasing=True,
+        ),
+    }
+    | _RECOVERED
+    | {
+        f"{name}_error": Variable(each.dims, f"estimated error of the {each.long_name}", range=POSITIVE)
+        for name, each in _RECOVERED.items()
+    }
+)
+"""Which coordinates of features are found, by `meanfield.support_recovery`."""
+
+VARIABLES = (
+    LABELS | TIMES | ORDER_PARAMETERS | DENSITY | SGD | STATISTICS | DISTANCES | KEPT_BY_SWEEPS | SUPPORT_RECOVERY
+)
 
 REDUCTIONS = {
     "final": "meanfield.sweep.reductions:final",
@@ -269,5 +313,12 @@ KINDS = {
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_ensemble",
         numbers="meanfield.report.key_numbers:of_an_ensemble",
+    ),
+    "support_recovery": Kind(
+        "support recovery: coordinates of features that weights above a threshold find",
+        ("time", "threshold", *_RATES, "mean_square_error"),
+        tuple(name for name in SUPPORT_RECOVERY if name not in ("threshold", *_RATES, "mean_square_error")),
+        made_by="support_recovery",
+        figure="meanfield.plotting.support_recovery:plot_support_recovery",
     ),
 }

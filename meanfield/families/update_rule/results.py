@@ -15,6 +15,7 @@ from meanfield.families.update_rule.variables import (
     WEIGHTS,
 )
 from meanfield.mckean_vlasov.declarations import BRANCHES
+from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
 from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
@@ -87,4 +88,5 @@ KINDS = {
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_an_ensemble",
     ),
+    "support_recovery": DENSITY_KINDS["support_recovery"],
 }

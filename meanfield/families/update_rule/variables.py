@@ -14,6 +14,7 @@ from meanfield.mckean_vlasov.declarations import (
     POSITIVE,
     PROBABILITY,
     SGD,
+    SUPPORT_RECOVERY,
     TIMES,
     spectrum_of,
 )
@@ -130,5 +131,5 @@ _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
     **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
-    **(LAW | DISTANCES),
+    **(LAW | DISTANCES | SUPPORT_RECOVERY),
 }
