@@ -21,6 +21,7 @@ from meanfield.families.contrastive.random_starts import escape_law as escape_la
 from meanfield.families.contrastive.random_starts import find_separatrix as find_separatrix
 from meanfield.families.contrastive.random_starts import langevin_outcomes as langevin_outcomes
 from meanfield.families.contrastive.random_starts import limit_outcomes as limit_outcomes
+from meanfield.families.contrastive.random_starts import outcomes_in_time as outcomes_in_time
 from meanfield.families.contrastive.random_starts import random_start as random_start
 from meanfield.families.contrastive.random_starts import selection_probability as selection_probability
 from meanfield.families.contrastive.stationary import continue_stationary_states as continue_stationary_states

@@ -29,6 +29,7 @@ MORE = {
     "continue_stationary_states": ("prior.strength", 0.0, 1.0),
     "with_value": ("time.stop", 1.0),
     "with_values": ({"time.stop": 1.0},),
+    "outcomes_in_time": (1e4, 0.5),
     "solve_from_run": (xr.Dataset(),),
     "solve_from_weights": ([[1.0]], [[1.0]], [[1.0]]),
 }

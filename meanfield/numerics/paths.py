@@ -61,7 +61,7 @@ def follow_paths(
     first_step: FloatArray | float,
     arrived: Arrived | None = None,
     margin: Margin | None = None,
-    stop: float = np.inf,
+    stop: FloatArray | float = np.inf,
     longest_step: float = np.inf,
     most_steps: int = 100_000,
 ) -> Paths:
@@ -81,7 +81,7 @@ def follow_paths(
         Condition for the end of a path, evaluated after every step.
     margin : callable, optional
         Function whose first change of sign, from below, is the event of a path.
-    stop : float
+    stop : float or ndarray, shape (paths,)
         Time at which paths end that have not arrived.
     most_steps : int
         Number of steps, rejected ones included, after which paths are given up.
@@ -91,17 +91,17 @@ def follow_paths(
     InputError
         If there is no end: neither `arrived` nor a finite `stop`.
     """
-    if arrived is None and not np.isfinite(stop):
+    if arrived is None and not np.all(np.isfinite(stop)):
         raise InputError(f"stop = {stop}: paths have no end; give a finite time, or say where paths arrive")
     with np.errstate(all="ignore"):  # a step with a value that is not finite is rejected
-        run = _Run(velocity, starts, tolerance, first_step, longest_step, margin)
+        run = _Run(velocity, starts, tolerance, first_step, longest_step, stop, margin)
         for _ in range(most_steps):
-            run.let_go(arrived, stop)
+            run.let_go(arrived)
             if not len(run.going):
                 break
-            run.step(stop)
+            run.step()
         else:
-            run.let_go(arrived, stop)
+            run.let_go(arrived)
     return Paths(run.q, run.time, run.event, run.finished)
 
 
@@ -115,28 +115,31 @@ class _Run:
         tolerance: Tolerance,
         first_step: FloatArray | float,
         longest_step: float,
+        stop: FloatArray | float,
         margin: Margin | None,
     ) -> None:
         self.q = np.array(starts, dtype=float)
         self.time, self.event = np.zeros(len(self.q)), np.full(len(self.q), np.inf)
         self.finished, self.going = np.zeros(len(self.q), dtype=bool), np.arange(len(self.q))
+        self._stop = np.broadcast_to(stop, self.time.shape)
         self._velocity, self._tolerance, self._margin = velocity, tolerance, margin
         self._speed = velocity(self.q)
         self._step, self._longest = np.broadcast_to(first_step, self.time.shape).astype(float), longest_step
         if margin is not None:
             self.event[margin(self.q) >= 0.0] = 0.0
 
-    def let_go(self, arrived: Arrived | None, stop: float) -> None:
+    def let_go(self, arrived: Arrived | None) -> None:
         """Drop the paths that are at their end from further steps."""
-        done = self.time[self.going] >= stop
+        done = self.time[self.going] >= self._stop[self.going]
         if arrived is not None:
             done |= arrived(self.q[self.going], self._speed[self.going])
         self.finished[self.going[done]] = True
         self.going = self.going[~done]
 
-    def step(self, stop: float) -> None:
-        """Try a step of every path that goes on, not beyond a time, and choose the next one by its error."""
+    def step(self) -> None:
+        """Try a step of every path that goes on, not beyond its end, and choose the next one by its error."""
         going, before = self.going, self.q[self.going]
+        stop = self._stop[going]
         left = stop - self.time[going]
         length = np.minimum(np.minimum(self._step[going], self._longest), left)
         slopes, ahead, error = _dormand_prince(self._velocity, before, self._speed[going], length)

@@ -299,10 +299,9 @@ def test_paths_come_to_rest_where_decay_is_far_faster_than_growth():
         ({"phases": [{"stop": 1.0}, {"stop": 20.0, "set": {"model.learning_rate": 0.01}}]}, "phases"),
     ],
 )
-def test_what_changes_in_time_is_refused_and_sgd_has_it(changes, key):
+def test_what_changes_in_time_has_a_function_of_its_own(changes, key):
     problem = meanfield.with_values(make_problem(), {"features[0].initial_overlap": "random"} | changes)
-    with pytest.raises(meanfield.InputError, match=rf"^{key}: changes in time.*escape_overlap has escape times"):
+    with pytest.raises(meanfield.InputError, match=rf"^{key}: changes in time.*outcomes_in_time.*meanfield\.at_time"):
         random_start(problem)
     assert random_start(meanfield.at_time(problem, 5.0)).growth_rates.shape == (1,)
-    sgd = meanfield.simulate_sgd(meanfield.with_value(problem, "particles.escape_overlap", 0.3))
-    assert "escape_time" in sgd
+    assert meanfield.contrastive.outcomes_in_time(problem, 1e3, 0.3, samples=4).end.shape == (4, 1)

@@ -10,6 +10,7 @@ from meanfield.errors import InputError
 from meanfield.plotting import plot_result
 from tests.families.update_rule.problems import feature, problem
 from tests.families.update_rule.test_reference_numbers import SPIKED
+from tests.references_in_time import inside, integrated
 
 TAU, OMEGA = 0.5, 2.0
 GROWTH = TAU * OMEGA - TAU**2 / 2
@@ -18,10 +19,11 @@ EARLY = 0.04
 """Of times, 0.02 by samples of deviations, and 0.02 by what is not yet exp(2 j t)."""
 
 
-def nothing_known(N=10**4, stop=10.0, overlap=0.0, replicas=8):
+def nothing_known(N=10**4, stop=10.0, overlap=0.0, replicas=8, rate=TAU, **more):
     return problem(
-        "oja", TAU, features=[feature(overlap, OMEGA)], model={"constraint": "sphere"}, **SPIKED,
+        "oja", rate, features=[feature(overlap, OMEGA)], model={"constraint": "sphere"}, **SPIKED,
         time={"stop": stop, "outputs": 101}, particles={"dimension": N, "replicas": replicas, "method": "chain"},
+        **more,
     )  # fmt: skip
 
 
@@ -37,6 +39,24 @@ def test_deviation_is_that_of_linear_noise(random_start):
     sizes = at_the_end * np.array([1.644854, 0.674490, 0.125661])  # that shares of |z| exceed
     np.testing.assert_allclose(found["escape_time_quantile"], np.log(0.15 / sizes) / GROWTH, rtol=0.0, atol=EARLY)
     assert len(plot_result(found).axes) == 1
+
+
+def test_deviation_is_that_of_its_rates_at_each_time():
+    """With a warm-up, and in a second phase noise of variance eta: y has the variance eta + omega, and s has eta."""
+    warm = {"schedule": "warmup_cosine", "peak": TAU, "warmup": 2.0, "end": 0.1, "duration": 8.0}
+    later = [{"stop": 4.0}, {"stop": 10.0, "set": {"data.noise": 0.5}}]
+    given = nothing_known(rate=warm, phases=later)
+    found, tau = meanfield.update_rule.predict_escape(given), given.model.rule_parameters["rate"].value_at
+
+    def change(t, y):
+        eta = 1.0 if t < 4.0 else 0.5
+        return [(2.0 * tau(t) * OMEGA - (tau(t) * eta) ** 2) * y[0] + tau(t) ** 2 * eta * (eta + OMEGA)]
+
+    times, corners = found["time"].values, [2.0, 4.0, 8.0]
+    known = integrated(lambda t, y, low, high: change(inside(t, low, high), y), [0.0], times, corners)
+    variance = known[:, 0] / 10**4
+    error = found["deviation_error"].values + 1e-4 * np.sqrt(variance)  # of series in time
+    assert np.all(np.abs(found["deviation"].values - np.sqrt(variance)) <= error)
 
 
 def test_time_grows_with_the_logarithm_of_the_dimension():

@@ -14,7 +14,7 @@ point C tends to the solution of J C + C J^T + S = 0. Source: theory.md, section
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -242,9 +242,7 @@ def _covariance(
     times, d1 = solution.times[np.isfinite(solution.values).all(axis=1)], solution.values.shape[1]
     C, now, interrupted = np.full((len(solution.times), d1, d1), np.nan), np.zeros((d1, d1)), False
     try:
-        for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < times[-1]), times[-1]]):
-            number = limit.phases.index(limit.phase_at(low))
-            along = _Along(stages[number], limit.phases[number], path, low, high)
+        for low, high, along in linear_along(stages, limit, times[-1], path):
             inside = (low <= times) & (times <= high)
             knots = np.unique([low, *times[inside], high])
             found, interrupted = covariance_along(along, d1, knots, now)
@@ -256,16 +254,39 @@ def _covariance(
     return {"q_covariance": C}, interrupted
 
 
-class _Along:
-    """J and S along the overlaps between two corners, as functions of time."""
+def linear_along(
+    stages: list[Stage], limit: Limit, stop: float, path: Path
+) -> Iterator[tuple[float, float, LinearStretch]]:
+    """Stretches from corner to corner of schedules and phases, with J and S along a path in each."""
+    for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < stop), stop]):
+        number = limit.phases.index(limit.phase_at(low))
+        yield low, high, LinearStretch(stages[number], limit.phases[number], path, low, high)
+
+
+class LinearStretch:
+    """J and S along the overlaps between two corners, as functions of time.
+
+    Attributes
+    ----------
+    stage : Stage
+        What it is a part of.
+    field : VectorField
+        That of the time at which J and S were last asked for.
+    """
 
     def __init__(self, stage: Stage, phase: Limit, path: Path, low: float, high: float) -> None:
-        self._phase, self._path, self._ends, self._factors = phase, path, (low, high), phase.drive.room
+        self.stage, self._phase, self._path, self._ends, self._factors = (
+            stage,
+            phase,
+            path,
+            (low, high),
+            phase.drive.room,
+        )
         known = stage.closure if isinstance(stage.closure, Closure) else None
-        self._field = field = VectorField(stage.at(low), known)
+        self.field = field = VectorField(stage.at(low), known)
         noise = StepNoise(field)
         if phase.drive.moves:
-            self._field = field.driven_by(self._driven)
+            self.field = field.driven_by(self._driven)
 
             def at(times: FloatArray) -> FloatArray:
                 q, factors = np.array([path(t) for t in times]), np.array([self._fill(t) for t in times])
@@ -283,7 +304,7 @@ class _Along:
     def __call__(self, t: float) -> tuple[FloatArray, FloatArray]:
         """J and S."""
         self._fill(t)
-        return self._field.jacobian(self._path(t)), self._S(t)
+        return self.field.jacobian(self._path(t)), self._S(t)
 
     def _fill(self, t: float) -> float:
         """Take the factors of a time, and return that of the learning rate."""

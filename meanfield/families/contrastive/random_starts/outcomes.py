@@ -23,6 +23,10 @@ TOLERANCE = Tolerance(relative=1e-6, absolute=1e-9)
 """Tolerance of a step of q: a tenth of the error of the table that the drift is taken from."""
 
 
+TAKE_OFF = 0.01
+"""|q| up to which paths are linear: what is left out is of the order of its square."""
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """Escape times and ends of some paths.
@@ -88,22 +92,21 @@ def limit_outcomes(start: RandomStart, N: float, amplitudes: FloatArray, overlap
         first_step=0.1 / rate,
         longest_step=1.5 / decay,  # half of the stable step, so that paths come to rest
         arrived=settled,
-        margin=_beyond(overlap),
+        margin=beyond(overlap),
         stop=400.0 / rate,
     )
     return Outcomes(since + paths.event, paths.end)
 
 
-def _beyond(overlap: float) -> Margin:
+def beyond(overlap: float) -> Margin:
     """Margin |q| - overlap at many points: not negative where q has escaped."""
     return lambda q: np.asarray(np.linalg.norm(q, axis=1) - overlap)
 
 
 def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Times, (paths,), and points, (paths, d1), at which linear paths reach |q| = 0.01."""
-    radius = 0.01  # the linear regime holds up to its square
+    """Times, (paths,), and points, (paths, d1), at which linear paths reach |q| = `TAKE_OFF`."""
     rates = start.growth_rates[: start.growing]
-    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / radius)
+    logs = np.log(np.abs(amplitudes) / np.sqrt(N) / TAKE_OFF)
     # |q| lies between its largest component and sqrt(growing) times that.
     last = -(logs / rates).max(axis=1)
     first = last - 0.5 * np.log(start.growing) / rates[-1]
@@ -111,7 +114,7 @@ def take_off(start: RandomStart, N: float, amplitudes: FloatArray) -> tuple[Floa
         middle = 0.5 * (first + last)
         inside = np.exp(2 * (logs + rates * middle[:, None])).sum(axis=1) < 1.0
         first, last = np.where(inside, middle, first), np.where(inside, last, middle)
-    components = np.sign(amplitudes) * radius * np.exp(logs + rates * last[:, None])
+    components = np.sign(amplitudes) * TAKE_OFF * np.exp(logs + rates * last[:, None])
     return last, components @ start.directions[:, : start.growing].T
 
 
@@ -194,7 +197,7 @@ def langevin_outcomes(
     escape = np.full(paths, np.inf)
 
     def drift(q: FloatArray, since: float, length: float) -> FloatArray:
-        found = follow_paths(start.drift, q, tolerance, first_step=length, margin=_beyond(overlap), stop=length)
+        found = follow_paths(start.drift, q, tolerance, first_step=length, margin=beyond(overlap), stop=length)
         np.minimum(escape, since + found.event, out=escape)
         return into_ball(found.end)
 

@@ -77,10 +77,7 @@ class RandomStart:
         seed : int
             Seed of the scrambling; different seeds are independent.
         """
-        from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
-
-        law = qmc.MultivariateNormalQMC(np.zeros(self.growing), self.covariance, seed=np.random.default_rng(seed))
-        return np.asarray(law.random(samples))
+        return amplitudes_of(self.covariance, samples, seed)
 
     def check_grows(self) -> None:
         """Refuse problems whose random start never escapes in the limit.
@@ -97,6 +94,14 @@ class RandomStart:
                 "nothing is learnt in the limit. Raise model.batch_size, lower model.learning_rate, or give the "
                 "hidden variables larger second moments"
             )
+
+
+def amplitudes_of(covariance: FloatArray, samples: int, seed: int) -> FloatArray:
+    """Gaussian amplitudes; see `RandomStart.amplitudes`."""
+    from scipy.stats import qmc  # imported where it is used: it takes longer than most scripts run
+
+    law = qmc.MultivariateNormalQMC(np.zeros(len(covariance)), covariance, seed=np.random.default_rng(seed))
+    return np.asarray(law.random(samples))
 
 
 def random_start(problem: Problem) -> RandomStart:
@@ -116,19 +121,12 @@ def random_start(problem: Problem) -> RandomStart:
     changing = "phases" if problem.phases is not None else next(iter(schedules_of(problem)), "")
     if changing:
         raise InputError(
-            f"{changing}: changes in time, and growth from a random start is known at constant rates; SGD with "
-            "particles.escape_overlap has escape times and winners, or give meanfield.at_time(problem, t)"
+            f"{changing}: changes in time, and this is growth at constant rates; take outcomes_in_time, which has "
+            "escape times and winners, or give meanfield.at_time(problem, t)"
         )
     field = VectorField(problem)
+    rounding = check_rests(field)
     origin = np.zeros(field.features)
-    drift = float(np.abs(field(origin)).max())
-    rounding = 1e-9 * problem.model.rate
-    if drift > rounding:
-        raise InputError(
-            f"features.hidden: q = 0 is no fixed point (|dq/dt| = {drift:.3g}): a hidden variable whose mean is not 0 "
-            "pulls the weights from the first step, and no chance is involved; use hidden laws with mean 0, or solve "
-            "the order parameters from initial_overlap = 0.0"
-        )
     slope = field.jacobian(origin)
     rates, directions = np.linalg.eigh(np.where(np.abs(slope) > rounding, slope, 0.0))
     order = np.argsort(-rates, kind="stable")
@@ -138,6 +136,25 @@ def random_start(problem: Problem) -> RandomStart:
     sums = rates[:growing, None] + rates[:growing]
     covariance = np.eye(growing) + noise[:growing, :growing] / sums
     return RandomStart(field, rates, directions, growing, covariance)
+
+
+def check_rests(field: VectorField) -> float:
+    """Refuse fields that do not vanish at q = 0, and return what of them is rounding."""
+    drift = float(np.abs(field(np.zeros(field.features))).max())
+    rounding = 1e-9 * field.problem.model.rate
+    if drift > rounding:
+        raise InputError(
+            f"features.hidden: q = 0 is no fixed point (|dq/dt| = {drift:.3g}): a hidden variable whose mean is not 0 "
+            "pulls the weights from the first step, and no chance is involved; use hidden laws with mean 0, or solve "
+            "the order parameters from initial_overlap = 0.0"
+        )
+    return rounding
+
+
+def check_overlap(overlap: float) -> None:
+    """Refuse lengths that overlaps do not have."""
+    if not 0.0 < overlap <= 1.0:
+        raise InputError(f"escape_overlap = {overlap}: |q| never reaches it from 0; give a number in (0, 1]")
 
 
 @dataclass(frozen=True)
@@ -198,8 +215,7 @@ def escape_law(start: RandomStart, overlap: float) -> EscapeLaw:
         If none or several directions grow, or q settles below that overlap.
     """
     start.check_grows()
-    if not 0.0 < overlap <= 1.0:
-        raise InputError(f"escape_overlap = {overlap}: |q| never reaches it from 0; give a number in (0, 1]")
+    check_overlap(overlap)
     if start.growing > 1:
         raise InputError(
             f"features: {start.growing} directions grow from a random start, so the escape time has no closed form; "
