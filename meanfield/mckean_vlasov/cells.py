@@ -14,6 +14,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.ingredients.spectra import Spectrum
 from meanfield.numerics.quadrature import tensor_rule
 from meanfield.typing import FloatArray
 
@@ -48,10 +49,14 @@ def nodes_of(result: Mapping[Any, Any]) -> tuple[FloatArray, FloatArray]:
     return np.asarray(result["u"]).reshape(len(weight), -1), weight
 
 
+VARIANCE_NODES = 12
+"""Default number of nodes of a spectrum of more eigenvalues."""
+
+
 def feature_quadrature(
-    coordinates: Sequence[CoordinateLaw], nodes: int | None, scale: float = 1.0
+    coordinates: Sequence[CoordinateLaw], nodes: int | None, scale: float = 1.0, spectrum: Spectrum | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Tensor-product quadrature over the feature coordinates.
+    """Tensor-product quadrature over the feature coordinates, and over variances of the noise if these differ.
 
     Parameters
     ----------
@@ -61,13 +66,18 @@ def feature_quadrature(
         Nodes for each coordinate whose law is continuous; None for the law's own default.
     scale : float
         Factor on the default number of nodes.
+    spectrum : Spectrum, optional
+        Law of the variances.
 
     Returns
     -------
-    u : ndarray, shape (nodes, d1)
+    u : ndarray, shape (nodes, d1), or (nodes, d1 + 1) with variances
     weight : ndarray, shape (nodes,)
     """
     d1 = len(coordinates)
     rules = [law.quadrature(math.ceil(scale * (nodes or law.default_nodes[d1 - 1]))) for law in coordinates]
+    if spectrum is not None:
+        variances = spectrum.nodes(math.ceil(scale * VARIANCE_NODES))
+        rules.append((variances.rho, variances.weight))
     # Lighter nodes, in the corners, only widen the range of w.
     return tensor_rule(rules, 1e-13)

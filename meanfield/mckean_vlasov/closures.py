@@ -106,7 +106,9 @@ def tabulated_values(closure, q):  # type: ignore[no-untyped-def]
     return result
 
 
-def called_values(closure: ClosureFunction, q: FloatArray, norm: float = 1.0) -> FloatArray:
+def called_values(
+    closure: ClosureFunction, q: FloatArray, norm: float = 1.0, features: int | None = None
+) -> FloatArray:
     """Drift g and diffusion Lambda in one vector, by a call in Python; overlaps are put back into the ball.
 
     Raises
@@ -114,7 +116,7 @@ def called_values(closure: ClosureFunction, q: FloatArray, norm: float = 1.0) ->
     InputError
         If g or Lambda has the wrong shape.
     """
-    return _vector(*closure(_inside(q, norm)), features=q.size)
+    return _vector(*closure(_inside(q, norm, q.size if features is None else features)), features=q.size)
 
 
 def values_of(phase: Limit, arguments: FloatArray) -> FloatArray:
@@ -130,17 +132,21 @@ def values_of(phase: Limit, arguments: FloatArray) -> FloatArray:
     InputError
         If one of them has the wrong shape.
     """
+    features = len(phase.coordinates)
     if not phase.free_norm:
-        return called_values(phase.closure, arguments, phase.initial_norm)
+        return called_values(phase.closure, arguments, phase.initial_norm, features)
     norm = max(float(arguments[-1]), LEAST_NORM)
-    g, diffusion, growth = phase.closure(_inside(arguments[:-1], norm), norm)
+    g, diffusion, growth = phase.closure(_inside(arguments[:-1], norm, features), norm)
     return np.append(_vector(g, diffusion, features=arguments.size - 1), float(growth))
 
 
-def _inside(q: FloatArray, norm: float) -> FloatArray:
+def _inside(q: FloatArray, norm: float, features: int) -> FloatArray:
     """Overlaps that weights of a norm can have."""
-    length, most = math.sqrt(q @ q), math.sqrt(norm)
-    return most * (q / length) if length > most else q.copy()
+    found, own = q.copy(), q[:features]
+    length, most = math.sqrt(own @ own), math.sqrt(norm)
+    if length > most:
+        found[:features] = most * (own / length)
+    return found
 
 
 def _vector(g: FloatArray, diffusion: float, features: int) -> FloatArray:
@@ -154,13 +160,13 @@ def _vector(g: FloatArray, diffusion: float, features: int) -> FloatArray:
 
 
 def coefficients_along(limit: Limit, arguments: FloatArray) -> FloatArray:
-    """Drift g and diffusion Lambda at the output times, shape (outputs, d1 + 1); NaN where the overlaps are.
+    """Drift g and diffusion Lambda at the output times, shape (outputs, overlaps + 1); NaN where the overlaps are.
 
     Parameters
     ----------
-    arguments : ndarray, shape (outputs, d1), or (outputs, d1 + 1) where the norm is free
+    arguments : ndarray, shape (outputs, overlaps), or (outputs, overlaps + 1) where the norm is free
     """
-    d1 = len(limit.coordinates)
+    d1 = limit.overlaps
 
     def along(phase: Limit, at: slice) -> FloatArray:
         found = np.full((len(limit.times[at]), d1 + 1), np.nan)
@@ -175,8 +181,8 @@ def coefficients_along(limit: Limit, arguments: FloatArray) -> FloatArray:
 def coefficients_at(phase: Limit, time: float, arguments: FloatArray) -> FloatArray:
     """Drift g, diffusion Lambda and, where the norm is free, G of a phase at a time, in one vector."""
     of_g, of_diffusion, _ = phase.drive.at(np.array([time]))[0].tolist()
-    factors = np.full(len(phase.coordinates) + 1 + phase.free_norm, of_g)
-    factors[len(phase.coordinates)] = of_diffusion
+    factors = np.full(phase.judged, of_g)
+    factors[phase.overlaps] = of_diffusion
     return np.asarray(values_of(phase, arguments) * factors)
 
 
@@ -216,8 +222,8 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
 @lru_cache(maxsize=MOST_LIMITS)
 def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
     """Results of `compiled_closure` for a limit; a table is made once for all solutions."""
-    if limit.free_norm or limit.initial_norm != 1.0:
-        return NO_TABLE  # tables are functions of q alone, up to |q| = 1
+    if limit.free_norm or limit.initial_norm != 1.0 or limit.spectrum is not None:
+        return NO_TABLE  # tables are functions of E[u w] alone, up to |q| = 1
     return compiled_closure(limit.closure, len(limit.coordinates))
 
 

@@ -13,9 +13,14 @@ import numpy as np
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw, ResidualLaw
     from meanfield.ingredients.priors import PriorSettings
+    from meanfield.ingredients.spectra import Spectrum
     from meanfield.mckean_vlasov.drive import Drive
     from meanfield.mckean_vlasov.weight_law import WeightLaw
     from meanfield.typing import FloatArray
+
+
+LEAST_VARIANCE = 1e-10
+"""Variance in place of 0: points and cells take some noise, however little."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +29,17 @@ class Limit:
 
     dw = (G w - u.g(q) - tau phi(w)) dt + sqrt(Lambda(q)) dB with q = E[u w] and the multiplier G that keeps
     E[w^2] = 1 (theory.md, section 2). Where the norm is free, g, Lambda and G are functions of q and E[w^2]
-    (update_rules.md, section 5).
+    (update_rules.md, section 5). Where the noise of coordinates has variances rho of a spectrum,
+
+    dw = (G w - u.g - rho (u.g' + h w) - tau phi(w)) dt + sqrt(rho Lambda) dB,
+
+    and E[rho u w] and E[rho w^2] stand beside E[u w] in q, and g' and h beside g (update_rules.md, section 11).
 
     Parameters
     ----------
     closure : callable
         q, shape (d1,) with |q|^2 <= E[w^2], to g, shape (d1,), and Lambda; where the norm is free, q and E[w^2] to g,
-        Lambda and G.
+        Lambda and G. With a spectrum q has E[u w], E[rho u w] and E[rho w^2], and g has g, g' and h, shape (2 d1 + 1,).
     learning_rate : float
         tau, the factor of the prior's force.
     prior : PriorSettings
@@ -59,6 +68,8 @@ class Limit:
         E[w^2] at t = 0.
     free_norm : bool
         Whether E[w^2] follows from the closure; otherwise it is kept.
+    spectrum : Spectrum, optional
+        Law of the variances of the noise, on which u and the start do not depend.
 
     Notes
     -----
@@ -81,16 +92,50 @@ class Limit:
     later: tuple[Limit, ...] = ()
     initial_norm: float = 1.0
     free_norm: bool = False
+    spectrum: Spectrum | None = None
+
+    @property
+    def overlaps(self) -> int:
+        """Number of entries of q."""
+        return len(self.coordinates) if self.spectrum is None else 2 * len(self.coordinates) + 1
 
     @property
     def judged(self) -> int:
         """Number of averages that a tolerance is for: q, r and, where it is free, E[w^2]."""
-        return len(self.coordinates) + 1 + self.free_norm
+        return self.overlaps + 1 + self.free_norm
 
     @property
     def what_is_judged(self) -> str:
         """Words for these."""
         return "q, r and E[w^2]" if self.free_norm else "q and r"
+
+    @cached_property
+    def mean_variance(self) -> float:
+        """Mean of the spectrum, E[rho], which Gauss nodes have exactly."""
+        nodes = self.spectrum and self.spectrum.nodes(2)
+        return float(nodes.weight @ nodes.rho) if nodes else 1.0
+
+    @cached_property
+    def largest_variance(self) -> float:
+        """Largest eigenvalue of the spectrum, or of many nodes."""
+        return 1.0 if self.spectrum is None else float(self.spectrum.nodes(16).rho.max())
+
+    def factors(self, nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Factors of w in the overlaps that are linear in it, shape (nodes, overlaps), and variances at nodes.
+
+        Parameters
+        ----------
+        nodes : ndarray, shape (nodes, d1), or (nodes, d1 + 1) with a spectrum
+            Coordinates u and, with a spectrum, rho.
+        """
+        if self.spectrum is None:
+            return nodes, np.ones(len(nodes))
+        u, rho = nodes[:, :-1], np.maximum(nodes[:, -1], LEAST_VARIANCE)
+        return np.hstack([u, rho[:, None] * u]), rho
+
+    def initial_means(self, nodes: FloatArray) -> FloatArray:
+        """Means of w at t = 0 given coordinates at nodes; see `factors`."""
+        return np.asarray(nodes[:, : len(self.coordinates)] @ self.initial_overlap)
 
     @property
     def initial_deviation(self) -> float:
@@ -105,8 +150,13 @@ class Limit:
     @property
     def initial_arguments(self) -> FloatArray:
         """Those at t = 0."""
-        q = self.initial_overlap
-        return np.append(q, self.initial_norm) if self.free_norm else q
+        return self.arguments_at(self.initial_overlap)
+
+    def arguments_at(self, overlap: FloatArray) -> FloatArray:
+        """Those of weights that know nothing of the variances, with the norm at t = 0 and E[u w], shape (d1,)."""
+        mean, norm = self.mean_variance, self.initial_norm
+        q = overlap if self.spectrum is None else np.array([*overlap, *(mean * overlap), mean * norm])
+        return np.append(q, norm) if self.free_norm else q
 
     @cached_property
     def drive(self) -> Drive:

@@ -21,18 +21,18 @@ from meanfield.mckean_vlasov.density.marching import (
     Room,
     Taken,
     march,
-    moments_of,
 )
 from meanfield.mckean_vlasov.density.start import initial_density
+from meanfield.mckean_vlasov.density.sums import moments_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.thread_barrier import counters, give_way_address
-from meanfield.numerics.compiled.vectors import lanes_for
+from meanfield.numerics.compiled.vectors import WIDE_LANES, lanes_for
 from meanfield.numerics.finite_volumes.grid import Grid, MakeStep
 from meanfield.numerics.finite_volumes.kernel import pack, unpack
 from meanfield.process.cores import threads_of_loops
 from meanfield.process.interrupts import uninterrupted
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 VALUES_PER_THREAD = 20_000
 """Least number of values of P per thread: they take 20 us, and starting threads takes 50 us for an output."""
@@ -80,7 +80,8 @@ class Evolution:
     def __init__(self, limit: Limit, grid: Grid, worst_norm: float, make_step: MakeStep | None = None) -> None:
         self.grid = grid
         self._limit = limit
-        self._current = pack(initial_density(limit, grid))
+        self._rows, self._places = _rows_of(limit.factors(grid.u)[1])
+        self._current = pack(initial_density(limit, grid)[self._rows])
         self._trial = self._current.copy()
         self._worst_norm, self._step = worst_norm, make_step and make_step(grid)
         self._waiting: Sequence[object] = ()
@@ -91,7 +92,7 @@ class Evolution:
     def _enter(self, phase: Limit) -> None:
         """Take the coefficients of a phase."""
         self._phase = phase
-        self._field = _field(phase, self.grid, self._worst_norm)
+        self._field = _field(phase, self.grid, self._worst_norm, self._rows, self._places)
         self._make_calls()
 
     def _make_threads(self, alone: bool) -> None:
@@ -109,14 +110,14 @@ class Evolution:
 
     def _make_calls(self) -> None:
         """Callbacks for a closure or a step that is not compiled."""
-        d1 = self.grid.u.shape[1]
+        overlaps = self._phase.overlaps
         self._closure, reach = compiled_closure_of(self._phase)
         works = self._call_closure if reach < np.inf else None, self._call_step if self._step else None
         self._callbacks = [Callback(work) if work else None for work in works]
         closure, step = (callback.address if callback else 0 for callback in self._callbacks)
         stopped = np.zeros(1, dtype=np.int64)
-        free = self._phase.free_norm
-        self._calls = Calls(closure, reach, np.empty(d1 + free), np.empty(d1 + 1 + free), step, np.empty(3), stopped)
+        arguments, values = np.empty(overlaps + self._phase.free_norm), np.empty(self._phase.judged)
+        self._calls = Calls(closure, reach, arguments, values, step, np.empty(3), stopped)
 
     @property
     def moments(self) -> Moments:
@@ -126,7 +127,7 @@ class Evolution:
     @property
     def density(self) -> FloatArray:
         """Current density P(w|u), shape (nodes, cells)."""
-        return unpack(self._current, self.grid.shape[0])
+        return unpack(self._current, len(self._rows))[self._places]
 
     def advance(self, times: FloatArray) -> None:
         """Take steps that end at `times`.
@@ -204,7 +205,7 @@ class Evolution:
 
     def _moments(self) -> FloatArray:
         """Moments of the current density."""
-        result = np.empty(self.grid.u.shape[1] + 3)
+        result = np.empty(self._phase.overlaps + 3)
         moments_of(self._current.reshape(-1), self._field, self._sums[0], result)
         return result
 
@@ -236,17 +237,27 @@ class Evolution:
         )
 
 
-def _field(limit: Limit, grid: Grid, worst_norm: float) -> Field:
+def _rows_of(rho: FloatArray) -> tuple[IntArray, IntArray]:
+    """Nodes of the rows of packed densities, and the row of each node.
+
+    Nodes of one variance fill whole blocks, with copies of the last one.
+    """
+    groups = [np.flatnonzero(rho == value) for value in np.unique(rho)]
+    lanes = lanes_for(len(rho)) if len(groups) == 1 else WIDE_LANES
+    rows = np.concatenate([np.append(each, np.full(-len(each) % lanes, each[-1])) for each in groups])
+    return rows, np.unique(rows, return_index=True)[1]
+
+
+def _field(limit: Limit, grid: Grid, worst_norm: float, rows_of: IntArray, places: IntArray) -> Field:
     """Constant arrays and numbers of all steps."""
-    nodes, d1 = grid.u.shape
-    lanes = lanes_for(nodes)
-    padded = -(-nodes // lanes) * lanes
-    u, u_weight = np.zeros((padded, d1)), np.zeros(padded)
-    u[:nodes], u_weight[:nodes] = grid.u, grid.u_weight
-    u[nodes:] = grid.u[-1]
+    lanes = lanes_for(len(rows_of))
+    u, rho = (each[rows_of] for each in limit.factors(grid.u))
+    u_weight = np.zeros(len(rows_of))
+    u_weight[places] = grid.u_weight
     w = grid.centres
     rows = grid.h * np.array([w, w * limit.prior.force(w), w * w, np.ones_like(w)])
     steps = 0.5 * np.diff(w * w), limit.prior.potential_steps(w)
     rate, norm = float(limit.learning_rate), float(limit.initial_norm)
     worst = np.inf if limit.free_norm else worst_norm
-    return Field(u, u_weight, rows, *steps, grid.h, rate, limit.drive, norm, worst, lanes)
+    variances = np.ascontiguousarray(rho[::lanes]), limit.mean_variance
+    return Field(u, u_weight, *variances, rows, *steps, grid.h, rate, limit.drive, norm, worst, lanes)

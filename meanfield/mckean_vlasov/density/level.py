@@ -59,7 +59,7 @@ class Level:
     grid : Grid
     steps : int
         Number of steps.
-    moments : ndarray, shape (outputs, d1 + 3)
+    moments : ndarray, shape (outputs, overlaps + 3)
         q, r, E[w^2] and the mass.
     masses : ndarray, shape (outputs, nodes, cells of the coarsest level)
         Conditional probabilities of the cells of the coarsest level.
@@ -84,7 +84,7 @@ class Level:
         self._slower, self._judged = limit.remedy_if_too_fast, limit.judged
         self._evolution = Evolution(limit, self.grid, thresholds.norm, make_step)
         outputs = len(limit.times)
-        self.moments = np.full((outputs, len(limit.coordinates) + 3), np.nan)
+        self.moments = np.full((outputs, limit.overlaps + 3), np.nan)
         self.masses = np.full((outputs, *grid.shape), np.nan)
         self.density = np.full((outputs, *self.grid.shape), np.nan)
 
@@ -187,7 +187,7 @@ def combined_density(levels: Sequence[Level], weights: FloatArray, several: int)
 
 
 def extrapolated_moments(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
-    """q, r, E[w^2] and the mass, shape (outputs, d1 + 3)."""
+    """q, r, E[w^2] and the mass, shape (outputs, overlaps + 3)."""
     return np.asarray(sum(weight * level.moments for weight, level in zip(weights, levels, strict=True)))
 
 

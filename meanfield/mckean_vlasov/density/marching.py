@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.mckean_vlasov.closures import closure_values
+from meanfield.mckean_vlasov.density.sums import moments_from, sums_of_block
 from meanfield.mckean_vlasov.drive import Drive, fill_numbers, piece_of
 from meanfield.numerics.compiled.callbacks import call_back
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.thread_barrier import meet
-from meanfield.numerics.compiled.vectors import NARROW_LANES, WIDE_LANES, load, spread, store
 from meanfield.numerics.finite_volumes.grid import LEAST_DIFFUSION
 from meanfield.numerics.finite_volumes.kernel import midpoint_step
 from meanfield.process import own_numba as numba
@@ -41,9 +41,12 @@ class Field(NamedTuple):
 
     Parameters
     ----------
-    u : ndarray, shape (blocks * lanes, d1)
-        Nodes; those that fill the last block have no weight.
+    u : ndarray, shape (blocks * lanes, d)
+        Factors of w in the overlaps that are linear in it; nodes that fill blocks have no weight.
     u_weight : ndarray, shape (blocks * lanes,)
+    rho : ndarray, shape (blocks,)
+        Variance of the noise of the nodes of a block. With a spectrum one more overlap, E[rho w^2], follows those of u.
+    mean_variance : float
     rows : ndarray, shape (4, cells)
         h times w, w phi(w), w^2 and 1.
     square_steps, potential_steps : ndarray, shape (cells - 1,)
@@ -60,6 +63,8 @@ class Field(NamedTuple):
 
     u: FloatArray
     u_weight: FloatArray
+    rho: FloatArray
+    mean_variance: float
     rows: FloatArray
     square_steps: FloatArray
     potential_steps: FloatArray
@@ -80,9 +85,9 @@ class Calls(NamedTuple):
         Address of the callback that reads `q` and writes `values`.
     reach : float
         Largest |q| at which the compiled closure is good.
-    q : ndarray, shape (d1,), or (d1 + 1,) where the norm is free
+    q : ndarray, shape (overlaps,), or (overlaps + 1,) where the norm is free
         q and, where it is free, E[w^2].
-    values : ndarray, shape (d1 + 1,), or (d1 + 2,)
+    values : ndarray, shape (overlaps + 1,), or (overlaps + 2,)
         g, Lambda and, where the norm is free, G.
     step : int
         Address of the callback that reads the density, `Room` and `of_step`, and writes the density after the step;
@@ -108,7 +113,7 @@ class Room(NamedTuple):
     Parameters
     ----------
     faces : ndarray, shape (cells - 1,)
-        Part of -(V_{i+1} - V_i)/D at each face that does not depend on u.
+        Part of -(V_{i+1} - V_i)/D at each face that does not depend on u, for one variance after the other.
     tilts : ndarray, shape (own blocks * lanes,)
         Part of -(V_{i+1} - V_i)/D that depends on u, the same at every face.
     scratch : ndarray
@@ -146,7 +151,7 @@ def march(  # type: ignore[no-untyped-def]
     ----------
     ends : ndarray, shape (known + steps,)
         Times that have been reached, then the ends of the steps to take.
-    history : ndarray, shape (known + steps, d1 + 3)
+    history : ndarray, shape (known + steps, overlaps + 3)
         q, r, E[w^2] and the mass at these times; filled in, by every thread for itself.
     known : int
         Number of times that have been reached.
@@ -170,57 +175,67 @@ def march(  # type: ignore[no-untyped-def]
     rate : float
         The relaxation rate that is too fast for the next step.
     """
-    d1, lanes = field.u.shape[1], field.lanes
-    guess, half, driven = np.empty(d1 + 3), np.empty(d1 + 3), np.empty(calls.values.size)
+    overlaps, lanes = history.shape[1] - 3, field.lanes
+    guess, half, driven = np.empty(overlaps + 3), np.empty(overlaps + 3), np.empty(calls.values.size)
     factors = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     size = lanes * field.rows.shape[1]
     current, trial = current[first_block * size : end_block * size], trial[first_block * size : end_block * size]
-    own = first_block * lanes
     meetings = attempted = 0
     for step in range(known, ends.size):
         # Each of the first steps is solved four times: there are too few past steps to extrapolate from.
         attempts = 1 if step >= EXTRAPOLATED_STEPS else 4
-        first = step - EXTRAPOLATED_STEPS if step >= EXTRAPOLATED_STEPS else max(0, step - 2)
-        _extrapolate(ends[first:step], history[first:step], ends[step], guess)
+        oldest = step - EXTRAPOLATED_STEPS if step >= EXTRAPOLATED_STEPS else max(0, step - 2)
+        _extrapolate(ends[oldest:step], history[oldest:step], ends[step], guess)
         dt = ends[step] - ends[step - 1]
         middle = ends[step - 1] + 0.5 * dt
         low, high = piece_of(field.drive, middle)
         call(fill_numbers, field.drive, middle, low, high, factors)
         for _ in range(attempts):
-            for j in range(d1 + 3):
+            for j in range(overlaps + 3):
                 half[j] = 0.5 * (history[step - 1, j] + guess[j])
-            if _length(half[:d1]) > calls.reach:
+            if _length(half[:overlaps]) > calls.reach:
                 meetings += 1
                 values = _called_values(half, calls, meeting, thread, meetings)
                 if calls.stopped[0] != 0:
                     return step - known, STOPPED, 0.0
             else:
-                values = closure_values(closure, half[:d1])
+                values = closure_values(closure, half[:overlaps])
             for k in range(driven.size):
                 driven[k] = factors[0] * values[k]
-            driven[d1] = factors[1] * values[d1]
-            D, rate = _coefficients(half, driven, field.learning_rate * factors[2], field, own, room)
+            driven[overlaps] = factors[1] * values[overlaps]
+            tau = field.learning_rate * factors[2]
+            bracket, rate = _coefficients(half, driven, tau, field)
             if dt * rate > 2.0:  # longer midpoint steps reflect modes, and do not damp them
                 return step - known, LONG_STEP, rate
-            if calls.step != 0:
-                calls.of_step[0], calls.of_step[1], calls.of_step[2] = D, dt, (step - known) % 2
-                if call_back(calls.step):
-                    return step - known, STOPPED, 0.0
-            else:
-                cells = numba.uint64(field.rows.shape[1])
-                blocks, width = numba.uint64(end_block - first_block), numba.uint64(lanes)
-                k = 0.5 * dt * D / (field.h * field.h)
-                midpoint_step(current, trial, room.scratch, room.faces, room.tilts, k, cells, blocks, width)
+            first = first_block
+            while first < end_block:
+                last = first + 1
+                while last < end_block and field.rho[last] == field.rho[first]:
+                    last += 1
+                begin, end = first - first_block, last - first_block
+                tilts = room.tilts[begin * lanes : end * lanes]
+                D = _fill_differences(bracket, driven, tau, field, overlaps, first, room.faces, tilts)
+                if calls.step != 0:
+                    calls.of_step[0], calls.of_step[1], calls.of_step[2] = D, dt, (step - known) % 2
+                    if call_back(calls.step):
+                        return step - known, STOPPED, 0.0
+                else:
+                    cells = numba.uint64(field.rows.shape[1])
+                    blocks, width = numba.uint64(end - begin), numba.uint64(lanes)
+                    k = 0.5 * dt * D / (field.h * field.h)
+                    before, after = current[begin * size : end * size], trial[begin * size : end * size]
+                    midpoint_step(before, after, room.scratch, room.faces, tilts, k, cells, blocks, width)
+                first = last
             attempted += 1
             sums = meeting.sums[attempted % 2]
             for block in range(first_block, end_block):
-                _sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block], lanes)
+                sums_of_block(trial, numba.uint64(block - first_block), field.rows, sums[block], lanes)
             meetings += 1
             meet(meeting.arrived, thread, meetings, meeting.give_way)
-            _moments(sums, field, guess)
+            moments_from(sums, field, guess)
         history[step] = guess
         current, trial = trial, current
-        if not abs(guess[d1 + 1] / field.norm - 1.0) <= field.worst_norm:
+        if not abs(guess[overlaps + 1] / field.norm - 1.0) <= field.worst_norm:
             return step + 1 - known, BLOWN_UP, 0.0
     return ends.size - known, DONE, 0.0
 
@@ -250,83 +265,55 @@ def _length(q):  # type: ignore[no-untyped-def]
 def _called_values(half, calls, meeting, thread, meetings):  # type: ignore[no-untyped-def]
     """Values of the closure by one call for all threads: two calls in Python may differ."""
     if thread == 0:
-        d1 = half.size - 3
+        overlaps = half.size - 3
         for k in range(calls.q.size):
-            calls.q[k] = half[k] if k < d1 else half[d1 + 1]
+            calls.q[k] = half[k] if k < overlaps else half[overlaps + 1]
         calls.stopped[0] = call_back(calls.closure)
     meet(meeting.arrived, thread, meetings, meeting.give_way)
     return calls.values
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _coefficients(half, values, learning_rate, field, own, room):  # type: ignore[no-untyped-def]
-    """Fill in the potential differences of a step, and return D = Lambda/2 and the relaxation rate."""
-    d1 = half.size - 3
-    diffusion = 0.5 * values[d1]
-    bracket = learning_rate * half[d1] - diffusion
-    for k in range(d1):
+def _coefficients(half, values, learning_rate, field):  # type: ignore[no-untyped-def]
+    """G and the fastest relaxation rate."""
+    overlaps = half.size - 3
+    diffusion = 0.5 * values[overlaps]
+    bracket = learning_rate * half[overlaps] - field.mean_variance * diffusion
+    for k in range(overlaps):
         bracket += half[k] * values[k]
-    bracket = values[d1 + 1] if values.size > d1 + 1 else bracket / field.norm
-    rate = max(abs(bracket), diffusion)
-    if values.size == d1 + 1:
+    bracket = values[overlaps + 1] if values.size > overlaps + 1 else bracket / field.norm
+    rate = 0.0
+    for block in range(field.rho.size):
+        rho = field.rho[block]
+        rate = max(rate, abs(_growth(bracket, values, field, overlaps, rho)), rho * diffusion)
+    if values.size == overlaps + 1:
         # E[w^2] - 1 grows like exp(2 t bracket). It vanishes in the limit, so this changes nothing there, but it turns
         # the growth of its discretisation error under a strong prior into decay.
-        bracket -= 2.0 * max(bracket, 0.0) * (half[d1 + 1] / field.norm - 1.0)
-    D = max(diffusion, LEAST_DIFFUSION)
-    for i in range(room.faces.size):
-        room.faces[i] = (bracket * field.square_steps[i] - learning_rate * field.potential_steps[i]) / D
-    for n in range(room.tilts.size):
-        tilt = 0.0
-        for k in range(d1):
-            tilt += field.u[own + n, k] * values[k]
-        room.tilts[n] = -tilt * field.h / D
-    return D, rate
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def _moments(sums, field, result):  # type: ignore[no-untyped-def]
-    """q, r, E[w^2] and the mass from the sums of all blocks."""
-    d1, lanes = field.u.shape[1], field.lanes
-    result[:] = 0.0
-    for block in range(sums.shape[0]):
-        for lane in range(lanes):
-            n = block * lanes + lane
-            for k in range(d1):
-                result[k] += field.u_weight[n] * field.u[n, k] * sums[block, lane]
-            for j in range(3):
-                result[d1 + j] += field.u_weight[n] * sums[block, (j + 1) * lanes + lane]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def moments_of(P, field, sums, result):  # type: ignore[no-untyped-def]
-    """Moments of a density in packed layout; `sums` is room for those of the nodes, shape (blocks, 4 * lanes)."""
-    for block in range(sums.shape[0]):
-        _sums_of_block(P, numba.uint64(block), field.rows, sums[block], field.lanes)
-    _moments(sums, field, result)
-
-
-@numba.njit(error_model="numpy", cache=True, nogil=True, fastmath={"contract"})
-def _sums_of_block(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
-    """Sums over cells, weighted with each row, for all lanes of a block."""
-    if lanes == NARROW_LANES:
-        _weighted_sums(P, block, rows, sums, NARROW_LANES)
-    else:
-        _weighted_sums(P, block, rows, sums, WIDE_LANES)
+        bracket -= 2.0 * max(bracket, 0.0) * (half[overlaps + 1] / field.norm - 1.0)
+    return bracket, rate
 
 
 @numba.njit(inline="always", error_model="numpy")
-def _weighted_sums(P, block, rows, sums, lanes):  # type: ignore[no-untyped-def]
-    """Sums over cells as in `_sums_of_block`, where `lanes` is a constant."""
-    width, cells = numba.uint64(lanes), numba.uint64(rows.shape[1])
-    nothing = spread(0.0, lanes)
-    first, force, second, mass = nothing, nothing, nothing, nothing
-    for i in range(cells):
-        p = load(P, (block * cells + i) * width, lanes)
-        first = first + rows[0, i] * p
-        force = force + rows[1, i] * p
-        second = second + rows[2, i] * p
-        mass = mass + rows[3, i] * p
-    store(sums, numba.uint64(0), first)
-    store(sums, width, force)
-    store(sums, numba.uint64(2) * width, second)
-    store(sums, numba.uint64(3) * width, mass)
+def _growth(bracket, values, field, overlaps, rho):  # type: ignore[no-untyped-def]
+    """Gain along weights of a variance; E[rho w^2] is the last overlap where variances differ."""
+    for k in range(field.u.shape[1], overlaps):
+        bracket -= rho * values[k]
+    return bracket
+
+
+@numba.njit(inline="always", error_model="numpy")
+def _fill_differences(  # type: ignore[no-untyped-def]
+    bracket, values, learning_rate, field, overlaps, block, faces, tilts
+):
+    """Fill in the potential differences of a step for nodes of one variance, from a block on, and return their D."""
+    rho, linear, first = field.rho[block], field.u.shape[1], block * field.lanes
+    growth = _growth(bracket, values, field, overlaps, rho)
+    D = max(rho * (0.5 * values[overlaps]), LEAST_DIFFUSION)
+    for i in range(faces.size):
+        faces[i] = (growth * field.square_steps[i] - learning_rate * field.potential_steps[i]) / D
+    for n in range(tilts.size):
+        tilt = 0.0
+        for k in range(linear):
+            tilt += field.u[first + n, k] * values[k]
+        tilts[n] = -tilt * field.h / D
+    return D

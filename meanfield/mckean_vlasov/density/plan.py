@@ -164,15 +164,14 @@ def check_bytes(needed: float, what: str, remedy: str) -> None:
 def _fastest_rate(limit: Limit) -> float:
     """Largest rate of change: of the drift gain and the diffusion over the ball, and by the force of the prior."""
     axis, d1, length = np.linspace(-1.0, 1.0, 9), len(limit.coordinates), math.sqrt(limit.initial_norm)
-    ball = [length * np.array(q) for q in product(axis, repeat=d1) if np.dot(q, q) <= 1.0]
-    ball = [np.append(q, limit.initial_norm) for q in ball] if limit.free_norm else ball
-    two_deviations = np.array([2.0])
+    ball = [limit.arguments_at(length * np.array(q)) for q in product(axis, repeat=d1) if np.dot(q, q) <= 1.0]
+    two_deviations, largest = np.array([2.0]), limit.largest_variance
 
     def fastest(phase: Limit) -> float:
         alone = [replace(phase, closure=closure) for closure in closures_of(phase)]
         values = [values_of(each, q) for each in alone for q in ball]
-        rates = [np.linalg.norm(np.delete(each, d1)) + 0.5 * each[d1] for each in values]
-        return float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])
+        rates = [np.linalg.norm(np.delete(each, limit.overlaps)) + 0.5 * each[limit.overlaps] for each in values]
+        return largest * float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])
 
     return max(fastest(phase) for phase in limit.phases)
 

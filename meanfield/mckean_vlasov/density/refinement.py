@@ -156,7 +156,8 @@ class CellSearch(LevelSearch[Plan, Level]):
         Where they are not, solutions on different cells may be wrong alike.
         """
         finest = self.levels[-1]
-        squares, norm = (finest.moments[:, :-3] ** 2).sum(axis=1), self._limit.initial_norm
+        d1, norm = len(self._limit.coordinates), self._limit.initial_norm
+        squares = (finest.moments[:, :d1] ** 2).sum(axis=1)
         variance = norm - min(float(squares.max()), norm)
         if self._limit.free_norm:
             variance = max(float((finest.moments[:, -2] - squares).min()), 0.0)

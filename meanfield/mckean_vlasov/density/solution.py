@@ -41,11 +41,18 @@ class Errors:
     moments: FloatArray
     density: FloatArray
 
-    def arrays(self, features: int) -> dict[str, FloatArray]:
+    def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
-        q, r, norm = np.split(self.moments, [features, features + 1], axis=1)
-        found = {"q_error": q, "r_error": r[:, 0], "P_error": self.density}
-        return found | ({"norm_error": norm[:, 0]} if norm.size else {})
+        q, r, norm = np.split(self.moments, [limit.overlaps, limit.overlaps + 1], axis=1)
+        found = _overlaps(limit, q) | {"r": r[:, 0], "P": self.density} | ({"norm": norm[:, 0]} if norm.size else {})
+        return {f"{name}_error": values for name, values in found.items()}
+
+
+def _overlaps(limit: Limit, q: FloatArray) -> dict[str, FloatArray]:
+    """Overlaps, or their errors, by their names."""
+    d1 = len(limit.coordinates)
+    found = {"q": q[:, :d1]}
+    return found if limit.spectrum is None else found | {"q_noise": q[:, d1:-1], "norm_noise": q[:, -1]}
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Solution:
     ----------
     grid : Grid
         All nodes, and the cells of `density`.
-    moments : ndarray, shape (outputs, d1 + 3)
+    moments : ndarray, shape (outputs, overlaps + 3)
         q, r, E[w^2] and the mass.
     density : ndarray, shape (outputs, nodes, cells)
     effort : dict
@@ -92,24 +99,44 @@ class Solution:
 
     def arrays(self, limit: Limit) -> dict[str, FloatArray]:
         """The variables of the Dataset."""
-        q, grid = self.moments[:, :-3], self.grid
+        grid, d1 = self.grid, len(limit.coordinates)
         closed = coefficients_along(limit, np.array([limit.arguments_of(row) for row in self.moments]))
         P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (
             {
                 "time": limit.times,
-                "q": q,
                 "r": self.moments[:, -3],
                 "norm": self.moments[:, -2],
                 "mass": self.moments[:, -1],
-                "g": closed[:, :-1],
+                "g": closed[:, :d1],
                 "Lambda": closed[:, -1],
                 "P": self.density,
                 "P_w": P_w,
-                "u": grid.u,
+                "u": grid.u[:, :d1],
                 "u_weight": grid.u_weight,
             }
+            | _overlaps(limit, self.moments[:, :-3])
+            | ({} if limit.spectrum is None else self._at_variances(d1))
             | cell_arrays(grid.edges)
-            | (errors.arrays(q.shape[1]) if errors else {})
+            | (errors.arrays(limit) if errors else {})
         )
+
+    def _at_variances(self, d1: int) -> dict[str, FloatArray]:
+        """Variances of nodes, those that there are with their shares, and overlaps of weights there.
+
+        Within a cell the density is a straight line, by differences of neighbours.
+        """
+        u, rho_of_node = self.grid.u[:, :d1], self.grid.u[:, d1]
+        rho, at = np.unique(rho_of_node, return_inverse=True)
+        shares = np.zeros((len(rho), len(at)))
+        shares[at, np.arange(len(at))] = self.grid.u_weight
+        weight = shares.sum(axis=1)
+        edges, w = self.grid.edges, 0.5 * (self.grid.edges[1:] + self.grid.edges[:-1])
+        h, P, slopes = np.diff(edges), self.density, np.gradient(self.density, w, axis=2)
+        first = P @ (h * w) + slopes @ (h**3 / 12.0)
+        second = P @ (h * (w**2 + h**2 / 12.0)) + slopes @ (w * h**3 / 6.0)
+        shares /= weight[:, None]
+        q = np.einsum("bn,nk,tn->tbk", shares, u, first)
+        found = {"rho_of_node": rho_of_node, "rho": rho, "rho_weight": weight}
+        return found | {"q_rho": q, "norm_rho": second @ shares.T}

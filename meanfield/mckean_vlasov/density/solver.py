@@ -163,6 +163,8 @@ def solve(limit: Limit, settings: DensitySettings | None = None, backend: str = 
             f"coordinates: {len(limit.coordinates)} of them, but the density is solved for one to {MOST_FEATURES} "
             "features; remove some"
         )
+    if limit.spectrum is not None and backend == "fipy":
+        raise InputError("backend = 'fipy': its steps know one variance of the noise; take 'numba'")
     settings = DensitySettings() if settings is None else settings
     if limit.initial_law is not None:  # it is known at its own nodes, and no others are tried
         per_feature = math.ceil(len(limit.initial_law.u) ** (1.0 / len(limit.coordinates)))
@@ -198,7 +200,7 @@ def density_of(limit: Limit, settings: DensitySettings, dimension: int, backend:
     """
     solution = solve(limit, settings, backend)
     arrays, warning = solution.arrays(limit), ""
-    if not limit.free_norm:
+    if not limit.free_norm and limit.spectrum is None:
         arrays, warning = with_condensate(limit, arrays, dimension)
     if limit.initial_law is not None:
         arrays |= {name: arrays[name] + error for name, error in limit.initial_law.errors.items() if name in arrays}

@@ -35,11 +35,10 @@ def initial_density(limit: Limit, grid: Grid) -> FloatArray:
 
     It is that of W = u.q(0) + sqrt(E[w^2] - |q(0)|^2) xi, or the law that the limit starts from.
     """
-    q = limit.initial_overlap
     if limit.initial_law is not None:
         P = limit.initial_law.cell_average(grid.edges, grid.u)
     else:
-        P = limit.initial_residual.cell_average(grid.edges, grid.u @ q, limit.initial_deviation)
+        P = limit.initial_residual.cell_average(grid.edges, limit.initial_means(grid.u), limit.initial_deviation)
     return np.asarray(P / (P.sum(axis=1, keepdims=True) * grid.h))
 
 
@@ -62,6 +61,7 @@ class Nodes:
     Parameters
     ----------
     u : ndarray, shape (nodes, d1)
+        With the variance of the noise as a last column where variances differ, and no mirror images then.
     u_weight : ndarray, shape (nodes,)
     mirrored : bool
         Whether (w, u) -> (-w, -u) leaves the density as it is.
@@ -81,7 +81,7 @@ class Nodes:
         """Nodes of the law that a limit starts from, which is known at these alone; without one those of `of`."""
         law = limit.initial_law
         if law is None:
-            return cls.of(limit, nodes, scale)
+            return cls.with_symmetry(limit, *feature_quadrature(limit.coordinates, nodes, scale, limit.spectrum))
         own = cls.with_symmetry(limit, law.u, law.u_weight)
         return replace(own, mirrored=own.mirrored and law.is_symmetric)
 

@@ -20,6 +20,20 @@ from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
 
+class Nodal(NamedTuple):
+    """Coefficients of every node, or their changes, each of shape (blocks * LANES,).
+
+    Parameters
+    ----------
+    growths, tilts, noises : ndarray
+        G, u.g and D.
+    """
+
+    growths: FloatArray
+    tilts: FloatArray
+    noises: FloatArray
+
+
 class Elimination(NamedTuple):
     """Factors of the matrix 1/(h gamma) - J of every node, each an array of the shape of X.
 
@@ -61,7 +75,7 @@ def _add(array, at, value):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_rate):  # type: ignore[no-untyped-def]
+def eliminate(X, mesh, frame, own, sums, nodal, rate, learning_rate):  # type: ignore[no-untyped-def]
     """Factor `rate` - J, and fill in all of `own` but the derivatives of the force.
 
     Parameters
@@ -74,10 +88,7 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
         With derivatives of the force.
     sums : ndarray, shape (4, blocks * LANES)
         From `meanfield.numerics.quantile_frame.frame.weigh`.
-    growth, noise : float
-        G and D.
-    tilts : ndarray, shape (blocks * LANES,)
-        u.g of every node.
+    nodal : Nodal
     rate : float
         1/(h gamma).
     learning_rate : float
@@ -94,7 +105,8 @@ def eliminate(X, mesh, frame, own, sums, growth, tilts, noise, rate, learning_ra
     own.work[:] = 0.0
     own.second[:] = 0.0
     for block in range(numba.uint64(X.size) // (width * points)):
-        tilt = load(tilts, block * width, LANES)
+        growth, tilt = load(nodal.growths, block * width, LANES), load(nodal.tilts, block * width, LANES)
+        noise = load(nodal.noises, block * width, LANES)
         at = block * points * width
         upper = previous_growth = previous_pull = previous_noise = previous_rate = nothing
         q_before = inverse_before = nothing

@@ -34,9 +34,7 @@ def retained(drift, xi, graded):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def solve_stage(  # type: ignore[no-untyped-def]
-    X, mesh, frame, own, increments, factors, stage, growth, tilts, noise, learning_rate
-):
+def solve_stage(X, mesh, frame, own, increments, factors, stage, nodal, learning_rate):  # type: ignore[no-untyped-def]
     """Solve (rate - J) u = f(X) + sum_j factors[j] u_j for fixed coefficients, into `increments[stage]`.
 
     Parameters
@@ -50,10 +48,7 @@ def solve_stage(  # type: ignore[no-untyped-def]
     increments : ndarray, shape (STAGES, size of X)
     factors : ndarray, shape (STAGES,)
     stage : int
-    growth, noise : float
-        G and D.
-    tilts : ndarray, shape (blocks * LANES,)
-        u.g of every node.
+    nodal : Nodal
     learning_rate : float
         tau.
     """
@@ -62,7 +57,8 @@ def solve_stage(  # type: ignore[no-untyped-def]
     flat, offset = increments.reshape(-1), numba.uint64(stage) * numba.uint64(X.size)
     nothing = spread(0.0, LANES)
     for block in range(size // (width * points)):
-        tilt = load(tilts, block * width, LANES)
+        growth, tilt = load(nodal.growths, block * width, LANES), load(nodal.tilts, block * width, LANES)
+        noise = load(nodal.noises, block * width, LANES)
         at = block * points * width
         x, xi = load(X, at, LANES), load(frame.xi, at, LANES)
         x_before = x
@@ -99,7 +95,7 @@ def solve_stage(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def correct(increments, stage, own, points, growth, tilts, noise):  # type: ignore[no-untyped-def]
+def correct(increments, stage, own, points, nodal):  # type: ignore[no-untyped-def]
     """Add to an increment what changes of the coefficients by the displacements themselves bring.
 
     Parameters
@@ -108,15 +104,14 @@ def correct(increments, stage, own, points, growth, tilts, noise):  # type: igno
     stage : int
     own : Elimination
     points : int
-    growth, noise : float
-        Changes of G and D.
-    tilts : ndarray, shape (blocks * LANES,)
-        Changes of u.g.
+    nodal : Nodal
+        Changes of coefficients.
     """
     width, count = numba.uint64(LANES), numba.uint64(points)
     increment = increments[stage]
     for block in range(numba.uint64(increment.size) // (width * count)):
-        tilt = load(tilts, block * width, LANES)
+        growth, tilt = load(nodal.growths, block * width, LANES), load(nodal.tilts, block * width, LANES)
+        noise = load(nodal.noises, block * width, LANES)
         at = block * count * width
         for _ in range(count):
             value = load(increment, at, LANES) + growth * load(own.by_growth, at, LANES)

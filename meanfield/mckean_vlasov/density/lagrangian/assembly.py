@@ -124,9 +124,9 @@ def _moved(found: Found, moments: FloatArray) -> FloatArray:
     Means given u move by u.dq, and the variance given u, which is E[w^2] - |q|^2 under linear priors, by 2 q.dq: in L1
     by about sqrt(2/pi) |dq|/s and 4 phi(1) |q| |dq|/s^2 for Gaussians of spread s, together by |dq|/s^2 or so.
     """
-    q, total, limit = moments[:, :-3], found.parts.total, found.levels[0].limit
-    d1 = q.shape[1]
-    changed = (np.abs(found.correction.moments[:, :d1]) + total[:, :d1]).sum(axis=1) + total[:, d1 + 1 :].sum(axis=1)
+    total, limit = found.parts.total, found.levels[0].limit
+    q, own = moments[:, : len(limit.coordinates)], limit.overlaps
+    changed = (np.abs(found.correction.moments[:, :own]) + total[:, :own]).sum(axis=1) + total[:, own + 1 :].sum(axis=1)
     norm = moments[:, -2] if limit.free_norm else limit.initial_norm
     variance = np.maximum(norm - np.sum(q * q, axis=1), np.finfo(float).tiny)
     return np.asarray(changed / variance)

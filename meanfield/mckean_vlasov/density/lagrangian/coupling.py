@@ -7,6 +7,9 @@ The multiplier of the norm is
 where kappa, the root of the squares of the first bracket and of Lambda/2, is never less than |G|: without the last term
 an error of e would grow like exp(2 int G dt). The term vanishes in the limit, like e - 1, and is smooth in time. A
 norm n other than 1 that is kept stands in the place of 1. Where the norm is free, G comes from the closure.
+
+Overlaps q are averages of w times u. Where the noise has variances rho that differ, those of w times rho u follow, and
+E[rho w^2] is the last; D is then rho Lambda/2, with its mean in the multiplier.
 """
 
 from __future__ import annotations
@@ -33,8 +36,13 @@ class Coupling(NamedTuple):
 
     Parameters
     ----------
-    u : ndarray, shape (blocks * LANES, d1)
-        Nodes; those that fill the last block have no weight.
+    u : ndarray, shape (blocks * LANES, d)
+        Factors of w in the overlaps that are linear in it; nodes that fill the last block have no weight.
+    rho : ndarray, shape (blocks * LANES,)
+        Variance of the noise.
+    mean_variance : float
+    overlaps : int
+        Number of all of them.
     u_weight : ndarray, shape (blocks * LANES,)
     learning_rate : float
         tau.
@@ -49,13 +57,16 @@ class Coupling(NamedTuple):
         Those of the drive and their slopes at the time of the stage.
     call : int
         Address of the callback that reads `q` and writes `values`.
-    q : ndarray, shape (d1,), or (d1 + 1,) where the norm is free
+    q : ndarray, shape (overlaps,), or (overlaps + 1,) where the norm is free
         Arguments of the closure: q and, where it is free, E[w^2].
-    values : ndarray, shape (d1 + 1,), or (d1 + 2,)
+    values : ndarray, shape (overlaps + 1,), or (overlaps + 2,)
         g, Lambda and, where the norm is free, G, without the factors of the drive.
     """
 
     u: FloatArray
+    rho: FloatArray
+    mean_variance: float
+    overlaps: int
     u_weight: FloatArray
     learning_rate: float
     tolerance: float
@@ -71,63 +82,67 @@ class Coupling(NamedTuple):
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def close(averages, closure, coupling, values):  # type: ignore[no-untyped-def]
     """Fill in g, Lambda and, where the norm is free, G at some averages; whether the closure wants to stop."""
-    d1 = coupling.u.shape[1]
-    q = averages[:d1]
+    overlaps = averages.size - 3
+    q = averages[:overlaps]
     if np.sqrt((q * q).sum()) > coupling.reach:
-        for k in range(d1):
+        for k in range(overlaps):
             coupling.q[k] = q[k]
-        for k in range(d1, coupling.q.size):
-            coupling.q[k] = averages[d1 + 1]
+        for k in range(overlaps, coupling.q.size):
+            coupling.q[k] = averages[overlaps + 1]
         if call_back(coupling.call):
             return True
     else:
         copy(closure_values(closure, q), coupling.values)
     for k in range(values.size):
         values[k] = coupling.factors[0] * coupling.values[k]
-    values[d1] = coupling.factors[1] * coupling.values[d1]
+    values[overlaps] = coupling.factors[1] * coupling.values[overlaps]
     return False
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def growth_of(averages, values, learning_rate, norm):  # type: ignore[no-untyped-def]
+def growth_of(averages, values, learning_rate, coupling):  # type: ignore[no-untyped-def]
     """The multiplier G, the bracket q.g + tau r - D and kappa; of a free norm G alone."""
-    d1 = averages.size - 3
-    if values.size > d1 + 1:
-        return values[d1 + 1], 0.0, 0.0
-    noise = 0.5 * values[d1]
-    bracket = learning_rate * averages[d1] - noise
-    for k in range(d1):
+    overlaps = averages.size - 3
+    if values.size > overlaps + 1:
+        return values[overlaps + 1], 0.0, 0.0
+    noise = 0.5 * values[overlaps]
+    bracket = learning_rate * averages[overlaps] - coupling.mean_variance * noise
+    for k in range(overlaps):
         bracket += averages[k] * values[k]
     damping = np.sqrt(bracket * bracket + noise * noise + 1e-60)  # a root of zero has no slope
-    return bracket / averages[d1 + 1] - damping * (averages[d1 + 1] / norm - 1.0), bracket, damping
+    e = averages[overlaps + 1]
+    return bracket / e - damping * (e / coupling.norm - 1.0), bracket, damping
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def fill_tilts(coupling, g, tilts):  # type: ignore[no-untyped-def]
-    """Fill in u.g of every node."""
-    for n in range(tilts.size):
-        tilts[n] = 0.0
-        for k in range(g.size):
-            tilts[n] += coupling.u[n, k] * g[k]
+def fill_nodal(coupling, growth, g, noise, nodal):  # type: ignore[no-untyped-def]
+    """Fill in coefficients of every node, or changes of them, by those of all."""
+    linear = coupling.u.shape[1]
+    for n in range(nodal.tilts.size):
+        nodal.growths[n], nodal.tilts[n], nodal.noises[n] = growth, 0.0, coupling.rho[n] * noise
+        for k in range(linear):
+            nodal.tilts[n] += coupling.u[n, k] * g[k]
+        for k in range(linear, g.size):
+            nodal.growths[n] -= coupling.rho[n] * g[k]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_sensitivity(averages, values, closure, coupling, result):  # type: ignore[no-untyped-def]
     """Derivatives of G, g and D with respect to q, r, E[w^2] and t; whether the closure wants to stop."""
-    d1 = averages.size - 3
+    overlaps, linear, mean = averages.size - 3, coupling.u.shape[1], coupling.mean_variance
     result[:] = 0.0
     shifted = np.empty(values.size)
-    if values.size > d1 + 1:
+    if values.size > overlaps + 1:
         return call(fill_free_sensitivity, averages, values, closure, coupling, shifted, result)
-    e, factors = averages[d1 + 1], coupling.factors
+    e, factors = averages[overlaps + 1], coupling.factors
     tau = coupling.learning_rate * factors[2]
-    _, bracket, damping = growth_of(averages, values, tau, coupling.norm)
+    _, bracket, damping = growth_of(averages, values, tau, coupling)
     excess = e / coupling.norm - 1.0
     by_bracket = 1.0 / e - excess * bracket / damping
-    by_noise = -excess * 0.5 * values[d1] / damping
-    noise = 0.5 * factors[4] * coupling.values[d1]  # which the last call of the closure has left
-    for k in range(d1):
-        result[1 + k, d1 + 2] = factors[3] * coupling.values[k]
+    by_noise = -excess * 0.5 * values[overlaps] / damping
+    noise = 0.5 * factors[4] * coupling.values[overlaps]  # which the last call of the closure has left
+    for k in range(overlaps):
+        result[1 + k, overlaps + 2] = factors[3] * coupling.values[k]
     clock = coupling.drive.clock
     if clock[1] > 0.0:  # the closure itself changes in time
         now = clock[0]
@@ -135,60 +150,61 @@ def fill_sensitivity(averages, values, closure, coupling, result):  # type: igno
         if call(close, averages, closure, coupling, shifted):
             return True
         clock[0] = now
-        noise += 0.5 * (shifted[d1] - values[d1]) / clock[1]
-        for k in range(d1):
-            result[1 + k, d1 + 2] += (shifted[k] - values[k]) / clock[1]
-    result[d1 + 1, d1 + 2] = noise
-    result[0, d1 + 2] = coupling.learning_rate * factors[5] * averages[d1] - noise
-    for k in range(d1):
-        result[0, d1 + 2] += averages[k] * result[1 + k, d1 + 2]
-    result[0, d1 + 2] = result[0, d1 + 2] * by_bracket + noise * by_noise
-    for k in range(d1):
+        noise += 0.5 * (shifted[overlaps] - values[overlaps]) / clock[1]
+        for k in range(overlaps):
+            result[1 + k, overlaps + 2] += (shifted[k] - values[k]) / clock[1]
+    result[overlaps + 1, overlaps + 2] = noise
+    result[0, overlaps + 2] = coupling.learning_rate * factors[5] * averages[overlaps] - mean * noise
+    for k in range(overlaps):
+        result[0, overlaps + 2] += averages[k] * result[1 + k, overlaps + 2]
+    result[0, overlaps + 2] = result[0, overlaps + 2] * by_bracket + noise * by_noise
+    for k in range(overlaps):
         moved = averages.copy()
-        step = -CLOSURE_STEP if moved[k] > 0.0 else CLOSURE_STEP
+        step = -CLOSURE_STEP if moved[k] > 0.0 and k < linear else CLOSURE_STEP
         moved[k] += step
         if call(close, moved, closure, coupling, shifted):
             return True
-        noise = 0.5 * (shifted[d1] - values[d1]) / step
-        result[d1 + 1, k] = noise
-        result[0, k] = values[k] - noise
-        for j in range(d1):
+        noise = 0.5 * (shifted[overlaps] - values[overlaps]) / step
+        result[overlaps + 1, k] = noise
+        result[0, k] = values[k] - mean * noise
+        for j in range(overlaps):
             slope = (shifted[j] - values[j]) / step
             result[1 + j, k] = slope
             result[0, k] += averages[j] * slope
         result[0, k] = result[0, k] * by_bracket + noise * by_noise
-    result[0, d1] = tau * by_bracket
-    result[0, d1 + 1] = -bracket / (e * e) - damping / coupling.norm
+    result[0, overlaps] = tau * by_bracket
+    result[0, overlaps + 1] = -bracket / (e * e) - damping / coupling.norm
     return False
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_free_sensitivity(averages, values, closure, coupling, shifted, result):  # type: ignore[no-untyped-def]
     """The same where the norm is free: all of them are those of the closure."""
-    d1, factors, clock = averages.size - 3, coupling.factors, coupling.drive.clock
-    for row in range(d1 + 2):
-        column = d1 + 1 if row == 0 else row - 1 if row <= d1 else d1
-        scale = 0.5 if row == d1 + 1 else 1.0
-        result[row, d1 + 2] = scale * factors[4 if row == d1 + 1 else 3] * coupling.values[column]
-    for index in range(d1 + 2):  # time stands in the place of r
+    overlaps, linear = averages.size - 3, coupling.u.shape[1]
+    factors, clock = coupling.factors, coupling.drive.clock
+    for row in range(overlaps + 2):
+        column = overlaps + 1 if row == 0 else row - 1 if row <= overlaps else overlaps
+        scale = 0.5 if row == overlaps + 1 else 1.0
+        result[row, overlaps + 2] = scale * factors[4 if row == overlaps + 1 else 3] * coupling.values[column]
+    for index in range(overlaps + 2):  # time stands in the place of r
         moved, now = averages.copy(), clock[0]
-        step, column = clock[1], d1 + 2
-        if index == d1:
+        step, column = clock[1], overlaps + 2
+        if index == overlaps:
             if step == 0.0:
                 continue
             clock[0] = now + step
         else:
-            column, size = index, CLOSURE_STEP * np.sqrt(averages[d1 + 1])
-            step = -size if moved[index] > 0.0 and index < d1 else size  # into the ball of overlaps
-            step *= np.sqrt(averages[d1 + 1]) if index > d1 else 1.0
+            column, size = index, CLOSURE_STEP * np.sqrt(averages[overlaps + 1])
+            step = -size if moved[index] > 0.0 and index < linear else size  # into the ball of overlaps
+            step *= np.sqrt(averages[overlaps + 1]) if index > overlaps else 1.0
             moved[index] += step
         failed = call(close, moved, closure, coupling, shifted)
         clock[0] = now
         if failed:
             return True
-        result[0, column] += (shifted[d1 + 1] - values[d1 + 1]) / step
-        result[d1 + 1, column] += 0.5 * (shifted[d1] - values[d1]) / step
-        for k in range(d1):
+        result[0, column] += (shifted[overlaps + 1] - values[overlaps + 1]) / step
+        result[overlaps + 1, column] += 0.5 * (shifted[overlaps] - values[overlaps]) / step
+        for k in range(overlaps):
             result[1 + k, column] += (shifted[k] - values[k]) / step
     return False
 
@@ -196,14 +212,16 @@ def fill_free_sensitivity(averages, values, closure, coupling, shifted, result):
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def weighted(changes, coupling, result):  # type: ignore[no-untyped-def]
     """Changes of q, r and E[w^2] from those of the averages at the nodes."""
-    d1 = coupling.u.shape[1]
+    linear, overlaps = coupling.u.shape[1], result.size - 2
     result[:] = 0.0
     for n in range(coupling.u_weight.size):
         weight = coupling.u_weight[n]
-        for k in range(d1):
+        for k in range(linear):
             result[k] += weight * coupling.u[n, k] * changes[0, n]
-        result[d1] += weight * changes[1, n]
-        result[d1 + 1] += weight * changes[2, n]
+        for k in range(linear, overlaps):
+            result[k] += weight * coupling.rho[n] * changes[2, n]
+        result[overlaps] += weight * changes[1, n]
+        result[overlaps + 1] += weight * changes[2, n]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -234,17 +252,25 @@ def _solve_small(matrix, right):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def fill_feedback(sensitivity, own, points, coupling, state, result):  # type: ignore[no-untyped-def]
     """Matrix from changes of q, r and E[w^2] at fixed coefficients, and of t, to those of G, g and D with feedback."""
-    size = sensitivity.shape[0]
-    d1 = size - 2
+    size, linear = sensitivity.shape[0], coupling.u.shape[1]
     loop = np.zeros((size, size))
     change = np.empty(size)
+    scaled = np.empty_like(state.changes)
     call(respond, own.by_growth, own, points, state.changes)
     weighted(state.changes, coupling, loop[0])
+    for k in range(linear, size - 2):
+        for n in range(scaled.shape[1]):
+            for j in range(3):
+                scaled[j, n] = -coupling.rho[n] * state.changes[j, n]
+        weighted(scaled, coupling, change)
+        copy(change, loop[1 + k])
     call(respond, own.by_noise, own, points, state.changes)
-    weighted(state.changes, coupling, loop[size - 1])
+    for n in range(scaled.shape[1]):
+        for j in range(3):
+            scaled[j, n] = coupling.rho[n] * state.changes[j, n]
+    weighted(scaled, coupling, loop[size - 1])
     call(respond, own.by_pull, own, points, state.changes)
-    scaled = np.empty_like(state.changes)
-    for k in range(d1):
+    for k in range(linear):
         for n in range(scaled.shape[1]):
             for j in range(3):
                 scaled[j, n] = -coupling.u[n, k] * state.changes[j, n]

@@ -24,7 +24,7 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.compiled.callbacks import Callback
 from meanfield.numerics.compiled.scalar_functions import compile_loop, compile_scalar, is_kept
 from meanfield.numerics.quantile_frame.frame import LANES, ROOT_TWO_PI, Frame, Mesh
-from meanfield.numerics.quantile_frame.linearised import Elimination
+from meanfield.numerics.quantile_frame.linearised import Elimination, Nodal
 from meanfield.numerics.quantile_frame.rosenbrock import ORDER, STAGES
 from meanfield.typing import FloatArray
 
@@ -69,7 +69,7 @@ class Level:
     points : int
     tolerance : float
     limit : Limit
-    moments : ndarray, shape (outputs, d1 + 3)
+    moments : ndarray, shape (outputs, overlaps + 3)
         q, r, E[w^2] and the mass by the quadrature over points.
     zeta : ndarray, shape (nodes, points)
         Coordinates of the points along the curves.
@@ -87,13 +87,14 @@ class Level:
         self.points, self.tolerance, self.limit, self._budget = points, tolerance, limit, budget
         self.frames, self.calls = frames, 0
         u, u_weight = frames.nodes.solved
-        self.nodes, d1 = u.shape
+        self.nodes = len(u)
         self.zeta, spacing, X = frames.start(limit, points)
         self._zeta, self._spacing = packed(self.zeta), packed(spacing)
         self._size = size = self._zeta.size
         padded = -(-self.nodes // LANES) * LANES
-        self._u, self._u_weight = np.repeat(u[-1:], padded, axis=0), np.zeros(padded)
-        self._u[: self.nodes], self._u_weight[: self.nodes] = u, u_weight
+        filled = np.minimum(np.arange(padded), self.nodes - 1)
+        self._factors, self._u_weight = limit.factors(u[filled]), np.zeros(padded)
+        self._u_weight[: self.nodes] = u_weight
         start = packed(X)
         self._state = State(
             np.array([0.0, 0.0, 0.0, GROW, np.inf]),
@@ -104,15 +105,14 @@ class Level:
             np.zeros((STAGES, size)),
             np.zeros((4, padded)),
             np.zeros((3, padded)),
-            np.zeros(padded),
-            np.zeros(padded),
+            *(Nodal(*(np.zeros(padded) for _ in Nodal._fields)) for _ in range(2)),
         )
         self._clock, self._counts = self._state.clock, self._state.counts
         self.least_noise = np.full(len(limit.phases), np.inf)
-        self._averages = np.empty(d1 + 3)
+        self._averages = np.empty(limit.overlaps + 3)
         self._enter(0, limit.initial_arguments)
         outputs = len(limit.times)
-        self.moments = np.full((outputs, d1 + 3), np.nan)
+        self.moments = np.full((outputs, limit.overlaps + 3), np.nan)
         self.X = np.full((outputs, self.nodes, points), np.nan)
         self.given_u = np.full((3, outputs, self.nodes), np.nan)
 
@@ -169,8 +169,7 @@ class Level:
 
     def _couple(self, phase: Limit) -> tuple[Coupling, Callback]:
         """Nodes in lanes, and the callback for a closure that is not compiled."""
-        d1 = self._u.shape[1]
-        q, values = np.empty(d1 + phase.free_norm), np.empty(d1 + 1 + phase.free_norm)
+        q, values = np.empty(phase.overlaps + phase.free_norm), np.empty(phase.judged)
         closure, reach = tiled_closure_of(phase)
         is_pilot = self._budget.is_pilot
         if is_pilot and isinstance(closure, TiledClosure):
@@ -182,14 +181,15 @@ class Level:
             return not self._budget.spend(0.0 if is_pilot else CALL_WORK)  # pilots have these calls counted
 
         callback = Callback(call)
-        given = self._u, self._u_weight, float(phase.learning_rate), self.tolerance, phase.initial_norm, float(reach)
-        return Coupling(*given, phase.drive, phase.drive.room, callback.address, q, values), callback
+        nodes = *self._factors, phase.mean_variance, phase.overlaps, self._u_weight
+        numbers = float(phase.learning_rate), self.tolerance, phase.initial_norm, float(reach)
+        return Coupling(*nodes, *numbers, phase.drive, phase.drive.room, callback.address, q, values), callback
 
     def _first_step(self, phase: Limit, arguments: FloatArray) -> float:
         """Length of the first step that is tried in a phase."""
         values = values_at_time(phase, phase.start, arguments)
         force = float(np.abs(phase.prior.force(np.array([1.0, 3.0]))).max())
-        rate = float(np.abs(values).sum()) + phase.learning_rate * force
+        rate = phase.largest_variance * float(np.abs(values).sum()) + phase.learning_rate * force
         stop = float(self.limit.times[-1])
         # A fraction of the time in which the fastest coefficient acts, which follows the error that steps may make:
         # solutions of different accuracy must not share steps that only their growth limits.
@@ -225,8 +225,9 @@ class Level:
 
     def _at_start(self, averages: FloatArray) -> FloatArray:
         """The averages with what is known at t = 0, which errors of points and of nodes in u do not touch."""
-        q, work = self.limit.initial_overlap, initial_work(self.limit)
-        return np.array([*q, averages[-3] if np.isnan(work) else work, self.limit.initial_norm, averages[-1]])
+        limit, work = self.limit, initial_work(self.limit)
+        q = limit.initial_arguments[: limit.overlaps]
+        return np.array([*q, averages[-3] if np.isnan(work) else work, limit.initial_norm, averages[-1]])
 
     def _return(self, time: float) -> None:
         """Go back to the start of the last step, for one that ends at a time within it."""

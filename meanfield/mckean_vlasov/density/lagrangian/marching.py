@@ -9,8 +9,8 @@ import numpy as np
 from meanfield.mckean_vlasov.density.lagrangian.coupling import (
     close,
     fill_feedback,
+    fill_nodal,
     fill_sensitivity,
-    fill_tilts,
     growth_of,
     weighted,
 )
@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.drive import fill_numbers, piece_of
 from meanfield.numerics.compiled.array_operations import copy
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.quantile_frame.frame import average_force, force_slopes, place, weigh
-from meanfield.numerics.quantile_frame.linearised import eliminate, respond
+from meanfield.numerics.quantile_frame.linearised import Nodal, eliminate, respond
 from meanfield.numerics.quantile_frame.rosenbrock import DENSE, GAMMA, ORDER, STAGES, TIME_INCREMENTS, TIMES, A, B, C
 from meanfield.numerics.quantile_frame.stages import add_to_stage, combine, correct, solve_stage, squared_length
 from meanfield.process import own_numba as numba
@@ -52,7 +52,7 @@ class State(NamedTuple):
     increments : ndarray, shape (STAGES, blocks * points * LANES)
     sums : ndarray, shape (4, blocks * LANES)
     changes : ndarray, shape (3, blocks * LANES)
-    tilts, tilt_changes : ndarray, shape (blocks * LANES,)
+    nodal, nodal_changes : Nodal
     """
 
     clock: FloatArray
@@ -63,8 +63,8 @@ class State(NamedTuple):
     increments: FloatArray
     sums: FloatArray
     changes: FloatArray
-    tilts: FloatArray
-    tilt_changes: FloatArray
+    nodal: Nodal
+    nodal_changes: Nodal
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -74,17 +74,19 @@ def average(X, mesh, frame, sums, coupling, averages):  # type: ignore[no-untype
         place(X, mesh, frame)
     average_force(X, mesh, frame)
     ordered = weigh(X, mesh, frame, sums)
-    d1 = coupling.u.shape[1]
+    linear, overlaps = coupling.u.shape[1], averages.size - 3
     averages[:] = 0.0
     for n in range(coupling.u_weight.size):
         weight = coupling.u_weight[n]
         if weight == 0.0:
             continue
-        for k in range(d1):
+        for k in range(linear):
             averages[k] += weight * coupling.u[n, k] * sums[1, n] / sums[0, n]
-        averages[d1] += weight * sums[2, n] / sums[0, n]
-        averages[d1 + 1] += weight * sums[3, n] / sums[0, n]
-        averages[d1 + 2] += weight * sums[0, n]
+        for k in range(linear, overlaps):
+            averages[k] += weight * coupling.rho[n] * sums[3, n] / sums[0, n]
+        averages[overlaps] += weight * sums[2, n] / sums[0, n]
+        averages[overlaps + 1] += weight * sums[3, n] / sums[0, n]
+        averages[overlaps + 2] += weight * sums[0, n]
     return ordered and np.isfinite(averages.sum())
 
 
@@ -98,11 +100,11 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         `REACHED`, `PAUSED`, `STOPPED` by the closure, `STUCK` where no step however short succeeds, or `BLOWN_UP` where
         a free norm grows beyond bounds.
     """
-    d1 = coupling.u.shape[1]
-    averages, values = np.empty(d1 + 3), np.empty(coupling.values.size)
+    overlaps = coupling.overlaps
+    averages, values = np.empty(overlaps + 3), np.empty(coupling.values.size)
     judged = values.size  # q, r and, where it is free, E[w^2]
-    sensitivity, feedback = np.empty((d1 + 2, d1 + 3)), np.empty((d1 + 2, d1 + 3))
-    change, reply = np.empty(d1 + 2), np.empty(d1 + 2)
+    sensitivity, feedback = np.empty((overlaps + 2, overlaps + 3)), np.empty((overlaps + 2, overlaps + 3))
+    change, reply = np.empty(overlaps + 2), np.empty(overlaps + 2)
     clock, points, accepted = state.clock, mesh.points, False
     drive, factors, driven = coupling.drive, coupling.factors, own.by_rate.size > 0
     for _ in range(most_steps):
@@ -116,18 +118,18 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
         tau = coupling.learning_rate * factors[2]
         if not accepted and not call(average, state.end, mesh, frame, state.sums, coupling, averages):
             return STUCK  # after a step that was accepted, the frame is there
-        grown = averages[d1 + 1] / coupling.norm
-        if values.size > d1 + 1 and (grown > LARGEST_GROWTH or (grown > 100.0 and dt < SHORTEST * now)):
+        grown = averages[overlaps + 1] / coupling.norm
+        if values.size > overlaps + 1 and (grown > LARGEST_GROWTH or (grown > 100.0 and dt < SHORTEST * now)):
             return BLOWN_UP
         if call(close, averages, closure, coupling, values):
             return STOPPED
-        growth, noise = growth_of(averages, values, tau, coupling.norm)[0], 0.5 * values[d1]
+        growth, noise = growth_of(averages, values, tau, coupling)[0], 0.5 * values[overlaps]
         clock[4] = min(clock[4], noise / max(factors[2], 0.01))  # less force acts too weakly to make layers
-        fill_tilts(coupling, values[:d1], state.tilts)
+        fill_nodal(coupling, growth, values[:overlaps], noise, state.nodal)
         if call(fill_sensitivity, averages, values, closure, coupling, sensitivity):
             return STOPPED
         force_slopes(state.end, mesh, own.before, own.here, own.after)
-        call(eliminate, state.end, mesh, frame, own, state.sums, growth, state.tilts, noise, 1.0 / (dt * GAMMA), tau)
+        call(eliminate, state.end, mesh, frame, own, state.sums, state.nodal, 1.0 / (dt * GAMMA), tau)
         slope = factors[5]
         call(fill_feedback, sensitivity, own, points, coupling, state, feedback)
         for stage in range(STAGES):
@@ -140,27 +142,28 @@ def advance(end, most_steps, closure, coupling, mesh, frame, own, state):  # typ
                 tau = coupling.learning_rate * factors[2]
                 if call(close, averages, closure, coupling, values):
                     return STOPPED
-                growth, noise = growth_of(averages, values, tau, coupling.norm)[0], 0.5 * values[d1]
-                fill_tilts(coupling, values[:d1], state.tilts)
+                growth, noise = growth_of(averages, values, tau, coupling)[0], 0.5 * values[overlaps]
+                fill_nodal(coupling, growth, values[:overlaps], noise, state.nodal)
             X = state.stage if stage > 0 else state.end
             of_earlier = C[stage] / dt
-            call(solve_stage, X, mesh, frame, own, state.increments, of_earlier, stage, growth, state.tilts, noise, tau)
+            call(solve_stage, X, mesh, frame, own, state.increments, of_earlier, stage, state.nodal, tau)
             passed = dt * TIME_INCREMENTS[stage]
             if driven:
                 call(add_to_stage, state.increments, stage, own.by_rate, -coupling.learning_rate * slope * passed)
             call(respond, state.increments[stage], own, points, state.changes)
             weighted(state.changes, coupling, change)
-            for i in range(d1 + 2):
-                reply[i] = feedback[i, d1 + 2] * passed
-                for j in range(d1 + 2):
+            for i in range(overlaps + 2):
+                reply[i] = feedback[i, overlaps + 2] * passed
+                for j in range(overlaps + 2):
                     reply[i] += feedback[i, j] * change[j]
-            fill_tilts(coupling, reply[1 : d1 + 1], state.tilt_changes)
-            correct(state.increments, stage, own, points, reply[0], state.tilt_changes, reply[d1 + 1])
+            fill_nodal(coupling, reply[0], reply[1 : overlaps + 1], reply[overlaps + 1], state.nodal_changes)
+            correct(state.increments, stage, own, points, state.nodal_changes)
         factor = retreat = RETREAT if clock[3] > 1.0 else FLIGHT
         accepted = False
         if np.isfinite(averages.sum()):
-            squared_length(state.increments[STAGES - 1], frame, points, state.tilt_changes)
-            error = np.sqrt((coupling.u_weight * state.tilt_changes).sum()) / coupling.tolerance
+            lengths = state.nodal_changes.tilts
+            squared_length(state.increments[STAGES - 1], frame, points, lengths)
+            error = np.sqrt((coupling.u_weight * lengths).sum()) / coupling.tolerance
             # Far weights count more in r under a steep prior than in the mean square.
             call(respond, state.increments[STAGES - 1], own, points, state.changes)
             weighted(state.changes, coupling, change)

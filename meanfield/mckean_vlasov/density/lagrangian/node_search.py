@@ -119,8 +119,9 @@ class NodeSearch:
         limit, known = self._levels.limit, rules[-1]
         arguments = limit.arguments_of(known.first.moments[-1])
         pull = values_at_time(limit.phases[-1], float(limit.times[-1]), arguments)[: len(limit.coordinates)]
+        panels = Panels.start(limit.coordinates, pull, ORDER, ACROSS, limit.spectrum)
         # The errors of all panels by their coefficients may have a quarter of the tolerance.
-        panels, allowed = Panels.start(limit.coordinates, pull, ORDER, ACROSS), 0.25 * self._tolerance
+        allowed = 0.25 * self._tolerance
         self.product = known
         if panels is not None and not self._affordable(panels, known):
             return None  # they may be once there are more nodes without panels

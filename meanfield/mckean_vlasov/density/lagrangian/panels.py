@@ -17,6 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.ingredients.spectra import Spectrum
+from meanfield.mckean_vlasov.cells import VARIANCE_NODES
 from meanfield.mckean_vlasov.density.lagrangian.level import Level
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
@@ -40,7 +42,7 @@ class Line:
         Unit vector e.
     axes : ndarray of int, shape (len(laws),)
         Numbers of these coordinates.
-    fixed : ndarray, shape (d1,)
+    fixed : ndarray, shape (d1,), or (d1 + 1,) with a variance of the noise
         Values of the others.
     weight : float
         Probability of these values.
@@ -92,14 +94,20 @@ class Line:
         return list(zip(self.laws, self.along.tolist(), normal.tolist(), strict=True))
 
 
-def lines_across(coordinates: Sequence[CoordinateLaw], pull: FloatArray) -> tuple[Line, ...]:
+def lines_across(
+    coordinates: Sequence[CoordinateLaw], pull: FloatArray, spectrum: Spectrum | None = None
+) -> tuple[Line, ...]:
     """Lines across a direction: for one or two continuous coordinates, and for each value of discrete ones.
 
     Parameters
     ----------
     pull : ndarray, shape (d1,)
         The direction.
+    spectrum : Spectrum, optional
+        Law of variances of the noise, for each of which there are lines unless there are many.
     """
+    if spectrum is not None and (spectrum.exact_nodes() or math.inf) > VARIANCE_NODES:
+        return ()
     d1 = len(coordinates)
     axes = np.array([k for k, law in enumerate(coordinates) if isinstance(law, ContinuousLaw)], dtype=int)
     if len(axes) not in (1, 2):
@@ -110,10 +118,12 @@ def lines_across(coordinates: Sequence[CoordinateLaw], pull: FloatArray) -> tupl
     along = along / size if size > 0.0 else np.eye(len(axes))[0]
     along = np.where(np.abs(along) < PARALLEL, PARALLEL, along)
     along = np.ones(1) if len(axes) == 1 else along / np.linalg.norm(along)
-    discrete = [k for k in range(d1) if k not in axes]
-    values, shares = np.zeros((1, d1)), np.ones(1)
-    for k in discrete:
-        value, share = coordinates[k].quadrature(1)
+    discrete = {k: coordinates[k].quadrature(1) for k in range(d1) if k not in axes}
+    if spectrum is not None:
+        variances = spectrum.nodes(VARIANCE_NODES)
+        discrete[d1] = variances.rho, variances.weight
+    values, shares = np.zeros((1, d1 + (spectrum is not None))), np.ones(1)
+    for k, (value, share) in discrete.items():
         values = np.repeat(values, len(value), axis=0)
         values[:, k] = np.tile(value, len(shares))
         shares = np.outer(shares, share).ravel()
@@ -141,23 +151,33 @@ class Panels:
         Nodes of a panel.
     across : int
         Nodes of each smooth piece of a line.
+    features : int
+        Number of coordinates, beside which nodes may have a variance of the noise.
     """
 
     lines: tuple[Line, ...]
     edges: tuple[FloatArray, ...]
     order: int
     across: int
+    features: int
 
     @classmethod
-    def start(cls, coordinates: Sequence[CoordinateLaw], pull: FloatArray, order: int, across: int) -> Panels | None:
+    def start(
+        cls,
+        coordinates: Sequence[CoordinateLaw],
+        pull: FloatArray,
+        order: int,
+        across: int,
+        spectrum: Spectrum | None = None,
+    ) -> Panels | None:
         """Panels of equal width between points where laws are not smooth; None if there are no lines."""
-        lines = lines_across(coordinates, pull)
+        lines = lines_across(coordinates, pull, spectrum)
         if not lines:
             return None
         edges = tuple(
             np.concatenate([*(_graded(a, b)[:-1] for a, b in pairwise(line.cuts)), line.cuts[-1:]]) for line in lines
         )
-        return cls(lines, edges, order, across)
+        return cls(lines, edges, order, across, len(coordinates))
 
     @cached_property
     def _rule(self) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -173,7 +193,9 @@ class Panels:
         u, w, number = (np.concatenate(each) for each in zip(*parts, strict=True))
         kept = w > 1e-13  # lighter nodes move no average
         u, w = u[kept], w[kept] / w[kept].sum()
-        return u / np.sqrt(w @ (u * u)), w, number[kept]  # cut far out, and yet of unit variance
+        own = u[:, : self.features]
+        own /= np.sqrt(w @ (own * own))  # cut far out, and yet of unit variance
+        return u, w, number[kept]
 
     def nodes(self, limit: Limit) -> Nodes:
         """The nodes of all panels, in the order of their mirror images."""

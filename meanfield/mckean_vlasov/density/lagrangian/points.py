@@ -166,12 +166,12 @@ class Frames:
 
     def _ranges(self, limit: Limit) -> list[tuple[float, float]]:
         """First and last of the equally spaced numbers of every node."""
-        q, deviation = limit.initial_overlap, limit.initial_deviation
+        deviation = limit.initial_deviation
         u, _ = self.nodes.solved
         reach = self.grading.reach
         ranges = []
         starts = limit.initial_law.at(u) if limit.initial_law is not None else [None] * len(u)
-        for mean, start, jumps in zip(u @ q, starts, self.jumps, strict=True):
+        for mean, start, jumps in zip(limit.initial_means(u), starts, self.jumps, strict=True):
             ends = np.array([mean - deviation * reach, mean + deviation * reach])
             if start is not None:
                 ends = start.quantile(np.array([-reach, reach]))
@@ -183,7 +183,7 @@ class Frames:
     def start(self, limit: Limit, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Coordinates zeta, their spacing h and the weights X at t = 0, each of shape (nodes, points)."""
         u, weight = self.nodes.solved
-        deviation, means = limit.initial_deviation, u @ limit.initial_overlap
+        deviation, means = limit.initial_deviation, limit.initial_means(u)
         shape = len(weight), points
         zeta, spacing, X = np.empty(shape), np.empty(shape), np.empty(shape)
         slopes = np.empty(points)

@@ -197,8 +197,8 @@ def prepare(
     InputError
         If the levels that an estimate takes at least do not fit into the free memory.
     """
-    start, of_noise = limit.initial_arguments, len(limit.coordinates)
-    noise = 0.5 * np.array([values_at_time(phase, phase.start, start)[of_noise] for phase in limit.phases])
+    start, of_noise, least = limit.initial_arguments, limit.overlaps, float(limit.factors(nodes.u)[1].min())
+    noise = 0.5 * least * np.array([values_at_time(phase, phase.start, start)[of_noise] for phase in limit.phases])
     grading, wells = grading_of(limit, noise), None
     finer, moves = 1.0, 0
     deficit, before = 0.0, math.inf
@@ -224,9 +224,10 @@ def prepare(
         # in a core stay at their quantile.
         helps = REACH_SLACK < missing < 0.5 * before
         # A much quieter trial is graded anew.
-        if frames.grading.terms.size and (helps or np.any(level.least_noise < 0.7 * noise)):
+        met = least * level.least_noise
+        if frames.grading.terms.size and (helps or np.any(met < 0.7 * noise)):
             before = missing
-            noise, deficit = np.minimum(noise, level.least_noise), deficit + 1.1 * missing
+            noise, deficit = np.minimum(noise, met), deficit + 1.1 * missing
             wider = wells.reaching(deficit) if wells else grading_of(limit, noise, deficit)
             frames = Frames.plain(nodes, wider, frames.spacing)
         elif frames.spacing == SPACING:
@@ -235,7 +236,7 @@ def prepare(
                 break
             wells = None if failed else between_wells(limit, level)
             if wells is not None:
-                frames, noise = Frames.plain(nodes, wells, GRADED_SPACING), np.minimum(noise, level.least_noise)
+                frames, noise = Frames.plain(nodes, wells, GRADED_SPACING), np.minimum(noise, met)
             else:
                 frames, tolerance = replace(frames, spacing=CLOSER_SPACING), max(tolerance, TRIAL_TOLERANCE)
         elif failed:
@@ -310,5 +311,6 @@ def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatA
     values = coefficients_at(last, float(limit.times[-1]), limit.arguments_of(moments))
     noise = 0.5 * float(values[q.size])
     growth = values[-1] if limit.free_norm else (q @ values[:-1] + rate * r - noise) / square
+    growth -= values[len(limit.coordinates) * 2] if limit.spectrum is not None else 0.0  # of the mean variance
     steps = rate * last.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise

@@ -232,7 +232,7 @@ def test_the_jacobian_is_that_of_differences(name, strength):
         x, xi, s, phi, h = (unpacked(a, level.nodes, 60) for a in (X, frame.xi, frame.share, frame.force, mesh.spacing))
         Q = np.diff(xi, axis=1) / np.diff(x, axis=1)
         low, high = np.concatenate([Q[:, :1], Q], 1), np.concatenate([Q, Q[:, -1:]], 1)
-        drift = growth * x - state.tilts[: level.nodes, None] - tau * phi
+        drift = growth * x - state.nodal.tilts[: level.nodes, None] - tau * phi
         left = np.clip((FROZEN - np.abs(xi)) / (FROZEN - FREE), 0.0, 1.0)
         kept.append(np.where(drift * xi < 0.0, left, 1.0))
         drift *= kept[-1]
@@ -242,10 +242,11 @@ def test_the_jacobian_is_that_of_differences(name, strength):
         return s * (drift + 0.5 * noise * xi * (low + high)) - damped * (high - low) / h
 
     X = state.end.copy()
+    state.nodal.growths[:], state.nodal.noises[:] = growth, noise
     fill(X)
     force_slopes(X, mesh, own.before, own.here, own.after)
-    eliminate(X, mesh, frame, own, state.sums, growth, state.tilts, noise, rate, tau)
-    solve_stage(X, mesh, frame, own, state.increments, np.zeros(8), 0, growth, state.tilts, noise, tau)
+    eliminate(X, mesh, frame, own, state.sums, state.nodal, rate, tau)
+    solve_stage(X, mesh, frame, own, state.increments, np.zeros(8), 0, state.nodal, tau)
     u, h = state.increments[0].copy(), 1e-7
     slope = (right_hand_side(X + h * u) - right_hand_side(X - h * u)) / (2 * h)
     residual = rate * unpacked(u, level.nodes, 60) - slope - right_hand_side(X)
