@@ -17,7 +17,7 @@ FLOORS = (
     ("problems",),
     ("results",),
     ("ensembles", "mckean_vlasov"),
-    ("one_vector",),
+    ("one_vector", "several_vectors"),
     ("comparison",),
     ("explanation", "plotting", "sweep"),
     ("report",),

@@ -217,6 +217,7 @@ DISTANCES = {
 }
 """Distances of densities and weights, by `meanfield.comparison.weights`."""
 
+
 KEPT_BY_SWEEPS = {
     "q_final": Variable(("feature",), "overlap q at the last time"),
     "q_final_error": Variable(

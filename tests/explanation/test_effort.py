@@ -16,8 +16,8 @@ from meanfield.families.alpha_contrastive.limit.kernel_mixture import KernelMixt
 from meanfield.families.alpha_contrastive.population import solver as population
 from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.density.solver import compared_with, limits_of_runs
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit import solver as channels_limit
 from meanfield.families.contrastive.explanation import predictions, several_channels
 from meanfield.families.hidden_manifold import costs as manifold_costs
 from meanfield.families.hidden_manifold.order_parameters.averaging import stationary_averages
@@ -29,6 +29,7 @@ from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.mckean_vlasov import closure_tiles
 from meanfield.mckean_vlasov.density.lagrangian import budget, level
 from meanfield.problems.file import parse_problem
+from meanfield.several_vectors import particle_search
 from tests import ROOT
 
 PROBLEMS = ROOT / "data" / "problems"
@@ -347,12 +348,14 @@ def test_particles_of_the_limit_are_tried_to_the_first_output_time(monkeypatch):
     """Eight runs to the last one, twice, took four seconds, and with a million output times hours."""
     changes = {"density.scheme": "particles", "time.outputs": 1_000_000}
     problem = meanfield.with_values(meanfield.load_problem(PROBLEMS / "two_channels.toml"), changes)
-    tried, march = [], channels_limit.march
+    tried, march = [], particle_search.march
     monkeypatch.setattr(
-        channels_limit, "march", lambda *given: (tried.append((given[0].time.outputs, len(given[1]))), march(*given))[1]
+        particle_search,
+        "march",
+        lambda *given: (tried.append((len(given[0][0].times), len(given[0]))), march(*given))[1],
     )
     found = {p.method: p for p in meanfield.explain(problem).predictions}["density"]
-    assert tried == [(2, channels_limit.RUNS)]
+    assert tried == [(2, particle_search.RUNS)]
     assert found.seconds > 1000.0
     assert found.memory > 1e9
 
@@ -363,7 +366,7 @@ def test_dear_averages_of_channels_are_evaluated_a_few_times(monkeypatch):
     evaluated, tried = [], []
     monkeypatch.setattr(ChannelClosure, "__call__", lambda *_: evaluated.append(1))
     monkeypatch.setattr(several_channels, "seconds_of", lambda work: (work(), 0.05)[1])
-    monkeypatch.setattr(channels_limit, "march", lambda *given: tried.append(given))
+    monkeypatch.setattr(particle_search, "march", lambda *given: tried.append(given))
     assert several_channels.density(problem).seconds > 50.0  # 8 runs to 10 output times, of 13 averages each
     assert (len(evaluated), tried) == (1, [])
 
@@ -372,7 +375,8 @@ def test_the_quadrature_of_particles_is_compared_at_the_times_of_the_pilot():
     problem = meanfield.load_problem(PROBLEMS / "two_channels.toml")
     closure, coarser = ChannelsInTime(problem), ChannelClosure(problem)
     closure.closures[0].compared = coarser
-    assert channels_limit.size_after_pilot(problem, [closure] * 2) == channels_limit.PILOT  # the prior is linear
+    found = particle_search.size_after_pilot(limits_of_runs(closure)[:2], 2e-3, compared_with(closure))
+    assert found == particle_search.PILOT  # the prior is linear
 
 
 def test_fast_means_that_do_not_rest_are_tried_for_few_steps(monkeypatch):

@@ -14,11 +14,12 @@ from functools import cache
 import numpy as np
 
 from meanfield import load_problem, solve_density, solve_order_parameters
-from meanfield.families.contrastive.channels.density.evolution import Evolution
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
+from meanfield.families.contrastive.channels.limit import joint_limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.finite_volumes.fipy_step import import_fipy
 from meanfield.problems.problem_keys import with_values
+from meanfield.several_vectors.evolution import Evolution
 from validation import ROOT
 from validation.benchmarks.table import Row, Table, run_benchmark
 from validation.benchmarks.timing import ONE_THREAD
@@ -67,7 +68,7 @@ def ours() -> tuple[float, float]:
     u = np.linspace(-1.5, 1.5, NODES)[:, None]
     weight = np.full(NODES, 1.0 / NODES)
     u /= np.sqrt(weight @ u**2)
-    evolution = Evolution(ChannelsInTime(problem("l1")), u, weight, CELLS, 6.0)
+    evolution = Evolution(joint_limit_of(ChannelsInTime(problem("l1")), in_plane=True), u, weight, CELLS, 6.0)
     evolution.step(1e-6)  # compiles, if it must
     started = time.thread_time()
     for step in range(1, STEPS + 1):
@@ -120,9 +121,8 @@ def order_table() -> Table:
     for spread, what in ((TOO_WIDE, "a frame 1.3 times as wide as the law"), (1.0, "the frame of the law")):
         before = None
         for cells in WIDTHS:
-            evolution = Evolution(
-                ChannelsInTime(linear), np.array([[-1.0], [1.0]]), np.full(2, 0.5), cells, 6.0, spread
-            )
+            limit = joint_limit_of(ChannelsInTime(linear), in_plane=True)
+            evolution = Evolution(limit, np.array([[-1.0], [1.0]]), np.full(2, 0.5), cells, 6.0, spread)
             for step in range(1, cells // 2 + 1):
                 evolution.step(1.5 * step / (cells // 2))
             now = evolution.averages

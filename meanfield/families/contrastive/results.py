@@ -23,6 +23,7 @@ from meanfield.mckean_vlasov.declarations import BRANCHES
 from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.family import Kind
+from meanfield.several_vectors.declarations import OF_BOTH_WEIGHTS
 
 VARIABLES = (
     DENSITY_VARIABLES
@@ -74,10 +75,6 @@ def _with_channels(kind: Kind, *names: str) -> Kind:
 
 OF_THE_PLANE = ("M_error", "P_gain", "D", "averages_standard_error", "P_sum", "P_difference")
 """Variables of a density that only two channels have."""
-
-OF_BOTH_WEIGHTS = ("P_joint", "P_joint_given_u", "density_time", "w1", "w2", "w1_bnds", "w2_bnds")
-"""Variables of the density of both weights together. It has a result of its own: in a table of a whole density each of
-its cells would stand beside each cell of single weights. Files up to version 5 have them in one."""
 
 KINDS = DENSITY_KINDS | {
     "density": _with_channels(DENSITY_KINDS["density"], *OF_THE_PLANE, *OF_BOTH_WEIGHTS),

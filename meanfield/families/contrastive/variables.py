@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, SUM_TOLERANCE, cell_variables
+from meanfield.mckean_vlasov.declarations import (
+    AT_REST,
+    POSITIVE,
+    PROBABILITY,
+    SUM_TOLERANCE,
+)
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable, statistics_of
+from meanfield.several_vectors.declarations import distances_of, plane_of
 
 KEPT_BY_SWEEPS = {
     "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
@@ -182,10 +188,6 @@ _PAIR = ("channel", "channel_")
 
 _OF_AVERAGES = AVERAGES | AVERAGE_STATISTICS
 
-_OF_ALL = ("W1", "W1_expected", "KS", "KS_expected")
-_OF_EACH = (*_OF_ALL, *(f"{name}_given_u" for name in _OF_ALL))
-"""Distances of weights and density, of all of them and given u."""
-
 CHANNELS = {
     "q": _of_channels("q", "channel"),
     "g": replace(DENSITY_VARIABLES["g"], unless=("channel",)),
@@ -195,39 +197,7 @@ CHANNELS = {
     "norm": _of_channels("norm", "channel"),
     "P": _of_channels("P", "channel"),
     "P_w": _of_channels("P_w", "channel"),
-    **{
-        name: Variable(
-            ("time", "w"),
-            f"density of (w_1 {sign} w_2)/sqrt(2), averaged over a cell",
-            only=("diagonal",),
-            range=(-SUM_TOLERANCE, inf),
-            gaps="unfinished",
-        )
-        for name, sign in (("P_sum", "+"), ("P_difference", "-"))
-    },
-    "P_joint": Variable(
-        ("density_time", "w1", "w2"),
-        "density P_t(w_1, w_2) of the weights of both channels, averaged over a cell",
-        range=(-SUM_TOLERANCE, inf),
-        gaps="unfinished",
-        needs=("density_time",),
-    ),
-    "P_joint_given_u": Variable(
-        ("density_time", "node", "w1", "w2"),
-        "conditional density P_t(w_1, w_2|u) at a node, averaged over a cell",
-        range=(-SUM_TOLERANCE, inf),
-        gaps="unfinished",
-        needs=("density_time",),
-    ),
-    "density_time": Variable(
-        ("density_time",),
-        "time t = k/N at which the joint density was kept",
-        range=POSITIVE,
-        gaps="never",
-        increasing=True,
-    ),
-    **cell_variables("w1", "weight w_1"),
-    **cell_variables("w2", "weight w_2"),
+    **plane_of("channel"),
     "q_error": _of_channels("q_error", "channel"),
     "r_error": _of_channels("r_error", "channel"),
     "q_mean": _of_channels("q_mean", "channel"),
@@ -281,16 +251,7 @@ CHANNELS = {
         "matrix D that drives the overlaps M of the channels, an average over batches",
         gaps="unfinished",
     ),
-    **{name: _of_channels(name, "channel") for name in _OF_EACH},
-    **{
-        f"{name}_diagonal": replace(
-            DENSITY_VARIABLES[name],
-            dims=("pair", "snapshot_time", "diagonal"),
-            only=("diagonal",),
-            long_name=f"{DENSITY_VARIABLES[name].long_name}, for (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
-        )
-        for name in _OF_ALL
-    },
+    **distances_of("channel"),
     "M_final": Variable(_PAIR, "overlap M of the channels at the last time", range=CORRELATION),
     "M_final_error": Variable(
         _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE

@@ -6,7 +6,7 @@ With dw'_k/dt = a (w_k - w'_k) and the weights' equation, whose force a linear p
     d E[w_k w'_l]/dt = a_k.E[u w'_l] + tau sum_j H_kj E[w_j w'_l] - n_k E[w_k w'_l] + a (M_kl - E[w_k w'_l]),
     d E[w'_k w'_l]/dt = a (E[w_k w'_l] + E[w_l w'_k] - 2 E[w'_k w'_l]),
 
-from w' = w, with a_k, H and n_k of `channels.limit.particles.WeightEquation`. Source: update_rules.md, section 8.
+from w' = w, with a_k, H and n_k of `channels.limit.WeightEquation`. Source: update_rules.md, section 8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
-from meanfield.families.contrastive.channels.limit.particles import coefficients
+from meanfield.families.contrastive.channels.limit import coefficients
 from meanfield.numerics.ode import Rate, solve_in_stretches
 from meanfield.typing import FloatArray
 

@@ -28,6 +28,7 @@ from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_in_stretches, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
 from meanfield.process.cores import one_thread
+from meanfield.several_vectors.particle_search import DEVIATIONS
 from meanfield.typing import FloatArray
 
 TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
@@ -35,9 +36,6 @@ TOLERANCE = Tolerance(relative=1e-11, absolute=1e-13)
 
 TOLERANCE_AT_RANDOM = Tolerance(relative=1e-4, absolute=1e-5)
 """Tolerance of a step where averages are taken over random batches, and jump with the sign of a covariance."""
-
-DEVIATIONS = 3.5
-"""Standard errors of 8 randomisations that are exceeded by chance once in 100 times (Student's t of 7 degrees)."""
 
 
 class Trajectory(NamedTuple):

@@ -10,13 +10,9 @@ from meanfield.ensembles.simulation import BYTES_PER_NUMBER
 from meanfield.explanation.prediction import HEADER, Prediction, shared
 from meanfield.explanation.rates import seconds_of
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
-from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.families.contrastive.channels.density.plan import coarse_plan, fixed_plan
-from meanfield.families.contrastive.channels.density.search import PlaneSearch
-from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, settings_of
+from meanfield.families.contrastive.channels.density.solver import compared_with, limits_of_runs
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.solver import PILOT, runs_of, size_after_pilot
-from meanfield.families.contrastive.channels.limit.start import RUNS
+from meanfield.families.contrastive.channels.limit import joint_limit_of
 from meanfield.families.contrastive.channels.states.field import SmoothField, arrangements
 from meanfield.families.contrastive.channels.states.symmetry import coincidences
 from meanfield.families.contrastive.channels.stationary.cells import Cells
@@ -24,7 +20,14 @@ from meanfield.families.contrastive.channels.stationary.equations import PlaneEq
 from meanfield.families.contrastive.channels.stationary.plane import LEVELS, RANDOM_STARTS, SEARCH_SCALE, USUAL_WIDTH
 from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.cells import feature_quadrature
+from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
 from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.several_vectors.densities import NODE_SCALE, settings_of
+from meanfield.several_vectors.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.several_vectors.particle_search import PILOT, size_after_pilot
+from meanfield.several_vectors.plan import coarse_plan, fixed_plan
+from meanfield.several_vectors.sample import RUNS
+from meanfield.several_vectors.search import PlaneSearch
 
 CELL_STEP = 8e-8
 """Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
@@ -104,12 +107,12 @@ def density(problem: Problem) -> Prediction:
 
 
 def _of_cells(problem: Problem, closure: ChannelsInTime) -> Prediction:
-    settings = settings_of(problem)
+    settings, limit = settings_of(problem.density), joint_limit_of(closure)
     factors: tuple[int, ...]
     if settings.tolerance is None:
-        plan, factors, more = fixed_plan(closure, settings), (1, 2), 1.0
+        plan, factors, more = fixed_plan(limit, settings), (1, 2), 1.0
     else:
-        plan = coarse_plan(closure, settings, settings.tolerance)
+        plan = coarse_plan(limit, settings, settings.tolerance)
         factors = PlaneSearch.factors[:5]  # most searches end there
         discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
         # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
@@ -141,10 +144,12 @@ def _of_formula(problem: Problem) -> Prediction:
 
 def _of_particles(problem: Problem, closure: ChannelsInTime) -> Prediction:
     """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
-    averages = runs_of(closure)
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
     each = 13.0 * shared(_average_seconds, problem) + 8e-3
-    size = size_after_pilot(problem, averages) if each < DEAR_RUN else PILOT
+    size = PILOT
+    if each < DEAR_RUN:
+        tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
+        size = size_after_pilot(limits_of_runs(closure), tolerance, compared_with(closure))
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
     d1, d2 = len(problem.features), problem.model.channels
     moments = RUNS * problem.time.outputs * (d1 + d2 + 1) * d2

@@ -7,11 +7,12 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.density import choice
-from meanfield.families.contrastive.channels.density.evolution import DegenerateError, Evolution
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
+from meanfield.families.contrastive.channels.limit import joint_limit_of
 from meanfield.plotting import plot_comparison
 from meanfield.problems.problem_keys import with_values
 from meanfield.process.progress import interrupted_after
+from meanfield.several_vectors.evolution import DegenerateError, Evolution
 from tests.families.contrastive.channels.plane_oracle import PlaneOracle
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
@@ -40,7 +41,8 @@ L1 = with_values(PROBLEM, {"prior": {"name": "l1", "strength": 2.0}})
 
 
 def evolved(problem, cells, steps, spread=1.0):
-    evolution = Evolution(ChannelsInTime(problem), SIGNS, HALVES, cells, 6.0, spread)
+    limit = joint_limit_of(ChannelsInTime(problem), in_plane=True)
+    evolution = Evolution(limit, SIGNS, HALVES, cells, 6.0, spread)
     for step in range(1, steps + 1):
         evolution.step(problem.time.stop * step / steps)
     return evolution

@@ -1,5 +1,7 @@
 """Interacting particles of the limit: the overlaps of linear priors, other priors against SGD, claimed errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -8,10 +10,11 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.particles import Size, _ends_of_steps, coefficients, march
-from meanfield.families.contrastive.channels.limit.solver import _errors
+from meanfield.families.contrastive.channels.limit import coefficients, joint_limit_of
 from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
 from meanfield.problems.problem_keys import with_value
+from meanfield.several_vectors.particle_search import _errors
+from meanfield.several_vectors.particles import Size, _ends_of_steps, march
 from tests.families.contrastive.channels.problems import standard
 
 L1 = "[time]", '[prior]\nname = "l1"\nstrength = 20.0\n[time]'
@@ -30,6 +33,10 @@ def overlaps(moments):
     return moments[..., [0, 1, 2, 3, 5]]
 
 
+def limit_of(problem):
+    return joint_limit_of(ChannelsInTime(problem))
+
+
 def predicted(problem):
     field = OverlapField(ChannelClosure(problem))
     q, M = field.unpacked(_integrated(ChannelsInTime(problem), "").values[-1])
@@ -39,10 +46,10 @@ def predicted(problem):
 @pytest.mark.parametrize("changes", [(), THREE], ids=["two", "three"])
 def test_linear_priors_have_no_chance_and_steps_of_second_order(changes):
     problem = standard(*changes, ("stop = 4.0", "stop = 2.0"))
-    right, closure = predicted(problem), ChannelsInTime(problem)
+    right, limit = predicted(problem), limit_of(problem)
     wrong = []
     for steps in (4, 8):
-        runs = march(problem, [closure], Size(300, steps))
+        runs = march([limit], Size(300, steps))
         gap = np.abs(runs.fine[0, -1, : len(right)] - right).max()
         assert gap <= np.abs(runs.coarse - runs.fine)[0, -1].max()  # the error that is claimed for steps
         wrong.append(gap)
@@ -53,12 +60,14 @@ def test_linear_priors_have_no_chance_and_steps_of_second_order(changes):
 def test_steps_of_output_times_that_are_not_evenly_spaced():
     """No step is longer than with evenly spaced times, by which errors are known; those get the same steps as ever."""
     problem = standard(("outputs = 2", "outputs = 5"))
-    np.testing.assert_array_equal(_ends_of_steps(problem, 6, problem.time.outputs_at), [0, 6, 12, 18, 24])
+    np.testing.assert_array_equal(
+        _ends_of_steps(problem.time.outputs_at, 6, problem.time.outputs_at), [0, 6, 12, 18, 24]
+    )
     logarithmic = with_value(problem, "time.spacing", "log")
-    steps = np.diff(_ends_of_steps(logarithmic, 6, logarithmic.time.outputs_at))
+    steps = np.diff(_ends_of_steps(logarithmic.time.outputs_at, 6, logarithmic.time.outputs_at))
     assert (steps % 2 == 0).all()
     assert (np.diff(logarithmic.time.outputs_at) / steps).max() <= 1.0 / 6.0
-    right, runs = predicted(problem), march(logarithmic, [ChannelsInTime(logarithmic)], Size(300, 6))
+    right, runs = predicted(problem), march([limit_of(logarithmic)], Size(300, 6))
     assert np.abs(runs.fine[0, -1, : len(right)] - right).max() <= np.abs(runs.coarse - runs.fine)[0, -1].max()
 
 
@@ -69,12 +78,11 @@ def test_errors_by_chance_cover():
     overlap beyond its error, and more than seven once in 5000 times.
     """
     problem = standard(("stop = 4.0", "stop = 2.0"))
-    right, closure = overlaps(predicted(problem)), ChannelsInTime(problem)
+    right, limit = overlaps(predicted(problem)), limit_of(problem)
     excess = []
     for seed in range(30):
-        seeded = with_value(problem, "particles.seed", seed)
-        runs = march(seeded, [closure] * 8, Size(200, 6), matched=False)
-        found = _errors(seeded, [closure] * 8, Size(200, 6), runs)
+        runs = march([replace(limit, seed=seed)] * 8, Size(200, 6), matched=False)
+        found = _errors(runs, Size(200, 6), None)
         error = overlaps(found.chance + found.steps)[-1]
         excess.append(np.abs(overlaps(runs.fine.mean(axis=0))[-1] - right) / error)
     assert (np.array(excess) > 1).any(axis=1).sum() <= 7
@@ -87,7 +95,7 @@ def test_l1_prior_against_other_particles():
     False alarms: one of five numbers beyond 3.5 standard errors once in 400 times.
     """
     problem = standard(L1, NOISE, ("= 3", "= 2"), ("stop = 4.0", "stop = 2.0"))
-    runs = march(problem, [ChannelsInTime(problem)], Size(120_000, 10))
+    runs = march([limit_of(problem)], Size(120_000, 10))
     right = np.array([0.47296, 0.25040, 0.16149, 0.37552, 0.13693])
     error = np.array([0.00047, 0.00060, 0.00055, 0.00071, 0.00073])
     steps = np.abs(overlaps((runs.coarse - runs.fine).mean(axis=0))[-1])
@@ -99,7 +107,7 @@ def test_l1_prior_against_other_particles():
 def test_weights_given_features_are_gaussian_for_a_linear_prior():
     """One false alarm in 100 times, and a seed."""
     problem = standard(("[0.5, 0.3]", '[0.5, 0.3]\ncoordinate = { law = "rademacher" }'), ("stop = 4.0", "stop = 2.0"))
-    runs = march(problem, [ChannelsInTime(problem)], Size(8000, 16))
+    runs = march([limit_of(problem)], Size(8000, 16))
     q, M, u, w = runs.fine[0, -1, :4].reshape(2, 2), runs.fine[0, -1, 4:8].reshape(2, 2), *(
         runs.features[0], runs.weights[0, -1],
     )  # fmt: skip
@@ -111,7 +119,7 @@ def test_weights_given_features_are_gaussian_for_a_linear_prior():
 
 def test_equal_channels_stay_equal():
     problem = standard(L1, *EQUAL_CHANNELS, ("stop = 4.0", "stop = 2.0"))
-    runs = march(problem, [ChannelsInTime(problem)], Size(2000, 16))
+    runs = march([limit_of(problem)], Size(2000, 16))
     assert runs.status == "complete"
     np.testing.assert_allclose(runs.weights[..., 0], runs.weights[..., 1], atol=1e-7)  # root of rounding in Lambda
 
@@ -133,8 +141,8 @@ def test_coefficients_give_the_velocity_of_the_overlaps():
 
 def test_numbers_do_not_depend_on_other_runs():
     problem = standard(L1)
-    closure = ChannelsInTime(problem)
-    alone, together = (march(problem, [closure] * count, Size(100, 4)) for count in (1, 3))
+    limit = limit_of(problem)
+    alone, together = (march([limit] * count, Size(100, 4)) for count in (1, 3))
     np.testing.assert_array_equal(alone.fine[0], together.fine[0])
     assert (together.fine[1] != together.fine[2])[-1].sum() >= 8  # of ten; two are norms, 1 but for rounding
 
@@ -147,7 +155,7 @@ def test_a_tolerance_is_kept_or_its_miss_is_said(monkeypatch):
     assert max(float(run["q_error"].max()), float(run["M_error"].max())) <= 2e-3  # the default tolerance
     assert run["w_sample"].sizes == {"snapshot_time": 2, "particle": 65536, "channel": 2}
     np.testing.assert_allclose((run["w_sample"][-1] ** 2).mean("particle"), 1.0, atol=0.02)  # of 65536 particles
-    monkeypatch.setattr("meanfield.families.contrastive.channels.limit.solver.MOST_NUMBERS", 20_000)
+    monkeypatch.setattr("meanfield.several_vectors.particle_search.MOST_NUMBERS", 20_000)
     missed = meanfield.solve(problem, "density")
     assert missed.attrs["status"].startswith("failed: the error of q and M (")
     assert np.isfinite(missed["q"]).all()
@@ -155,7 +163,7 @@ def test_a_tolerance_is_kept_or_its_miss_is_said(monkeypatch):
 
 def test_steps_that_are_far_too_long_fail():
     problem = standard(("[time]", '[prior]\nname = "quartic"\nstrength = 1e9\n[time]'))
-    runs = march(problem, [ChannelsInTime(problem)], Size(100, 4))
+    runs = march([limit_of(problem)], Size(100, 4))
     assert runs.status.startswith("failed: at t = 0: the particles of the limit change their length by half")
     assert np.isnan(runs.fine[:, 1]).all()
 

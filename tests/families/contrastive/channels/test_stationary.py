@@ -11,7 +11,6 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.states import search
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.stationary import gaussian, plane
@@ -21,6 +20,7 @@ from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.families.contrastive.channels.stationary.stability import spectrum
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.mckean_vlasov.density.start import Nodes
+from meanfield.several_vectors.frame import Frame
 from meanfield.testing import methods
 from meanfield.testing.methods import Example
 from tests import ROOT

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.density.evolution import REMEDY, DegenerateError, check_channels
-from meanfield.families.contrastive.channels.density.solver import solve_plane
+from meanfield.families.contrastive.channels.density.solver import solve_particles, solve_plane
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
-from meanfield.families.contrastive.channels.limit.solver import solve_particles
+from meanfield.families.contrastive.channels.limit import joint_limit_of
 from meanfield.families.contrastive.initial_state import check_sample, starts_from_sample
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.density.settings import LEAST_PARTICLE_TOLERANCE, PARTICLE_TOLERANCE, DensitySettings
-from meanfield.problems.problem_keys import with_value
 from meanfield.results.solved import Solved
+from meanfield.several_vectors.choice import solved_by_scheme
+from meanfield.several_vectors.evolution import REMEDY, DegenerateError, check_plane
 
 MOST_FEATURES = 2
 """Largest number of features of a density on cells: each node has a plane of them."""
@@ -30,26 +29,17 @@ def solve_several(problem: Problem) -> Solved:
     Returns
     -------
     Solved
-        As `meanfield.families.contrastive.channels.density.solver.solve_plane` or
-        `meanfield.families.contrastive.channels.limit.solver.solve_particles` describe it. Where 'automatic' takes
-        particles, the attribute `warning` says why.
+        As `solve_plane` or `solve_particles` describe it. Where 'automatic' takes particles, the attribute `warning`
+        says why.
     """
-    scheme = problem.density.scheme
     closure = ChannelsInTime(problem)
-    if scheme == "particles":
-        return solve_particles(closure, problem.density.tolerance or PARTICLE_TOLERANCE)
-    reason = why_no_cells(problem, closure) if scheme == "automatic" else ""
-    if not reason:
-        try:
-            return solve_plane(closure)[0]
-        except DegenerateError as error:
-            reason = error.reason
-            if scheme != "automatic":
-                raise InputError(f"density.scheme = '{scheme}': {error}") from error
-    tolerance = max(problem.density.tolerance or PARTICLE_TOLERANCE, LEAST_PARTICLE_TOLERANCE)
-    solved = with_value(problem, "density", DensitySettings(scheme="particles", tolerance=tolerance))
-    warning = f"The density was solved by interacting particles, because {reason}."
-    return replace(solve_particles(closure, tolerance), warning=warning, problem=solved)
+    return solved_by_scheme(
+        problem,
+        problem.density,
+        partial(why_no_cells, problem, closure),
+        lambda: solve_plane(closure)[0],
+        partial(solve_particles, closure),
+    )
 
 
 def solve_joint(problem: Problem) -> tuple[Solved, Solved]:
@@ -116,10 +106,8 @@ def why_no_cells(problem: Problem, closure: ChannelsInTime | None = None) -> str
         return "initial.from: cells take a law of weights that is Gaussian, and the file has a sample of weights"
     if all(prior.functions.linear for prior in problem.priors):
         return ""  # the law is Gaussian, even if it has no density in the plane
-    q, M = problem.initial_overlap, problem.initial_channel_overlap
     try:
-        averages = (closure or ChannelsInTime(problem)).closures[0]
-        check_channels(0.0, M - q.T @ q, averages(q, M).Lambda)
+        check_plane(joint_limit_of(closure or ChannelsInTime(problem)))
     except DegenerateError as error:
         return error.reason
     return ""

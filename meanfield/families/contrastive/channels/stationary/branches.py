@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.density.solver import NODE_SCALE
 from meanfield.families.contrastive.channels.states.symmetry import Symmetries
 from meanfield.families.contrastive.channels.stationary.cells import Cells
 from meanfield.families.contrastive.channels.stationary.equations import PlaneEquations
@@ -34,6 +33,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import with_value
+from meanfield.several_vectors.densities import NODE_SCALE
 from meanfield.typing import FloatArray
 
 

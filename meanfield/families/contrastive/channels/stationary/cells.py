@@ -16,11 +16,11 @@ import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import SuperLU, splu
 
-from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.ingredients.priors import PriorSettings, potential_of
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.finite_volumes.plane_kernel import selling
+from meanfield.several_vectors.frame import Frame
 from meanfield.typing import FloatArray, IntArray
 
 COEFFICIENTS = 9

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
-from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.families.contrastive.channels.stationary.cells import Cells, LawGivenU
 from meanfield.families.contrastive.channels.stationary.motion import Motion
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.numerics.continuation import newton
+from meanfield.several_vectors.frame import Frame
 from meanfield.typing import FloatArray
 
 LEAST_ROOM = 1e-6

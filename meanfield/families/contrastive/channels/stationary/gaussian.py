@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.density.solver import gaussian_arrays
 from meanfield.families.contrastive.channels.states.analysis import channel_states, state_variables
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelState
@@ -21,6 +20,7 @@ from meanfield.families.contrastive.channels.trajectory import velocity
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.results.solved import Solved
+from meanfield.several_vectors.densities import gaussian_arrays
 from meanfield.typing import FloatArray
 
 OF_THE_OVERLAPS = ("q", "M", "Lambda", "stability", "arrangement", "copies", "region_share")
@@ -40,7 +40,8 @@ def gaussian_states(problem: Problem) -> Solved:
     rows = [_of_a_state(field, q, M) for q, M in zip(found["q"], found["M"], strict=True)]
     arrays = {name: found[name] for name in OF_THE_OVERLAPS}
     arrays |= {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return replace(points, kind="stationary", arrays=arrays | gaussian_arrays(problem, found["q"], found["M"]))
+    arrays |= gaussian_arrays(problem, found["q"], found["M"], problem.density.feature_nodes)
+    return replace(points, kind="stationary", arrays=arrays)
 
 
 def gaussian_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.density.display import CELLS, COMBINATIONS, reach_of, singles_given_u
-from meanfield.families.contrastive.channels.density.solver import NODE_SCALE, single_arrays
 from meanfield.families.contrastive.channels.states.analysis import arrangement_of
 from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField, random_state
 from meanfield.families.contrastive.channels.states.search import ChannelStates
@@ -32,6 +30,8 @@ from meanfield.problems.problem_keys import with_value
 from meanfield.process.progress import progress_bar
 from meanfield.results.solved import Solved
 from meanfield.results.states import stacked
+from meanfield.several_vectors.densities import NODE_SCALE, single_arrays
+from meanfield.several_vectors.display import CELLS, COMBINATIONS, reach_of, singles_given_u
 from meanfield.typing import FloatArray
 
 LEVELS = (32, 48, 64)
@@ -271,4 +271,4 @@ def _densities(equations: PlaneEquations, found: list[FoundState]) -> dict[str, 
         n = state.cells.count
         P = np.array([law.P for law in state.laws]).reshape(-1, n, n) / state.cells.h**2
         out[:] = nodes.unfolded(singles_given_u(P, state.cells.axis, state.frame, half_width), 0, 1)
-    return single_arrays(problem, (nodes.u, nodes.u_weight), singles, half_width)[0]
+    return single_arrays(problem.coordinates, (nodes.u, nodes.u_weight), singles, half_width, 2)[0]

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.density.frame import Frame
 from meanfield.process import own_numba as numba
+from meanfield.several_vectors.frame import Frame
 from meanfield.typing import FloatArray
 
 CELLS = 240
@@ -25,7 +25,7 @@ REACH = 5.5
 """Standard deviations of the laws within the cells."""
 
 DIAGONALS = np.array([[1.0, 1.0], [1.0, -1.0]]) / math.sqrt(2.0)
-"""Combinations of w_1 and w_2 whose laws tell whether the channels share their weights."""
+"""Combinations of w_1 and w_2 whose laws tell whether the vectors share their weights."""
 
 
 COMBINATIONS = np.vstack([np.eye(2), DIAGONALS])

@@ -1,4 +1,4 @@
-"""Choose cells, nodes and time steps for the density of two channels; a mirror symmetry leaves half of the nodes."""
+"""Choose cells, nodes and time steps for the density of two vectors; a mirror symmetry leaves half of the nodes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.density.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.families.contrastive.channels.in_time import ChannelsInTime
+from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, node_scale
 from meanfield.numerics.step_times import StepTimes
+from meanfield.several_vectors.display import CELLS, JOINT_CELLS, joint_outputs
+from meanfield.several_vectors.limit import JointLimit
 
 USUAL_WIDTH = 6.0
 """Usual half-width of the cells, in standard deviations."""
@@ -56,54 +56,34 @@ class Plan:
         return 8.0 * (6 * len(self.nodes.solved[1]) * self.cells(factor) ** 2 + 2 * shown)
 
 
-def coarse_plan(closure: ChannelsInTime, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
+def coarse_plan(limit: JointLimit, settings: DensitySettings, tolerance: float, widening: float = 1.0) -> Plan:
     """Plan of a search for an accuracy."""
     # Forces of the prior weigh the tails of a Gaussian law beyond the tolerance, for 2.5 standard deviations more.
     half_width = widening * (math.sqrt(-2.0 * math.log(tolerance)) + 2.5)
-    rate = max(map(fastest_rate, closure.closures))
-    onset = 0.1 / (rate + max(map(stiffest_rate, closure.closures)))
+    rate, stiffest = limit.rates()
+    onset = 0.1 / (rate + stiffest)
     # A factor of 1 takes five steps in the fastest time scale.
-    step_times = StepTimes(
-        closure.problem.time.outputs_at, 5.0, rate, onset, corners=closure.corners, starts=closure.starts
-    )
+    step_times = StepTimes(limit.times, 5.0, rate, onset, corners=limit.corners, starts=limit.starts)
     scale = node_scale(tolerance, settings.feature_nodes)
-    nodes = Nodes.of(closure, settings.feature_nodes, scale)
+    nodes = Nodes.of(limit, settings.feature_nodes, scale)
     # A factor of 1 has 16 cells on an axis of the usual width.
     return Plan(half_width, 16 * half_width / USUAL_WIDTH, step_times, nodes, scale)
 
 
-def fixed_plan(closure: ChannelsInTime, settings: DensitySettings, widening: float = 1.0) -> Plan:
+def fixed_plan(limit: JointLimit, settings: DensitySettings, widening: float = 1.0) -> Plan:
     """Plan of given cells and steps, of which a factor of 1 has half as many."""
-    times = closure.problem.time.outputs_at
+    times = limit.times
     intervals = len(times) - 1
     stop = float(times[-1])
-    steps = settings.steps or 2 * math.ceil(10.0 * stop * max(map(fastest_rate, closure.closures)))
+    steps = settings.steps or 2 * math.ceil(10.0 * stop * limit.rates()[0])
     per_output = math.ceil(steps / (2 * intervals))
-    step_times = StepTimes(times, 1.0, per_output * intervals / stop, corners=closure.corners)
-    nodes = Nodes.of(closure, settings.feature_nodes, 1.0)
+    step_times = StepTimes(times, 1.0, per_output * intervals / stop, corners=limit.corners)
+    nodes = Nodes.of(limit, settings.feature_nodes, 1.0)
     return Plan(widening * USUAL_WIDTH, 0.5 * (settings.cells or 100), step_times, nodes)
 
 
-def fastest_rate(closure: ChannelClosure) -> float:
-    """Rate of the dynamics at the start and with channels that have learnt a feature each, and by the prior."""
-    problem = closure.problem
-    tau = closure.problem.model.rate
-    d1 = len(problem.features)
-    learnt = np.zeros((len(problem.features), 2))
-    learnt[np.arange(2) % d1, [0, 1]] = 0.9
-    states = [
-        (problem.initial_overlap, problem.initial_channel_overlap),
-        (learnt, learnt.T @ learnt + (1 - 0.9**2) * np.eye(2)),
-    ]
-    rates = []
-    for q, M in states:
-        P, D, noise = closure(q, M)
-        rates.append(tau * max(np.abs(P).max(), np.abs(D).max()) + 0.5 * float(np.trace(noise)))
-    return float(max(rates)) + 0.5 * tau * float(problem.prior.force(np.array([2.0]))[0])
-
-
-def stiffest_rate(closure: ChannelClosure) -> float:
-    """Largest rate of change by the force of the prior, from w = 1 to the start of the tails."""
+def stiffest_rate(prior: PriorSettings) -> float:
+    """Largest rate of change by the force of a prior, from w = 1 to the start of the tails."""
     w = np.linspace(1.0, USUAL_WIDTH, 51)
-    pull = np.abs(closure.problem.prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
-    return float(closure.problem.model.rate * pull.max())
+    pull = np.abs(prior.force(np.concatenate([-w[::-1], w]))) / np.concatenate([w[::-1], w])
+    return float(pull.max())

@@ -1,6 +1,6 @@
-"""The frame w = mu_u(t) + S(t) x in which the density of two channels is nearly at rest.
+"""The frame w = mu_u(t) + S(t) x in which the density of two vectors is nearly at rest.
 
-The weights of two channels given u follow dw = [g.u + L w - tau phi(w)] dt + dB with d<B, B^T> = Lambda dt. Let mu_u be
+The weights of two vectors given u follow dw = [g.u + L w - tau phi(w)] dt + dB with d<B, B^T> = Lambda dt. Let mu_u be
 their mean at u and S S^T their covariance, averaged over u:
 
     dmu_u/dt = g.u + L mu_u - tau E[phi | u],    dS/dt = L S + Lambda S^{-T}/2 - tau G,    G = E_u[Cov(phi, x | u)].
@@ -8,7 +8,7 @@ their mean at u and S S^T their covariance, averaged over u:
 In the coordinates x that is dx = [-Q x/2 - tau S^{-1} (phi(w) - E[phi | u] - G x)] dt + dW with d<W, W^T> = Q dt and
 Q = S^{-1} Lambda S^{-T}. Where phi is linear the bracket is zero, and the standard normal law is at rest whatever the
 overlaps do: only what is not Gaussian moves in the frame. Cells neither follow the mean nor shrink with K by advection,
-and channels that come close to each other do not distort them. Source: several_channels.md, section 5.
+and vectors that come close to each other do not distort them. Source: several_channels.md, section 5.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ class Drift:
     force: FloatArray
     slope: FloatArray
     pull: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything moves: not where all rates are 0."""
+        return self.pull > 0.0 or any(part.any() for part in (self.gain, self.L, self.Lambda))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""Density of two channels of a given accuracy: levels of finer cells and shorter steps until the error is small.
+"""Density of two vectors of a given accuracy: levels of finer cells and shorter steps until the error is small.
 
 Level k has k times as many cells along each axis as the first one and k times as many steps. Its error falls with the
 squares of both, which Richardson extrapolation eliminates, and the fourth powers with them where the prior is smooth:
 kinks cross the cells of the moving frame. What one more level changes in the extrapolation is the
-estimate of the error. More nodes in u on a coarse level show that of the nodes, and E[w_k^2] - 1 what all of it misses.
+estimate of the error. More nodes in u on a coarse level show that of the nodes, and E[w_k^2], where it is kept, what
+all of it misses.
 """
 
 from __future__ import annotations
@@ -13,17 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from meanfield.families.contrastive.channels.density.display import (
-    CELLS,
-    JOINT_CELLS,
-    joint_given_u,
-    joint_outputs,
-    reach_of,
-    singles_given_u,
-)
-from meanfield.families.contrastive.channels.density.evolution import Evolution
-from meanfield.families.contrastive.channels.density.plan import USUAL_WIDTH, Plan, coarse_plan, fixed_plan
-from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.mckean_vlasov.density.level_search import (
     MORE_NODES,
     Factors,
@@ -37,6 +27,17 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.mckean_vlasov.density.start import Nodes, gaussian_work
 from meanfield.numerics.extrapolation import extrapolation_weights
 from meanfield.process.progress import progress_bar
+from meanfield.several_vectors.display import (
+    CELLS,
+    JOINT_CELLS,
+    joint_given_u,
+    joint_outputs,
+    reach_of,
+    singles_given_u,
+)
+from meanfield.several_vectors.evolution import Evolution
+from meanfield.several_vectors.limit import JointLimit
+from meanfield.several_vectors.plan import USUAL_WIDTH, Plan, coarse_plan, fixed_plan
 from meanfield.typing import FloatArray
 
 
@@ -45,7 +46,7 @@ class Level:
 
     Parameters
     ----------
-    closure : ChannelsInTime
+    limit : JointLimit
     plan : Plan
     factor : int
         Cells along each axis in place of each, and steps in place of each.
@@ -66,9 +67,7 @@ class Level:
         Half-width that the laws of the weights needed until now.
     """
 
-    def __init__(
-        self, closure: ChannelsInTime, plan: Plan, factor: int, edge: float, shown: float | None = None
-    ) -> None:
+    def __init__(self, limit: JointLimit, plan: Plan, factor: int, edge: float, shown: float | None = None) -> None:
         self.plan = plan
         self.factor = factor
         self.cells = plan.cells(factor)
@@ -76,10 +75,10 @@ class Level:
         self.reach = 0.0
         self._step_times = step_times = plan.step_times.refined(factor)
         self.steps = step_times.total
-        self._closure = closure
+        self._limit = limit
         self._half_width, self._edge = plan.half_width, edge
         self.shown = shown
-        outputs, d1 = len(step_times.outputs), len(closure.problem.features)
+        outputs, d1 = len(step_times.outputs), len(limit.initial_q)
         self.moments = np.full((outputs, 2 * d1 + 7), np.nan)
         if shown is not None:
             count = len(plan.nodes.u)
@@ -98,9 +97,9 @@ class Level:
         Raises
         ------
         BlowUpError
-            If the solution blew up, does not fit into its cells, or its channels have no density in the plane.
+            If the solution blew up, does not fit into its cells, or its vectors have no density in the plane.
         """
-        evolution = Evolution(self._closure, *self.nodes.solved, self.cells, self._half_width)
+        evolution = Evolution(self._limit, *self.nodes.solved, self.cells, self._half_width)
         with progress_bar(self.steps, f"density, {self.cells} x {self.cells} cells") as bar:
             for index in range(len(self.moments)):
                 if index > 0:
@@ -116,7 +115,7 @@ class Level:
     def _record(self, index: int, evolution: Evolution) -> None:
         P, now = evolution.density, evolution.averages
         self._check(evolution, P)
-        self.moments[index] = np.concatenate([now.q.ravel(), now.M.ravel(), now.r, [now.mass]])
+        self.moments[index] = np.concatenate([now.q.ravel(), now.M.ravel(), np.diag(now.work), [now.mass]])
         self.reach = max(self.reach, reach_of(evolution.frame))
         if self.shown is None:
             return
@@ -131,7 +130,7 @@ class Level:
             raise LongStepsError(
                 time,
                 f"the density fell to {P.min():.2g}, because time steps are too long for its dynamics",
-                "raise density.steps, or lower model.learning_rate",
+                f"raise density.steps, or {self._limit.words.slower}",
             )
         rims = P[:, [0, -1], :].sum(axis=(1, 2)) + P[:, :, [0, -1]].sum(axis=(1, 2))
         if float(evolution.u_weight @ rims) * area > self._edge:
@@ -148,19 +147,19 @@ SAFETY = 1.5
 it true errors of 18 random problems are at most 0.8 of the estimated ones."""
 
 
-def search_plane(closure: ChannelsInTime, settings: DensitySettings) -> tuple[PlaneSearch, str]:
+def search_plane(limit: JointLimit, settings: DensitySettings) -> tuple[PlaneSearch, str]:
     """Levels of one problem whose error is small enough, or whose cells are given, and the status.
 
     Raises
     ------
     DegenerateError
-        If the channels have no density in the plane, at the start or later.
+        If the vectors have no density in the plane, at the start or later.
     InputError
         If a level does not fit into the memory.
     """
 
     def search_with(factors: Factors) -> PlaneSearch:
-        return PlaneSearch(closure, settings, factors.widening)
+        return PlaneSearch(limit, settings, factors.widening)
 
     # Up to four times the half-width; shorter steps are those of finer levels.
     return solved(search_with, 1.25, lambda _, factors: factors.widening <= 4.0 and factors.refinement == 1.0)
@@ -171,7 +170,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
 
     Parameters
     ----------
-    closure : ChannelsInTime
+    limit : JointLimit
     settings : DensitySettings
     widening : float
         Factor on the half-width of the cells.
@@ -188,7 +187,6 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         The work r at t = 0; NaN where cells alone tell it.
     """
 
-    what = "q, M and r"
     factors = (2, 3, 4, 6, 8, 12, 16)
     node_factors = factors
     forgiven = factors[-1]
@@ -197,23 +195,24 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     node_fall = math.inf
     needs_pilot = True  # which tells the extent of the weights
 
-    def __init__(self, closure: ChannelsInTime, settings: DensitySettings, widening: float) -> None:
-        self._closure, self._settings = closure, settings
+    def __init__(self, limit: JointLimit, settings: DensitySettings, widening: float) -> None:
+        self._limit, self._settings = limit, settings
+        self.what = f"{', '.join(limit.words.overlaps)} and r"
         if settings.tolerance is None:
-            plan = fixed_plan(closure, settings, widening)
+            plan = fixed_plan(limit, settings, widening)
         else:
-            plan = coarse_plan(closure, settings, settings.tolerance, widening)
+            plan = coarse_plan(limit, settings, settings.tolerance, widening)
         super().__init__(plan, settings.tolerance or math.inf, bool(settings.feature_nodes))
         # Probability that may be in the outermost cells or negative.
         self._edge = 1e-6 if settings.tolerance is None else 1e-2 * settings.tolerance
         # These powers of the cell width are eliminated: kinks of the prior cross cells, and then there is one only.
-        self._powers = (2,) if any(prior.functions.kinks for prior in closure.priors) else (2, 4)
+        self._powers = (2,) if any(prior.functions.kinks for prior in limit.priors) else (2, 4)
         self._extrapolated: list[FloatArray] = []
         self.half_width = 0.0
         self.errors: FloatArray | None = None
-        problem = closure.closures[0].problem
-        starts = problem.initial_overlap.T
-        self.initial_work = np.array([gaussian_work(problem.prior, problem.coordinates, q) for q in starts])
+        starts = zip(limit.initial_q.T, np.diag(limit.initial_M), strict=True)
+        prior, coordinates = limit.priors[0], limit.coordinates
+        self.initial_work = np.array([gaussian_work(prior, coordinates, q, float(norm)) for q, norm in starts])
 
     def solve(self) -> str:
         """Levels of the tolerance; or one of given cells and steps, or two that are extrapolated."""
@@ -235,7 +234,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
             "lower density.feature_nodes, density.cells or time.outputs, raise density.tolerance, or set "
             'density.scheme = "particles"',
         )
-        return Level(self._closure, plan, factor, self._edge, self.half_width or None)
+        return Level(self._limit, plan, factor, self._edge, self.half_width or None)
 
     def work(self, plan: Plan, factor: int) -> float:
         """See `LevelSearch.work`."""
@@ -244,7 +243,7 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     def with_more_nodes(self, plan: Plan) -> Plan | None:
         """See `LevelSearch.with_more_nodes`."""
         scale = MORE_NODES * plan.node_scale
-        nodes = Nodes.of(self._closure, self._settings.feature_nodes, scale)
+        nodes = Nodes.of(self._limit, self._settings.feature_nodes, scale)
         return None if len(nodes.u) == len(plan.nodes.u) else replace(plan, node_scale=scale, nodes=nodes)
 
     def size(self, errors: FloatArray, judged: FloatArray) -> float:
@@ -305,8 +304,9 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         if len(self._extrapolated) < 2:
             return self.error
         last, before = self._extrapolated[-1], self._extrapolated[-2]
-        d1 = len(self._closure.problem.features)
-        norms = np.abs(last[:, [2 * d1, 2 * d1 + 3]] - 1.0).max(axis=1, keepdims=True)
+        d1 = len(self._limit.initial_q)
+        kept = self._limit.kept
+        norms = np.where(np.isnan(kept), 0.0, np.abs(last[:, [2 * d1, 2 * d1 + 3]] - kept)).max(axis=1, keepdims=True)
         errors = SAFETY * np.abs(last - before)[:, :-1] + self.node_error + norms
         known = np.append(np.full(2 * d1 + 4, True), np.isfinite(self.initial_work))  # at the start, q and M always
         errors[0, known] = 0.0

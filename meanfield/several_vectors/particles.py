@@ -1,6 +1,6 @@
-"""Interacting particles of the limit of several channels: coordinates of the weights, each with its features.
+"""Interacting particles of the limit of several vectors: coordinates of the weights, each with its features.
 
-Particles share the overlaps q and M and the prior work r, which are averages over them. Steps are of second order:
+Particles share the overlaps q and M and the work of the prior, which are averages over them. Steps are of second order:
 Heun, with the mean of Lambda at both ends. The noise of a step is made uncorrelated with features and weights, and of
 unit covariance, *in the sample*, as the noise of SGD is orthogonal to features and weights. What is left of chance in
 the overlaps comes from averages of the prior alone; for a linear prior they follow the order parameters without any.
@@ -14,20 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.channels.closure import BatchAverages
-from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
-from meanfield.families.contrastive.channels.limit.start import SINGULAR, draw_sample
-from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.process.cores import one_thread
 from meanfield.process.progress import progress_bar
-from meanfield.results.initial_state import seed_of
+from meanfield.several_vectors.limit import LONGEST, JointLimit, Stretch
+from meanfield.several_vectors.sample import draw_sample
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -36,7 +32,8 @@ class Particles:
 
     Parameters
     ----------
-    problem : Problem
+    limit : JointLimit
+        Of d2 vectors and d1 features.
     sample : ndarray, shape (1 + d1 + d2, n)
         From `draw_sample`.
     matched : bool
@@ -46,7 +43,6 @@ class Particles:
     Attributes
     ----------
     weights : ndarray, shape (d2, n)
-        Of unit second moment, all of them.
     features : ndarray, shape (d1, n)
 
     Notes
@@ -55,10 +51,10 @@ class Particles:
     all of them are one matrix product, and so is a step.
     """
 
-    def __init__(self, problem: Problem, sample: FloatArray, matched: bool = True) -> None:
-        d1, d2 = len(problem.features), problem.model.channels
-        q, M = problem.initial_overlap.reshape(d1, d2), problem.initial_channel_overlap
-        self._matched = matched
+    def __init__(self, limit: JointLimit, sample: FloatArray, matched: bool = True) -> None:
+        q, M = limit.initial_q, limit.initial_M
+        d1, d2 = q.shape
+        self._limit, self._matched = limit, matched
         self._u, self._w = slice(1, 1 + d1), slice(1 + d1, 1 + d1 + d2)
         self._phi, self._normals = slice(1 + d1 + d2, 1 + d1 + 2 * d2), slice(1 + d1 + 2 * d2, None)
         self._rows = np.empty((1 + d1 + 3 * d2, sample.shape[1]))
@@ -69,12 +65,12 @@ class Particles:
 
     def moments(self, prior: PriorSettings) -> FloatArray:
         """q, M and r in one vector, shape (d1 d2 + d2^2 + d2,)."""
-        q, M, r = self._overlaps(self._products(self._rows[: self._normals.start], prior))
-        return np.concatenate([q.ravel(), M.ravel(), r])
+        q, M, work = self._overlaps(self._products(self._rows[: self._normals.start], prior))
+        return np.concatenate([q.ravel(), M.ravel(), np.diag(work)])
 
-    def step(self, stretch: ChannelStretch, time: float, dt: float, normals: FloatArray) -> bool:
+    def step(self, stretch: Stretch, time: float, dt: float, normals: FloatArray) -> bool:
         """Take a step from a time on, with independent normal numbers, shape (d2, n); false if it is far too long."""
-        rows, prior = self._rows, stretch.closure.problem.prior
+        rows, prior, normalised = self._rows, stretch.prior, self._limit.normalised
         ahead = self._ahead
         last = self._normals.start
         rows[self._normals] = normals
@@ -85,12 +81,12 @@ class Particles:
         here[:, self._w] = np.eye(len(unit))
         move = here + np.sqrt(dt) * _semidefinite_factor(noise) @ unit
         move[:, :last] += dt * drift
-        if not _normalised(move @ rows, ahead[self._w]):
+        if not normalised(move @ rows, ahead[self._w]):
             return False
         drift_ahead, noise_ahead = self._drift(self._products(ahead, prior), stretch, time + dt)
         move = here + np.sqrt(dt) * _semidefinite_factor(0.5 * (noise + noise_ahead)) @ unit
         move[:, :last] += 0.5 * dt * drift
-        return _normalised(move @ rows + 0.5 * dt * drift_ahead @ ahead, self.weights)
+        return normalised(move @ rows + 0.5 * dt * drift_ahead @ ahead, self.weights)
 
     def _products(self, rows: FloatArray, prior: PriorSettings) -> FloatArray:
         """Averages of products of the rows over the particles, with the prior's forces at the weights."""
@@ -98,19 +94,17 @@ class Particles:
         return np.asarray(rows @ rows.T / rows.shape[1])
 
     def _overlaps(self, products: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """q, M and r."""
-        return products[self._u, self._w], products[self._w, self._w], np.diag(products[self._w, self._phi])
+        """q, M and E[w phi(w)^T]."""
+        return products[self._u, self._w], products[self._w, self._w], products[self._w, self._phi]
 
-    def _drift(self, products: FloatArray, stretch: ChannelStretch, time: float) -> tuple[FloatArray, FloatArray]:
+    def _drift(self, products: FloatArray, stretch: Stretch, time: float) -> tuple[FloatArray, FloatArray]:
         """Drift of the weights as a combination of rows, shape (d2, 1 + d1 + 2 d2), and the covariance of the noise."""
-        closure, pull = stretch.at(time), stretch.pull_at(time)
-        q, M, r = self._overlaps(products)
-        found = coefficients(closure(q, M), q, M, closure.problem.model.rate)
-        drift = np.zeros((len(r), len(products)))
-        drift[:, self._u] = found.of_features
-        drift[:, self._w] = found.of_weights - np.diag(found.multiplier - pull * r)
-        drift[:, self._phi] = -pull * np.eye(len(r))
-        return drift, found.noise
+        motion = stretch.motion(time, *self._overlaps(products))
+        drift = np.zeros((len(motion.noise), len(products)))
+        drift[:, self._u] = motion.of_features
+        drift[:, self._w] = motion.of_weights
+        drift[:, self._phi] = -stretch.pull_at(time) * np.eye(len(drift))
+        return drift, motion.noise
 
     def _unit_noise(self, products: FloatArray) -> FloatArray:
         """Noise of unit covariance as a combination of rows, shape (d2, 1 + d1 + 3 d2)."""
@@ -124,52 +118,6 @@ class Particles:
             scale = np.linalg.inv(np.linalg.cholesky(left))
             unit[:, normals], unit[:, :known] = scale, -scale @ share
         return unit
-
-
-def _normalised(weights: FloatArray, out: FloatArray) -> bool:
-    """Write weights of unit second moment to `out`; false if they are not finite or were far from that."""
-    length = np.sqrt(np.einsum("kn,kn->k", weights, weights) / weights.shape[1])
-    np.divide(weights, length[:, None], out=out)
-    return bool(np.all((length < 1.5) & (length > 1.0 / 1.5)))  # beyond these the step is far too long
-
-
-class WeightEquation(NamedTuple):
-    """Coefficients of the equation of the weights of several channels at one coordinate, given its features u.
-
-        dw_k = [ u.a_k + tau sum_l H_kl w_l - tau phi(w_k) - n_k w_k ] dt + dB_k,      d<B_k, B_l> = Lambda_kl dt
-        H = (D - P^T q) K^{-1},    a_k = tau (P_k - sum_l q_l H_kl),    n_k = tau D_kk + Lambda_kk/2 - tau r_k
-
-    with K = M - q^T q. Source: several_channels.md, section 5.
-
-    Parameters
-    ----------
-    of_features : ndarray, shape (d2, d1)
-        a.
-    of_weights : ndarray, shape (d2, d2)
-        tau H.
-    multiplier : ndarray, shape (d2,)
-        n + tau r.
-    noise : ndarray, shape (d2, d2)
-        Lambda.
-    """
-
-    of_features: FloatArray
-    of_weights: FloatArray
-    multiplier: FloatArray
-    noise: FloatArray
-
-
-def coefficients(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) -> WeightEquation:
-    """WeightEquation at overlaps q, shape (d1, d2), and M, shape (d2, d2), from the averages there.
-
-    Where K is singular, channels are equal or lie in the span of the features, H is the one of least size: the rest of
-    it acts on nothing.
-    """
-    P, D, noise = averages
-    values, vectors = np.linalg.eigh(M - q.T @ q)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > SINGULAR)
-    H = (D - P.T @ q) @ (vectors * inverse) @ vectors.T
-    return WeightEquation(tau * (P.T - H @ q.T), tau * H, tau * np.diag(D) + 0.5 * np.diag(noise), noise)
 
 
 def _semidefinite_factor(covariance: FloatArray) -> FloatArray:
@@ -215,29 +163,25 @@ class Runs:
     status: str = "complete"
 
 
-def march(
-    problem: Problem, averages: Sequence[ChannelsInTime], size: Size, label: str = "particles", matched: bool = True
-) -> Runs:
+def march(limits: Sequence[JointLimit], size: Size, label: str = "particles", matched: bool = True) -> Runs:
     """Follow runs to the last output time; see `Particles` for what is not described here.
 
     Parameters
     ----------
-    problem : Problem
-    averages : sequence of ChannelsInTime
-        Those of each run, of the problem or of one that goes on for longer.
+    limits : sequence of JointLimit
+        That of each run: one limit with coefficients of their own.
     size : Size
     label : str
         Of the progress bar.
     matched : bool
     """
-    d1, d2 = len(problem.features), problem.model.channels
-    key = stream_key(seed_of(problem))
-    outputs = problem.time.outputs
-    snapshots = problem.particles.snapshot_index(problem.time)
+    limit, count = limits[0], len(limits)
+    d1, d2 = limit.initial_q.shape
+    key = stream_key(limit.seed)
+    outputs, snapshots = len(limit.times), limit.snapshots
     kept = min(size.particles, 2**13)
-    count = len(averages)
-    samples = [draw_sample(problem, size.particles, key, run) for run in range(count)]
-    fine, coarse = ([Particles(problem, sample, matched) for sample in samples] for _ in range(2))
+    samples = [draw_sample(limit, size.particles, key, run) for run in range(count)]
+    fine, coarse = ([Particles(limit, sample, matched) for sample in samples] for _ in range(2))
     moments = d1 * d2 + d2 * d2 + d2
     runs = Runs(
         np.full((count, outputs, moments), np.nan),
@@ -245,20 +189,19 @@ def march(
         np.array([particles.features[:, :kept].T for particles in fine]),
         np.full((count, len(snapshots), kept, d2), np.nan),
     )
-    knots = _knots(problem, averages[0].corners)
-    ends = _ends_of_steps(problem, size.steps, knots)
-    stretches = [each.stretches for each in averages]
+    knots = _knots(limit)
+    ends = _ends_of_steps(limit.times, size.steps, knots)
     first = 0
     try:
         with one_thread(), progress_bar((outputs - 1) * count, label, unit="interval") as bar:
-            for output, time in enumerate(problem.time.outputs_at):
+            for output, time in enumerate(limit.times):
                 last = int(np.searchsorted(knots, time))
                 for run in range(count):
-                    both, prior = (fine[run], coarse[run]), averages[run].largest_at(time).problem.prior
+                    both, prior = (fine[run], coarse[run]), limits[run].stretch_at(time).prior
                     for interval in range(first, last):
-                        stretch = next(each for each in stretches[run][::-1] if each.start <= knots[interval])
+                        stretch = limits[run].stretch_at(knots[interval])
                         if not _interval(stretch, both, knots, ends, (key, run), interval):
-                            runs.status = _too_long(problem, output).status
+                            runs.status = _too_long(limit, output).status
                             return runs
                     runs.fine[run, output], runs.coarse[run, output] = (each.moments(prior) for each in both)
                     if output in snapshots:
@@ -270,21 +213,20 @@ def march(
     return runs
 
 
-def _knots(problem: Problem, corners: tuple[float, ...]) -> FloatArray:
+def _knots(limit: JointLimit) -> FloatArray:
     """Output times, and corners before the last of them."""
-    times = problem.time.outputs_at
-    return np.unique([*times, *(time for time in corners if time < times[-1])])
+    return np.unique([*limit.times, *(time for time in limit.corners if time < limit.times[-1])])
 
 
-def _ends_of_steps(problem: Problem, steps: int, knots: FloatArray) -> IntArray:
+def _ends_of_steps(times: FloatArray, steps: int, knots: FloatArray) -> IntArray:
     """Number of the step at each knot, for outputs at a mean distance that takes `steps`; steps come in pairs."""
-    lengths = np.diff(knots) / problem.time.stop
-    pairs = np.ceil(0.5 * steps * (problem.time.outputs - 1) * lengths - 1e-9)  # rounding must not add a pair
+    lengths = np.diff(knots) / times[-1]
+    pairs = np.ceil(0.5 * steps * (len(times) - 1) * lengths - 1e-9)  # rounding must not add a pair
     return np.append(0, np.cumsum(2 * np.maximum(pairs, 1).astype(int)))
 
 
 def _interval(
-    stretch: ChannelStretch,
+    stretch: Stretch,
     both: tuple[Particles, Particles],
     knots: FloatArray,
     ends: IntArray,
@@ -314,10 +256,15 @@ def _interval(
     return True
 
 
-def _too_long(problem: Problem, output: int) -> BlowUpError:
-    time = float(problem.time.outputs_at[output - 1])
+def _too_long(limit: JointLimit, output: int) -> BlowUpError:
+    free = np.isnan(limit.lengths)
+    what = "change their length by half within a step"
+    if free.all():
+        what = f"have lengths above {LONGEST:g}, infinite in finite time"
+    elif free.any():
+        what += f", or have lengths above {LONGEST:g}"
     return BlowUpError(
-        time,
-        "the particles of the limit change their length by half within a step",
-        "lower model.learning_rate or prior.strength",
+        float(limit.times[output - 1]),
+        f"the particles of the limit {what}",
+        f"{limit.words.slower} or prior.strength",
     )

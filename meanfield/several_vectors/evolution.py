@@ -1,8 +1,9 @@
-"""One second-order solution for the density of two channels, advanced from output time to output time.
+"""One second-order solution for the density of two vectors, advanced from output time to output time.
 
-A step freezes all coefficients at its midpoint, where q, M and r are extrapolated from the steps before. The generator
-is a sum over at most three directions of the lattice (`meanfield.numerics.finite_volumes.plane_kernel`), and the step a
-symmetric product of implicit midpoint steps along each, which conserve mass and leave a standard normal law at rest.
+A step freezes all coefficients at its midpoint, where q, M and the work of the prior are extrapolated from the steps
+before. The generator is a sum over at most three directions of the lattice
+(`meanfield.numerics.finite_volumes.plane_kernel`), and the step a symmetric product of implicit midpoint steps along
+each, which conserve mass and leave a standard normal law at rest.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.families.contrastive.channels.density.frame import Drift, Frame, first_factor
-from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.ingredients.priors import potential_of
 from meanfield.numerics.compiled.scalar_functions import compile_loop
 from meanfield.numerics.compiled.vectors import lanes_for
 from meanfield.numerics.finite_volumes.plane_kernel import SUMS, fill_function, selling, sum_up, sweep
+from meanfield.several_vectors.frame import Drift, Frame, first_factor
+from meanfield.several_vectors.limit import LONGEST, JointLimit
 from meanfield.typing import FloatArray
 
 
 class DegenerateError(ArithmeticError):
-    """Error of channels of which one is a function of the other, so that they have no density in the plane.
+    """Error of vectors of which one is a function of the other, or without noise: they have no density in the plane.
 
     Parameters
     ----------
@@ -43,7 +44,8 @@ class Averages:
     ----------
     q : ndarray, shape (d1, 2)
     M : ndarray, shape (2, 2)
-    r : ndarray, shape (2,)
+    work : ndarray, shape (2, 2)
+        E[w_k phi(w_l)].
     force : ndarray, shape (nodes, 2)
         E[phi | u].
     slope : ndarray, shape (2, 2)
@@ -52,7 +54,7 @@ class Averages:
 
     q: FloatArray
     M: FloatArray
-    r: FloatArray
+    work: FloatArray
     mass: float
     force: FloatArray
     slope: FloatArray
@@ -60,24 +62,24 @@ class Averages:
     @property
     def vector(self) -> FloatArray:
         """All of them in one vector, so that steps can combine them."""
-        parts = (self.q, self.M, self.r, [self.mass], self.force, self.slope)
+        parts = (self.q, self.M, self.work, [self.mass], self.force, self.slope)
         return np.concatenate([np.ravel(part) for part in parts])
 
     def like(self, vector: FloatArray) -> Averages:
         """Averages of the same shapes out of a vector."""
-        sizes = np.cumsum([self.q.size, 4, 2, 1, self.force.size])
-        q, M, r, mass, force, slope = np.split(vector, sizes)
-        return Averages(
-            q.reshape(self.q.shape), M.reshape(2, 2), r, float(mass[0]), force.reshape(-1, 2), slope.reshape(2, 2)
-        )
+        sizes = np.cumsum([self.q.size, 4, 4, 1, self.force.size])
+        q, *squares, mass, force, slope = np.split(vector, sizes)
+        M, work, slope = (each.reshape(2, 2) for each in (*squares, slope))
+        return Averages(q.reshape(self.q.shape), M, work, float(mass[0]), force.reshape(-1, 2), slope)
 
 
 class Evolution:
-    """Density of two channels at the nodes, on square cells in the moving frame.
+    """Density of two vectors at the nodes, on square cells in the moving frame.
 
     Parameters
     ----------
-    closure : ChannelsInTime
+    limit : JointLimit
+        Of two vectors.
     u, u_weight : ndarray, shapes (nodes, d1) and (nodes,)
     cells : int
         Cells n of each axis.
@@ -89,30 +91,27 @@ class Evolution:
     Raises
     ------
     DegenerateError
-        If the channels have no density in the plane at the start.
+        If the vectors have no density in the plane at the start.
     """
 
     def __init__(
         self,
-        closure: ChannelsInTime,
+        limit: JointLimit,
         u: FloatArray,
         u_weight: FloatArray,
         cells: int,
         half_width: float,
         spread: float = 1.0,
     ) -> None:
-        problem = closure.problem
         self.u, self.u_weight = u, u_weight
-        self._later = closure.stretches
+        self._limit, self._later = limit, list(limit.stretches)
         self.edges = np.linspace(-half_width, half_width, cells + 1)
         self.axis = 0.5 * (self.edges[1:] + self.edges[:-1])
         self.h = float(self.edges[1] - self.edges[0])
         self._lanes = lanes_for(len(u))
         self._blocks = -(-len(u) // self._lanes)
-        q, M = problem.initial_overlap, problem.initial_channel_overlap
-        noise = closure.closures[0](q, M).Lambda  # of any size: a rate may begin with 0
-        self.time = 0.0
-        check_channels(0.0, M - q.T @ q, noise)
+        q, M = limit.initial_q, limit.initial_M
+        self.time, noise = 0.0, check_plane(limit)
         self.frame = Frame(u @ q, spread * first_factor(M - q.T @ q, noise))
         law = np.exp(-0.5 * (spread * self.axis) ** 2)
         P = np.outer(law, law) / (law.sum() * self.h) ** 2
@@ -135,7 +134,7 @@ class Evolution:
         Raises
         ------
         BlowUpError
-            If the solution is no longer finite, or its channels have no density in the plane.
+            If the solution is no longer finite, or its vectors have no density in the plane.
         """
         dt = time - self.time
         if len(self._history) == 1:
@@ -151,7 +150,7 @@ class Evolution:
     def _enter(self) -> None:
         """Begin the next stretch of time: nothing is extrapolated across a corner."""
         self._stretch, *self._later = self._later
-        self._prior = self._stretch.closure.problem.prior
+        self._prior = self._stretch.prior
         self._potential = compile_loop(potential_of(self._prior.functions))
         self.averages = self._averages()
         self._history = [(self.time, self.averages.vector)]
@@ -179,24 +178,21 @@ class Evolution:
         drift = self._drift(middle, self.time + 0.5 * dt)
         frame = self.frame.advanced(drift, 0.5 * dt)
         self._fill_potentials(frame)
-        if drift.Lambda.any():  # else the rate is 0, and nothing moves
+        if drift.moves:
             self._diffuse(frame, drift, dt)
         self.time, self.frame = time, self.frame.advanced(drift, dt)
         self.averages = self._averages()
 
     def _drift(self, now: Averages, time: float) -> Drift:
         """Coefficients of the motion of the weights."""
-        closure = self._stretch.at(time)
-        q, M, tau, pull = now.q, now.M, closure.problem.model.rate, self._stretch.pull_at(time)
-        P, D, noise = closure(q, M)
-        K = M - q.T @ q
-        if tau > 0.0:
-            check_channels(self.time, K, noise)
-        H = np.asarray(np.linalg.solve(K, (D - P.T @ q).T).T, dtype=float)
-        n = tau * np.diag(D) + 0.5 * np.diag(noise) - pull * now.r
-        gain = tau * (P - q @ H.T)
-        L = np.asarray(tau * H - np.diag(n), dtype=float)
-        return Drift(self.u @ gain, L, noise, pull * now.force, pull * now.slope, pull * self._prior.strength)
+        q, M, pull, words = now.q, now.M, self._stretch.pull_at(time), self._limit.words
+        check_regular(self.time, M - q.T @ q, words.given_u, words.vector)
+        of_features, L, noise = self._stretch.motion(time, q, M, now.work)
+        parts = pull * now.force, pull * now.slope, pull * self._prior.strength
+        drift = Drift(self.u @ of_features.T, L, noise, *parts)
+        if drift.moves:
+            check_regular(self.time, noise, "Lambda", words.vector)
+        return drift
 
     def _fill_potentials(self, frame: Frame) -> None:
         """Potentials Phi of unit strength at all cells, in a frame."""
@@ -277,37 +273,53 @@ class Evolution:
         mixed = np.einsum("n,nk,nl", weight, frame.mean, x @ S.T)
         ww = np.einsum("n,nk,nl", weight * mass, frame.mean, frame.mean) + mixed + mixed.T
         ww += S @ np.einsum("n,nij", weight, xx) @ S.T
-        r = np.einsum("n,nk,nk->k", weight, force, frame.mean) + np.einsum("n,nkj,kj->k", weight, force_x, S)
+        work = np.einsum("n,nl,nk->kl", weight, force, frame.mean) + np.einsum("n,nlj,kj->kl", weight, force_x, S)
         slope = np.einsum("n,nkj->kj", weight, force_x - force[:, :, None] * x[:, None, :])
-        return Averages((self.u * weight[:, None]).T @ w, ww, r, float(weight @ mass), force, slope)
+        return Averages((self.u * weight[:, None]).T @ w, ww, work, float(weight @ mass), force, slope)
 
     def _check(self) -> None:
-        norms = np.diag(self.averages.M)
-        # The equation conserves E[w_k^2] = 1.
-        if not np.all(np.isfinite(self.averages.vector)) or np.abs(norms - 1.0).max() > 0.5:
+        norms, kept = np.diag(self.averages.M), self._limit.kept
+        free = np.isnan(kept)
+        far = np.where(free, norms > LONGEST**2, np.abs(norms - kept) > 0.5 * kept)
+        if far.any() or not np.all(np.isfinite(self.averages.vector)):
+            conserved = " and ".join(dict.fromkeys(f"{norm:.4g}" for norm in kept))
+            where = "infinite in finite time" if free.any() else f"where the dynamics conserves {conserved}"
             raise BlowUpError(
                 self.time,
-                f"E[w^2] = {norms[0]:.4g} and {norms[1]:.4g} in the density, where the dynamics conserves 1",
-                "lower model.learning_rate (or raise model.batch_size), or raise density.steps and density.cells",
+                f"E[w^2] = {norms[0]:.4g} and {norms[1]:.4g} in the density, {where}",
+                f"{self._limit.words.slower} (or raise model.batch_size), or raise density.steps and density.cells",
             )
 
 
 REMEDY = 'set density.scheme = "particles"'
 
 
-def check_channels(time: float, K: FloatArray, noise: FloatArray) -> None:
-    """Refuse channels that have no density in the plane.
+def check_plane(limit: JointLimit) -> FloatArray:
+    """Lambda at the start, of vectors that have a density in the plane.
 
     Raises
     ------
     DegenerateError
-        If K or Lambda is singular.
+        If they have none.
     """
-    for matrix, what in ((K, "K = M - q^T q"), (noise, "Lambda")):
-        values = np.linalg.eigvalsh(matrix) if np.isfinite(matrix).all() else np.full(2, np.nan)
-        if not values[0] > 1e-10 * values[1]:
-            raise DegenerateError(
-                time,
-                f"{what} has the eigenvalues {values[0]:.3g} and {values[1]:.3g}: one channel is a function of the "
-                "other, and the two have no density in the plane",
-            )
+    q, M, words = limit.initial_q, limit.initial_M, limit.words
+    check_regular(0.0, M - q.T @ q, words.given_u, words.vector)
+    noise = limit.stretches[0].noise_at(q, M)
+    check_regular(0.0, noise, "Lambda", words.vector)
+    return noise
+
+
+def check_regular(time: float, matrix: FloatArray, what: str, vector: str) -> None:
+    """Refuse vectors without a density in the plane, as a matrix of theirs is singular.
+
+    Raises
+    ------
+    DegenerateError
+    """
+    values = np.linalg.eigvalsh(matrix) if np.isfinite(matrix).all() else np.full(2, np.nan)
+    if not values[0] > 1e-10 * values[1]:
+        raise DegenerateError(
+            time,
+            f"{what} has the eigenvalues {values[0]:.3g} and {values[1]:.3g}: one {vector} is a function of the "
+            "other, and the two have no density in the plane",
+        )

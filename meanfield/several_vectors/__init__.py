@@ -1,0 +1,1 @@
+"""Density of several vectors that train together: of two on cells that move with it, of more by particles."""
