@@ -9,7 +9,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.density.carried import NO_WALL, CarriedFilters
-from meanfield.families.alpha_contrastive.density.flows import carry
+from meanfield.families.alpha_contrastive.density.flows import steps_along
 from meanfield.families.alpha_contrastive.density.noise import batch_moments
 from meanfield.families.alpha_contrastive.density.solver import carried_path, make_flow
 from meanfield.families.alpha_contrastive.limit.circle import on_circle, walls_of
@@ -242,7 +242,7 @@ def test_random_filters_come_to_the_density_as_their_number_grows():
         for _ in range(runs):
             w = np.pad(on_circle(np.interp(rng.random(K), total, fine)), ((0, 0), (0, 1)))
             start = CarriedFilters(w, np.where(w @ flow.normal.T >= flow.offset, 1.0, -1.0), np.full((K, 2), NO_WALL))
-            end = carry(flow, start, np.full(K, 1.0 / K), given.time.stop, 0.2)
+            *_, (*_, end) = steps_along(lambda _: flow, start, np.full(K, 1.0 / K), (0.0, given.time.stop), 0.2)
             angle = np.arctan2(end.w[:, 1], end.w[:, 0])
             away.append(np.mean(np.cos(2.0 * angle)) - exact)
         rms.append(np.sqrt(np.mean(np.square(away))))
@@ -362,3 +362,26 @@ def test_where_there_is_no_density(tables, words):
     given = {"family": "alpha_contrastive", "model": {"activation": "relu"}, "data": LAW_F} | tables
     with pytest.raises(InputError, match=re.escape(words)):
         meanfield.solve(problem_from(given), "density")
+
+
+COOLS = {
+    "importance.temperature": {"schedule": "linear", "start": 1.0, "end": 0.4, "duration": 0.5},
+    "density.tolerance": 1e-3,
+    "time.outputs": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "method"),
+    [
+        (short("relu", stop=0.7, tolerance=1e-2), "density"),
+        (with_values(problem("quadratic", LAW_F, KERNEL, **NOISY), COOLS), "density"),
+        (with_values(short("relu", stop=0.7), {"training.average_rate": 2.0, "filters.count": 5}), "population"),
+    ],
+    ids=["density", "noise", "averages"],
+)
+def test_steps_do_not_know_of_output_times(given, method):
+    few, many = (meanfield.solve(with_values(given, {"time.outputs": n}), method).isel(time=-1) for n in (3, 7))
+    for name in ("rho", "moment_cos", "weights", "weights_average"):
+        if name in few:
+            np.testing.assert_allclose(few[name], many[name], rtol=0.0, atol=1e-12)  # rounding

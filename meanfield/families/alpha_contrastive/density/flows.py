@@ -6,10 +6,9 @@ moves by itself.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
 AnyMixture = MixtureField | KernelMixtureField
+
+S = TypeVar("S")
 
 Best = Callable[[AnyField], float]
 """Function of a field that returns the largest energy of a filter."""
@@ -139,19 +140,35 @@ class MixtureFlow:
 Flow = CoupledFlow | MixtureFlow
 
 
-Seen = Callable[[float, FloatArray, FloatArray], None]
-"""Function that is told of each step: its time, and filters before and behind it."""
+class Step(NamedTuple):
+    """Step of filters along a flow that does not jump.
+
+    Parameters
+    ----------
+    start : float
+    flow : CoupledFlow or MixtureFlow
+        At the start, as are L, which forces depend on, and the filters.
+    L : object
+    filters : CarriedFilters
+    """
+
+    start: float
+    flow: Flow
+    L: Any
+    filters: CarriedFilters
+
+    def end(self, time: float, following: Flow, weight: FloatArray) -> CarriedFilters:
+        """Filters at a time at which the flow is `following`, by Heun's method."""
+        dt = 0.5 * (self.flow.speed + following.speed) * (time - self.start)
+        guess = advance(self.filters, self.flow, (self.L, self.L), dt)
+        later = following.laplacian(guess, weight)
+        return guess if later is self.L else advance(self.filters, self.flow, (self.L, later), dt)
 
 
-def carry(
-    at: Callable[[float], Flow],
-    filters: CarriedFilters,
-    weight: FloatArray,
-    span: tuple[float, float],
-    courant: float,
-    seen: Seen | None = None,
-) -> CarriedFilters:
-    """Filters after some time, in steps of at most `courant` over the rate of the flow.
+def steps_along(
+    at: Callable[[float], Flow], filters: CarriedFilters, weight: FloatArray, span: tuple[float, float], courant: float
+) -> Iterator[tuple[Step, float, CarriedFilters]]:
+    """Steps of at most `courant` over the rate of the flow, each with its end and the filters there.
 
     Parameters
     ----------
@@ -162,28 +179,16 @@ def carry(
     span : (float, float)
         First and last time.
     courant : float
-    seen : callable, optional
     """
     now, stop = span
     flow = at(now)
-    left = flow.speed * (stop - now)
-    while left > 0.0:
+    while now < stop:
         L = flow.laplacian(filters, weight)
-        steps = max(1, int(np.ceil(left * flow.rate(L) / courant)))
-        then = stop if steps == 1 else now + (stop - now) / steps
-        following = at(then)
-        steady = following.speed == flow.speed
-        dt = left / steps if steady else 0.5 * (flow.speed + following.speed) * (then - now)
-        guess = advance(filters, flow, (L, L), dt)
-        later = following.laplacian(guess, weight)
-        before, filters = filters, guess if later is L else advance(filters, flow, (L, later), dt)
-        if seen is not None:
-            seen(then - now, before.w, filters.w)
-        left = left - dt if steady else following.speed * (stop - then)
-        if steps == 1:
-            return filters
-        now, flow = then, following
-    return filters
+        left = int(np.ceil(flow.speed * (stop - now) * flow.rate(L) / courant))
+        step, now = Step(now, flow, L, filters), now + (stop - now) / left if left > 1 else stop
+        flow = at(now)
+        filters = step.end(now, flow, weight)
+        yield step, now, filters
 
 
 def decides_flow(problem: Problem) -> tuple[object, ...]:
@@ -198,6 +203,10 @@ def on_sides(flow: Flow, w: FloatArray) -> CarriedFilters:
     return CarriedFilters(w, side, np.full((len(w), 2), NO_WALL))
 
 
+Seen = Callable[[S, float, FloatArray, FloatArray], S]
+"""Function that takes a state from the start of a step to its end, by its length, and filters at both."""
+
+
 def carried_along(
     problem: Problem,
     flow_of: Callable[[Problem], Flow],
@@ -205,9 +214,12 @@ def carried_along(
     weight: FloatArray,
     courant: float,
     label: str,
-    seen: Seen | None = None,
-) -> Iterator[tuple[CarriedFilters, Flow]]:
-    """Filters at all output times after the first, with the flow of that time; no step goes past a corner.
+    state: S,
+    seen: Seen[S],
+) -> Iterator[tuple[CarriedFilters, Flow, S]]:
+    """Filters at all output times after the first, with the flow and a state of that time.
+
+    No step goes past a corner. Steps do not know of output times, which have shorter steps of their own.
 
     Parameters
     ----------
@@ -220,7 +232,8 @@ def carried_along(
     courant : float
     label : str
         Of the progress bar.
-    seen : callable, optional
+    state, seen
+        What else follows from the path of filters, at the start, and what a step makes of it.
     """
     times, in_time = problem.time.outputs_at, InTime(problem)
     with progress_bar(len(times) - 1, label) as bar:
@@ -229,8 +242,11 @@ def carried_along(
             before, flow = flow, flow_of(stretch.at(stretch.start))
             if not np.array_equal(flow.normal, before.normal) or not np.array_equal(flow.offset, before.offset):
                 filters = on_sides(flow, filters.w)
-            for span in itertools.pairwise(stretch.outputs(times).tolist()):
-                filters = carry(lambda t, at=stretch.at: flow_of(at(t)), filters, weight, span, courant, seen)  # type: ignore[misc]
-                if span[1] in times:
-                    yield filters, flow_of(in_time(span[1]))
+            span, at = (stretch.start, stretch.stop), stretch.at
+            for step, end, after in steps_along(lambda t, at=at: flow_of(at(t)), filters, weight, span, courant):  # type: ignore[misc]
+                for time in times[(times > step.start) & (times <= end)].tolist():
+                    there = after if time == end else step.end(time, flow_of(at(time)), weight)
+                    lasted = time - step.start
+                    yield there, flow_of(in_time(time)), seen(state, lasted, step.filters.w, there.w)
                     bar.update(1)
+                state, filters = seen(state, end - step.start, step.filters.w, after.w), after

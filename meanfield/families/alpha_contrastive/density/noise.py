@@ -99,13 +99,17 @@ def noisy_path(problem: Problem, cells: int) -> tuple[dict[str, FloatArray], dic
     grid = make_grid(np.empty(0), np.empty(0, dtype=bool), cells)
     width = float(grid.width[0])
     law_of = made_of(partial(_Law, grid), _decides)
+
+    def operator_of(stretch: Stretch[Problem]) -> Callable[[float], csr_array]:
+        return lambda t: law_of(stretch.at(t)).operator
+
     mass = masses(problem, grid.edges)
     rows, longest = [mass], 0.5 * times[-1] / np.sqrt(cells)  # errors go as those of cells
     with progress_bar(len(times) - 1, f"density, {cells} cells") as bar:
         for stretch in _seen_by_steps(problem, in_time):
-            for span in itertools.pairwise(stretch.outputs(times).tolist()):
-                mass = _moved(lambda t, at=stretch.at: law_of(at(t)).operator, mass, span, longest)  # type: ignore[misc]
-                if span[1] in times:
+            for time, after in _moved(operator_of(stretch), mass, stretch.outputs(times), longest):
+                mass = after
+                if time in times:
                     rows.append(mass)
                     bar.update(1)
     masses_at = np.array(rows)
@@ -166,23 +170,33 @@ def _seen_by_steps(problem: Problem, in_time: InTime[Problem]) -> Iterator[Stret
 
 
 def _moved(
-    operator: Callable[[float], csr_array], mass: FloatArray, span: tuple[float, float], longest: float
-) -> FloatArray:
-    """Masses at the end of a span, by exponentials of operators at Gauss points, of fourth order in steps of a length.
+    operator: Callable[[float], csr_array], mass: FloatArray, outputs: FloatArray, longest: float
+) -> Iterator[tuple[float, FloatArray]]:
+    """Masses at each of some times after the first, by steps of a length that does not depend on them."""
+    start, stop = outputs[[0, -1]].tolist()
+    first = operator(start)
+    if operator(0.5 * (start + stop)) is first and operator(stop) is first:  # nothing changes
+        for low, high in itertools.pairwise(outputs.tolist()):
+            mass = np.asarray(expm_multiply(first * (high - low), mass))
+            yield high, mass
+        return
+    ends = np.linspace(start, stop, int(np.ceil((stop - start) / longest)) + 1).tolist()
+    for low, high in itertools.pairwise(ends):
+        after = _step(operator, mass, low, high)
+        for time in outputs[(low < outputs) & (outputs <= high)].tolist():
+            yield time, after if time == high else _step(operator, mass, low, time)
+        mass = after
+
+
+def _step(operator: Callable[[float], csr_array], mass: FloatArray, low: float, high: float) -> FloatArray:
+    """Masses after a step, by exponentials of operators at Gauss points, of fourth order.
 
     Source: Blanes and Moan (2006), the commutator-free Magnus scheme of two exponentials.
     """
-    start, stop = span
-    first = operator(start)
-    if operator(0.5 * (start + stop)) is first and operator(stop) is first:  # nothing changes
-        return np.asarray(expm_multiply(first * (stop - start), mass))
-    steps = int(np.ceil((stop - start) / longest))
-    h, away = (stop - start) / steps, np.sqrt(3.0) / 6.0
-    for k in range(steps):
-        one, other = (operator(start + h * (k + 0.5 + side * away)) for side in (-1.0, 1.0))
-        mass = expm_multiply(h * ((0.25 + away) * one + (0.25 - away) * other), mass)
-        mass = expm_multiply(h * ((0.25 - away) * one + (0.25 + away) * other), mass)
-    return np.asarray(mass)
+    h, away = high - low, np.sqrt(3.0) / 6.0
+    one, other = (operator(low + h * (0.5 + side * away)) for side in (-1.0, 1.0))
+    mass = expm_multiply(h * ((0.25 + away) * one + (0.25 - away) * other), mass)
+    return np.asarray(expm_multiply(h * ((0.25 - away) * one + (0.25 + away) * other), mass))
 
 
 def _operator(

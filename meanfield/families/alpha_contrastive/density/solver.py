@@ -21,8 +21,8 @@ from meanfield.families.alpha_contrastive.density.flows import (
     Flow,
     MixtureFlow,
     carried_along,
-    carry,
     decides_flow,
+    steps_along,
 )
 from meanfield.families.alpha_contrastive.density.noise import check_noise, noisy_path
 from meanfield.families.alpha_contrastive.filters import FourierStart, UniformStart
@@ -231,7 +231,8 @@ def example_step(problem: Problem, cells: int) -> Callable[[], object]:
     flow = make_flow(InTime(problem)(0.0))
     moved = _cells(problem, flow, cells)
     duration = problem.time.stop / max(predicted_steps(problem, cells), 1.0)
-    return lambda: carry(lambda _: flow, moved.filters, moved.weight, (0.0, duration), courant_of(problem, cells))
+    start = moved.filters, moved.weight, (0.0, duration), courant_of(problem, cells)
+    return lambda: next(steps_along(lambda _: flow, *start))
 
 
 def _cells(problem: Problem, flow: Flow, cells: int) -> CircleCells | MovedCells:
@@ -246,7 +247,8 @@ def carried_path(problem: Problem, cells: int) -> Path:
     rows = [moved.arrays(moved.filters)]
     summaries = [flow.summary(moved.filters, moved.weight)]
     courant, label = courant_of(problem, cells), f"density, {cells} cells"
-    for filters, now in carried_along(problem, flow_of, moved.filters, moved.weight, courant, label):
+    start = moved.filters, moved.weight, courant
+    for filters, now, _ in carried_along(problem, flow_of, *start, label, None, lambda *_: None):
         rows.append(moved.arrays(filters))
         summaries.append(now.summary(filters, moved.weight))
     objective, gap = np.array(summaries).T

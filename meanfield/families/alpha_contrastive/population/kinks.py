@@ -17,9 +17,9 @@ from meanfield.families.alpha_contrastive.density.flows import (
     Flow,
     MixtureFlow,
     carried_along,
-    carry,
     decides_flow,
     on_sides,
+    steps_along,
 )
 from meanfield.families.alpha_contrastive.initial import common_weights
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
@@ -68,7 +68,8 @@ def example_of_path(problem: Problem) -> tuple[float, Callable[[], object]]:
     rate = flow.speed * flow.rate(flow.laplacian(filters, weight))
     usual = 0.1 / 2**3  # the finest steps of most problems; those of all runs together are twice as many
     steps = 2.0 * (problem.time.stop * rate / usual + problem.time.outputs)
-    return steps, lambda: carry(lambda _: flow, filters, weight, (0.0, usual / max(rate, 1e-12)), usual)
+    span = 0.0, usual / max(rate, 1e-12)
+    return steps, lambda: next(steps_along(lambda _: flow, filters, weight, span, usual))
 
 
 def _start(problem: Problem, flow: Flow) -> tuple[CarriedFilters, FloatArray]:
@@ -90,14 +91,13 @@ def _paths(problem: Problem, courant: float) -> dict[str, FloatArray]:
     flow = flow_of(InTime(problem)(0.0))
     filters, weight = _start(problem, flow)
     label = f"exact flow, steps of {courant:.2g} over its rate"
-    a, average = problem.training.average_rate, filters.w
+    a = problem.training.average_rate
 
-    def follow(dt: float, before: FloatArray, after: FloatArray) -> None:
-        nonlocal average
-        average = along_a_line(average, before, after, a or 0.0, dt)
+    def follow(average: FloatArray, dt: float, before: FloatArray, after: FloatArray) -> FloatArray:
+        return average if a is None else along_a_line(average, before, after, a, dt)
 
-    path = carried_along(problem, flow_of, filters, weight, courant, label, None if a is None else follow)
-    rows = [(filters.w, filters.w), *((each.w, average) for each, _ in path)]
+    path = carried_along(problem, flow_of, filters, weight, courant, label, filters.w, follow)
+    rows = [(filters.w, filters.w), *((each.w, average) for each, _, average in path)]
     names = ("filters",) if a is None else ("filters", "average")
     columns = dict(zip(names, zip(*rows, strict=True), strict=False))
     return {name: np.stack(each)[..., : flow.dimension].reshape(len(rows), -1) for name, each in columns.items()}
