@@ -124,6 +124,18 @@ def test_rates_and_strengths_that_change_are_followed():
         assert np.all(np.abs(found[name] - exact[name]) <= found[f"{name}_error"] + exact[f"{name}_error"]), name
 
 
+def test_steps_end_where_schedules_do():
+    """A ramp of the rate that ends with the run, against a run that goes on."""
+    ramp, found = {"times": [0.0, 2.0], "values": [0.8, 0.1]}, []
+    for stop in (2.0, 2.5):
+        time = {"stop": stop, "outputs": round(2 * stop) + 1}
+        task = problem("regression", ramp, **LASSO | {"time": time}, density={"tolerance": 1e-5})
+        last = meanfield.solve_density(task).sel(time=2.0)
+        found.append([last[name].item() for name in ("R", "Q", "r")])
+    # 2e-8 are there, and steps past the end are off by 4e-7.
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-7)
+
+
 def test_a_blow_up_says_when_and_why():
     """Phase retrieval from there is infinite at t = 0.932 (update_rules.md, section 13)."""
     task = problem("phase_retrieval", 0.5, features=[feature(0.2)], students=[{"initial_norm": 0.7}])
