@@ -68,6 +68,37 @@ def diagonals(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
         yield Pair((s,), law, particles.assign(weights=(first + sign * second) / math.sqrt(2.0)))
 
 
+class Condition(NamedTuple):
+    """Coordinate of weights, given which they are compared.
+
+    Parameters
+    ----------
+    axis : int
+        Its number among coordinates of nodes.
+    name : str
+        "u" of a feature, or "rho" of the variance of the noise.
+    place : tuple of int
+        Its place in variables that have several.
+    """
+
+    axis: int
+    name: str
+    place: tuple[int, ...]
+
+
+def conditions_of(density: xr.Dataset) -> list[Condition]:
+    """Feature coordinates, and the variance of the noise where these differ."""
+    features = density.sizes["feature"]
+    of_noise = [Condition(features, "rho", ())] if "rho_of_node" in density else []
+    return [*(Condition(k, "u", (k,)) for k in range(features)), *of_noise]
+
+
+def coordinates_of(particles: xr.Dataset, axis: int) -> FloatArray:
+    """Coordinate of each weight of each replica, as nodes of a density have it."""
+    U = particles["U"].values
+    return U[:, :, axis] if axis < U.shape[2] else np.asarray(particles["rho_of_coordinate"].values)
+
+
 @dataclass(frozen=True)
 class Group:
     """Group of feature coordinates u_k near `centre`.
@@ -94,11 +125,31 @@ class Group:
 
 
 def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
-    """Groups of the coordinates of feature k, in increasing order."""
-    values = np.unique(nodes_of(density)[0][:, feature])
-    if len(values) <= 3:  # each is a group of its own
+    """Groups of the coordinates of feature k, or of variances of the noise, in increasing order."""
+    nodes, weight = nodes_of(density)
+    values, is_variance = np.unique(nodes[:, feature]), feature == density.sizes["feature"]
+    if len(values) <= (len(CENTRES) if is_variance else 3):  # each is a group of its own
         return [Group(float(value), neighbours=values) for value in values]
+    if is_variance:
+        return [VarianceGroup.of(larger, nodes[:, feature], weight) for larger in (False, True)]
     return [Group(centre) for centre in CENTRES]
+
+
+@dataclass(frozen=True)
+class VarianceGroup(Group):
+    """Group of smaller or larger variances, with a membership that few nodes of the spectrum resolve."""
+
+    larger: bool = False
+
+    @classmethod
+    def of(cls, larger: bool, rho: FloatArray, weight: FloatArray) -> VarianceGroup:
+        """Group with its mean variance as the centre."""
+        membership = cls(0.0, larger=larger).membership(rho)
+        return cls(float(weight @ (membership * rho) / (weight @ membership)), larger=larger)
+
+    def membership(self, u: FloatArray) -> FloatArray:
+        """See `Group.membership`."""
+        return np.asarray((u if self.larger else 1.0) / (1.0 + u))
 
 
 def marginal_distribution(density: Result, time: float) -> tuple[FloatArray, FloatArray]:
@@ -158,5 +209,5 @@ def group_sample(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Weights w of all replicas at a snapshot, their u_k and their memberships."""
     w = particles["weights"].sel(snapshot_time=time, method="nearest").values.ravel()
-    u = particles["U"].values[:, :, feature].ravel()
+    u = coordinates_of(particles, feature).ravel()
     return w, u, group.membership(u)

@@ -14,7 +14,10 @@ import xarray as xr
 
 from meanfield.comparison.distributions import (
     CENTRES,
+    Condition,
     Pair,
+    conditions_of,
+    coordinates_of,
     diagonals,
     group_distribution,
     group_sample,
@@ -120,14 +123,14 @@ def _compare_snapshot(
     for place, law, weights in weights_alone(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[name][index, *place] = value
-        for feature in range(density.dataset.sizes["feature"]):
-            laws = laws_given_u(law, snapshot, feature)
-            for number, group in enumerate(groups_of(law.dataset, feature)):
-                result["group_u"][feature, number] = group.centre
-                w, _, membership = group_sample(weights, snapshot, feature, group)
-                F, variance = group_distribution(laws, feature, group)
+        for axis, given, at in conditions_of(law.dataset):
+            laws = laws_given_u(law, snapshot, axis)
+            for number, group in enumerate(groups_of(law.dataset, axis)):
+                result[f"group_{given}"][*at, number] = group.centre
+                w, _, membership = group_sample(weights, snapshot, axis, group)
+                F, variance = group_distribution(laws, axis, group)
                 for name, value in _distances(w, membership, edges, F, variance).items():
-                    result[f"{name}_given_u"][index, feature, number, *place] = value
+                    result[f"{name}_given_{given}"][index, *at, number, *place] = value
     for place, law, weights in diagonals(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[f"{name}_diagonal"][index, *place] = value
@@ -152,7 +155,7 @@ def _distances(
 
 
 def deviations(density: Result, simulated: Result, comparison: Result) -> list[Deviations]:
-    """Deviations of which W1 and KS are made, marginal and given u.
+    """Deviations of which W1 and KS are made, marginal and given u, and given the variance of the noise.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
     runs = simulated.dataset
     if "weights" not in runs or "P" not in density.dataset:
         return []
-    places: dict[str, list[DeviationsAt]] = {"": [], "_given_u": [], "_diagonal": []}
+    places: dict[str, list[DeviationsAt]] = {"": [], "_given_u": [], "_given_rho": [], "_diagonal": []}
     snapshots = comparison.dataset["snapshot_time"].values.tolist()
     for index, time in enumerate(counted(snapshots, "deviations", "snapshot")):
         if time not in runs["snapshot_time"].values:
@@ -174,7 +177,9 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
             w = _weights(pair, float(time))
             if np.isfinite(w).all():
                 places[""].append(_marginal(pair, w, float(time), index))
-                places["_given_u"] += _given_u(pair, w, runs["U"].values, float(time), index)
+                for condition in conditions_of(pair.density.dataset):
+                    u = coordinates_of(runs, condition.axis)
+                    places[f"_given_{condition.name}"] += _given(condition, pair, w, u, float(time), index)
         for pair in diagonals(density, runs):
             w = _weights(pair, float(time))
             if np.isfinite(w).all():
@@ -195,22 +200,23 @@ def _marginal(pair: Pair, w: FloatArray, time: float, index: int) -> DeviationsA
     return DeviationsAt((index, *pair.place), np.gradient(points), rows, w.size, _error(density, time))
 
 
-def _given_u(pair: Pair, w: FloatArray, U: FloatArray, time: float, index: int) -> Iterator[DeviationsAt]:
-    density = pair.density.dataset
-    u, u_weight = nodes_of(density)
-    for k in range(density.sizes["feature"]):
-        laws = laws_given_u(pair.density, time, k)
-        for number, group in enumerate(groups_of(density, k)):
-            F, _ = group_distribution(laws, k, group)
-            points = _points(density, F)
-            predicted = np.interp(points, edges_of(density), F)
-            share = float(u_weight @ group.membership(u[:, k]))
-            membership = group.membership(U[:, :, k])
-            rows = deviations_from(w, membership, points, predicted)
-            position = (index, k, number, *pair.place)
-            # the number of equal memberships of which a mean scatters as much (Kish, 1965)
-            count = float(membership.sum() ** 2 / (membership**2).sum())
-            yield DeviationsAt(position, np.gradient(points), rows, count, _error(density, time) / share)
+def _given(
+    condition: Condition, pair: Pair, w: FloatArray, u: FloatArray, time: float, index: int
+) -> Iterator[DeviationsAt]:
+    density, axis = pair.density.dataset, condition.axis
+    nodes, weight = nodes_of(density)
+    laws = laws_given_u(pair.density, time, axis)
+    for number, group in enumerate(groups_of(density, axis)):
+        F, _ = group_distribution(laws, axis, group)
+        points = _points(density, F)
+        predicted = np.interp(points, edges_of(density), F)
+        share = float(weight @ group.membership(nodes[:, axis]))
+        membership = group.membership(u)
+        rows = deviations_from(w, membership, points, predicted)
+        position = (index, *condition.place, number, *pair.place)
+        # the number of equal memberships of which a mean scatters as much (Kish, 1965)
+        count = float(membership.sum() ** 2 / (membership**2).sum())
+        yield DeviationsAt(position, np.gradient(points), rows, count, _error(density, time) / share)
 
 
 def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:

@@ -15,11 +15,16 @@ from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
 from meanfield.results.result import Result
 from meanfield.results.text import index_text, plain
 
+GROUPS = {"group": "u", "eigenvalue_group": "rho"}
+"""Dims of groups of weights, and the symbol of what weights of a group have in common."""
+
 DISTANCES = {
     "W1": "W1 distance of w",
     "KS": "KS distance of w",
     "W1_given_u": "W1 distance of w given u",
     "KS_given_u": "KS distance of w given u",
+    "W1_given_rho": "W1 distance of w given the eigenvalue",
+    "KS_given_rho": "KS distance of w given the eigenvalue",
     "W1_diagonal": "W1 distance of w1 +- w2",
     "KS_diagonal": "KS distance of w1 +- w2",
     "P_l1": "L1 distance of P",
@@ -118,8 +123,8 @@ def _worst(place: Place, pair: Result) -> tuple[str, str]:
 def _component(pair: Result, name: str, index: tuple[int, ...]) -> str:
     """Number of the component of a quantity that has several, from 1; with words where dims have values."""
     dims = _dims(pair, name)
-    inner = {dim: i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", "group")}
-    if "group" in dims or not any(pair.dataset.sizes[dim] > 1 for dim in inner):
+    inner = {dim: i for dim, i in zip(dims, index, strict=True) if dim not in ("time", "snapshot_time", *GROUPS)}
+    if not GROUPS.keys().isdisjoint(dims) or not any(pair.dataset.sizes[dim] > 1 for dim in inner):
         return ""
     if name in DISTANCES:
         return "".join(f", {dim} {_word(pair, dim, i)}" for dim, i in inner.items())
@@ -138,10 +143,11 @@ def _at(pair: Result, name: str, index: tuple[int, ...]) -> str:
     held = pair.dataset
     position = dict(zip(_dims(pair, name), index, strict=True))
     parts = [f"t = {plain(float(held[dim][i]))}" for dim, i in position.items() if dim in ("time", "snapshot_time")]
-    if "group" in position and "group_u" in held:
-        group = held["group_u"].isel({dim: i for dim, i in position.items() if dim in held["group_u"].dims})
-        number = position.get("feature", 0) + 1 if held.sizes.get("feature", 1) > 1 else ""
-        parts.append(f"u{number} = {plain(float(group))}")
+    for name in (f"group_{symbol}" for dim, symbol in GROUPS.items() if dim in position):
+        if name in held:
+            group = held[name].isel({dim: i for dim, i in position.items() if dim in held[name].dims})
+            number = position["feature"] + 1 if "feature" in position and held.sizes["feature"] > 1 else ""
+            parts.append(f"{name.removeprefix('group_')}{number} = {plain(float(group))}")
     return f" at {', '.join(parts)}" if parts else ""
 
 

@@ -44,9 +44,13 @@ def edges_of(result: Mapping[Any, Any]) -> FloatArray:
 
 
 def nodes_of(result: Mapping[Any, Any]) -> tuple[FloatArray, FloatArray]:
-    """Nodes in u of a result, shape (nodes, d1) for a single feature too, and their weights, shape (nodes,)."""
+    """Nodes in u of a result, shape (nodes, d1) for a single feature too, and their weights, shape (nodes,).
+
+    Where variances of the noise differ, these are a last coordinate.
+    """
     weight = np.asarray(result["u_weight"])
-    return np.asarray(result["u"]).reshape(len(weight), -1), weight
+    u = np.asarray(result["u"]).reshape(len(weight), -1)
+    return (np.column_stack([u, result["rho_of_node"]]) if "rho_of_node" in result else u), weight
 
 
 VARIANCE_NODES = 12

@@ -84,11 +84,10 @@ AT_REST = {
 
 
 def spectrum_of(matrix: str) -> dict[str, Variable]:
-    """Quadrature nodes of the eigenvalues of a matrix."""
-    words = f"eigenvalue rho of {matrix} at a node"
+    """Eigenvalues of a matrix: quadrature nodes of their law."""
     return {
-        "rho": Variable(("node",), words, range=POSITIVE, gaps="never", coordinate=True),
-        "rho_weight": Variable(("node",), "weight of a node", range=PROBABILITY, gaps="never", coordinate=True),
+        "rho": Variable(("rho",), f"eigenvalue rho of {matrix}", range=POSITIVE, gaps="never"),
+        "rho_weight": Variable(("rho",), "share of an eigenvalue", range=PROBABILITY, gaps="never", coordinate=True),
     }
 
 

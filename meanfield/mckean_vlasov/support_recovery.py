@@ -169,8 +169,8 @@ def _signs(law: CoordinateLaw, u: FloatArray) -> FloatArray:
 def _of_density(given: Result, thresholds: FloatArray, gains: FloatArray) -> dict[str, FloatArray]:
     """Variables of a density, with errors where it states its own."""
     held, problem = given.dataset, given.problem
-    edges, (u, u_weight) = edges_of(held), nodes_of(held)
-    P, times, features = held["P"].values, held["time"].values, u.shape[1]
+    edges, (nodes, weight) = edges_of(held), nodes_of(held)
+    P, times, features = held["P"].values, held["time"].values, held.sizes["feature"]
     share = np.full((len(P), features, 3), np.nan)
     tails, errors = np.zeros((2, 2, len(P), features, 3, len(thresholds)))
     squares = np.full((3, len(P), features, len(gains)), np.nan)
@@ -178,7 +178,7 @@ def _of_density(given: Result, thresholds: FloatArray, gains: FloatArray) -> dic
         prior = at_time(problem, float(times[time])).prior
         kinks = prior.functions.kinks if prior.at_hand else ()
         for feature in range(features):
-            laws = laws_given(problem.coordinates, u, u_weight, edges, P[time], feature)
+            laws = laws_given(problem.coordinates, nodes, weight, edges, P[time], feature)
             for group, sign in enumerate(SIGNS):
                 members = np.sign(laws.u[:, feature]) == sign
                 share[time, feature, group] = laws.weight[members].sum()
@@ -186,7 +186,8 @@ def _of_density(given: Result, thresholds: FloatArray, gains: FloatArray) -> dic
                     found = _Law(edges, laws.weight[members] @ laws.F[members], kinks).tails(thresholds)
                     tails[:, time, feature, group], errors[:, time, feature, group] = found
         if gains.size:
-            squares[:, time] = _debiased(prior, gains, u, u_weight, [_Law.of(edges, row, kinks) for row in P[time]])
+            laws_at = [_Law.of(edges, row, kinks) for row in P[time]]
+            squares[:, time] = _debiased(prior, gains, nodes[:, :features], weight, laws_at)
     R, Q = (held["q"], held["norm"]) if "q" in held else (held["R"], held["Q"])
     arrays = {"time": times} | _rates(share, tails)
     arrays["mean_square_error"] = 1.0 + Q.values.reshape(-1, 1) - 2.0 * R.values.reshape(len(P), -1)

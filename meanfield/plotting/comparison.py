@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.arguments import wrong
-from meanfield.comparison.distributions import Pair, weights_alone
+from meanfield.comparison.distributions import Condition, Pair, conditions_of, weights_alone
 from meanfield.comparison.inputs import in_time
 from meanfield.comparison.wording import verdicts_of
 from meanfield.errors import InputError
@@ -43,7 +43,7 @@ from meanfield.plotting.trajectories import (
     plot_overlap,
     plot_prior_work,
 )
-from meanfield.plotting.weights import plot_conditional, plot_density, plot_histogram, reached, visible_weights
+from meanfield.plotting.weights import draw_conditional, plot_density, plot_histogram, reached, visible_weights
 from meanfield.problems.base import same_times
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
@@ -106,7 +106,7 @@ def _panels_of_weights(density: Result, particles: xr.Dataset) -> list[Callable[
         time = _last_shared(reached(pair.density.dataset), pair.particles)
         if time is not None:
             panels.append(partial(_plot_all_weights, pair, time))
-            panels += [partial(_plot_weights_given_u, pair, time, k) for k in range(density.dataset.sizes["feature"])]
+            panels += [partial(_plot_weights_given, pair, time, each) for each in conditions_of(density.dataset)]
     return panels
 
 
@@ -159,12 +159,12 @@ def _plot_all_weights(pair: Pair, time: float, axes: Axes) -> Axes:
     return _titled(axes, f"all weights{_of_channel(pair)} at $t = {time:.4g}$")
 
 
-def _plot_weights_given_u(pair: Pair, time: float, feature: int, axes: Axes) -> Axes:
+def _plot_weights_given(pair: Pair, time: float, condition: Condition, axes: Axes) -> Axes:
     """Histograms of the weights at a snapshot under the densities, for some groups of a coordinate."""
     density = pair.density.dataset
-    plot_conditional(density, pair.particles, axes, time, feature)
+    given = r"$\rho$" if condition.name == "rho" else feature_label(density, "u", condition.axis)
+    draw_conditional(density, pair.particles, axes, time, condition.axis, given.strip("$"))
     axes.set_xlim(visible_weights(density, time))
-    given = feature_label(density, "u", feature)
     return _titled(axes, f"weights{_of_channel(pair)} given {given} at $t = {time:.4g}$")
 
 

@@ -159,14 +159,21 @@ def plot_conditional(
     density: xr.Dataset, particles: xr.Dataset, axes: Axes, time: float, feature: int = 0, groups: int = 3
 ) -> Axes:
     """Weights given the feature coordinate u: histograms of SGD under the densities, for some groups of u."""
-    edges = edges_of(density)
-    all_groups = groups_of(density, feature)
-    chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
     name = "u" if density.sizes["feature"] == 1 else f"u_{feature + 1}"
-    laws = laws_given_u(Result.of(density), time, feature)
+    return draw_conditional(density, particles, axes, time, feature, name, groups)
+
+
+def draw_conditional(
+    density: xr.Dataset, particles: xr.Dataset, axes: Axes, time: float, axis: int, name: str, groups: int = 3
+) -> Axes:
+    """Weights given a coordinate of nodes; see `meanfield.comparison.distributions.Condition`."""
+    edges = edges_of(density)
+    all_groups = groups_of(density, axis)
+    chosen = np.unique(np.linspace(0, len(all_groups) - 1, groups).astype(int))
+    laws = laws_given_u(Result.of(density), time, axis)
     for i, group in enumerate(all_groups[i] for i in chosen):
-        w, _, membership = group_sample(particles, time, feature, group)
-        F, _ = group_distribution(laws, feature, group)
+        w, _, membership = group_sample(particles, time, axis, group)
+        F, _ = group_distribution(laws, axis, group)
         draw_histogram(w, axes, membership, (edges, F), color=COLOURS[i], alpha=0.3)
         label = rf"${name} \approx {group.centre:.3g}$"
         axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(i))

@@ -248,7 +248,9 @@ class Family:
         return {
             variable.index_of: name
             for name, variable in self.variables.items()
-            if variable.index_of and all(sizes.get(dim, 1) == 1 for dim in variable.dims if dim != variable.index_of)
+            if variable.index_of
+            and all(sizes.get(dim, 1) == 1 for dim in variable.dims if dim != variable.index_of)
+            and not any(dim in sizes for dim in variable.no_index_with)
         }
 
     @cached_property

@@ -54,6 +54,8 @@ class Variable:
     index_of : str
         Dim whose places it tells apart. Where its other dims have a single entry it is the index of that dim, which
         then has its name: nodes in one feature coordinate u are a dim `u`, those in several a dim `node`.
+    no_index_with : tuple of str
+        Dims with which it is no such index, as its values occur once for each of theirs.
     bounds : str
         Variable with the edges of its cells, by the CF conventions.
     label : str
@@ -78,6 +80,7 @@ class Variable:
     bounded_by: str = ""
     coordinate: bool = False
     index_of: str = ""
+    no_index_with: tuple[str, ...] = ()
     bounds: str = ""
     label: str = ""
 

@@ -160,7 +160,7 @@ class InitialState(initial_state.InitialState):
             own = tuple(own_start_of(moment.result.dataset, moment.time, run) for run in range(held.sizes["replica"]))
             seed = problem.particles.seed if problem.initial is None else None
             return State(own=own, dimension=problem.particles.dimension, seed=seed)
-        r = moment.runs_of("r", "node", "student", "teacher")[0]
+        r = moment.runs_of("r", "rho", "student", "teacher")[0]
         sigma, Omega = (moment.runs_of(name, "student", "student_")[0] for name in ("sigma", "Omega"))
         errors = {name: held[name].values for name in ERRORS if name in held}
         rho, T = held["rho"].values, held["T"].transpose("teacher", "teacher_").values

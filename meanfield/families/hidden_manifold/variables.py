@@ -82,12 +82,12 @@ ORDER_PARAMETERS = {
 
 SPECTRUM = spectrum_of("F F^T/N") | {
     "r": Variable(
-        ("time", "node", "student", "teacher"),
+        ("time", "rho", "student", "teacher"),
         "density r(rho) of the overlap of student and teacher along eigenvectors",
         gaps="unfinished",
     ),
     "sigma": Variable(
-        ("time", "node", "student", "student_"),
+        ("time", "rho", "student", "student_"),
         "density sigma(rho) of the student's overlap along eigenvectors",
         gaps="unfinished",
     ),
@@ -118,7 +118,7 @@ CELLS = 240
 
 DENSITY = {
     "P": Variable(
-        ("time", "student", "node", "w"),
+        ("time", "student", "rho", "w"),
         "density of a student's weights along eigenvectors, given the eigenvalue, averaged over a cell",
         range=POSITIVE,
         gaps="unfinished",
@@ -132,12 +132,12 @@ DENSITY = {
     "w": replace(LIMIT["w"], long_name="component w of weights along an eigenvector, cell centre"),
     "w_bnds": LIMIT["w_bnds"],
     "regression": Variable(
-        ("time", "node", "student", "teacher"),
+        ("time", "rho", "student", "teacher"),
         "mean of a student's weights given the eigenvalue, per component of the teacher",
         gaps="unfinished",
     ),
     "spread": Variable(
-        ("time", "node", "student"),
+        ("time", "rho", "student"),
         "standard deviation of a student's weights given the eigenvalue and the teacher's components",
         range=POSITIVE,
         gaps="unfinished",

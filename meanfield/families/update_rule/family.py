@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from meanfield.families.update_rule.results import KINDS
-from meanfield.families.update_rule.variables import VARIABLES
-from meanfield.mckean_vlasov.declarations import DISTANCES
+from meanfield.families.update_rule.variables import DISTANCES, VARIABLES
 from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.update_rule"
@@ -72,6 +71,7 @@ FAMILY = Family(
         "feature": "feature",
         "side": "side variable",
         "observable": "observable",
+        "eigenvalue_group": "group of eigenvalues",
         "overlap": "order parameter",
     },
     trials=({"particles.replicas": 16},),

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from meanfield.comparison.distributions import laws_given_u
+from meanfield.mckean_vlasov.cells import edges_of
+from meanfield.numerics.distances import density_of
 from meanfield.plotting import order_parameters
+from meanfield.plotting.histograms import density_curve
 from meanfield.plotting.panels import draw_panels, mark_quantiles
 from meanfield.plotting.style import TIME, curve_style
-from meanfield.plotting.weights import plot_densities, plot_density_given_u
+from meanfield.plotting.weights import plot_densities, plot_density_given_u, reached, visible_weights
+from meanfield.results.result import Result
 
 PANELS = {
     "observables": ("observables", ""),
@@ -21,6 +27,9 @@ PANELS = {
     "r": ("prior work $r$", "r"),
 }
 """Label of the axis and symbol of each variable."""
+
+MOST_EIGENVALUES = 4
+"""Largest number of eigenvalues given which densities are drawn."""
 
 NAMES = {"observables": "observable_name", "v": "side_name"}
 """Variables whose entries have names, and where these are."""
@@ -39,7 +48,7 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
 
 
 def plot_density(dataset: xr.Dataset) -> Figure:
-    """Order parameters, the density of weights at some times, and at the end given each feature.
+    """Order parameters, the density of weights at some times, and at the end given each feature and the eigenvalue.
 
     Parameters
     ----------
@@ -47,8 +56,23 @@ def plot_density(dataset: xr.Dataset) -> Figure:
         Of the kind `density`.
     """
     given_u = [partial(plot_density_given_u, feature=k) for k in range(dataset.sizes["feature"])]
+    given_rho = [_plot_given_eigenvalue] if "rho_of_node" in dataset else []
     shown = {name: words for name, words in PANELS.items() if name in dataset}
-    return order_parameters.plot_order_parameters(dataset, shown, NAMES, [plot_densities, *given_u])
+    return order_parameters.plot_order_parameters(dataset, shown, NAMES, [plot_densities, *given_u, *given_rho])
+
+
+def _plot_given_eigenvalue(density: xr.Dataset, axes: Axes) -> Axes:
+    """Density of w given the eigenvalue of the noise, at a few of them and at the last output time."""
+    time, edges = float(reached(density)[-1]), edges_of(density)
+    laws = laws_given_u(Result.of(density), time, density.sizes["feature"])
+    rho, place = np.unique(laws.u[:, -1], return_inverse=True)
+    for number, k in enumerate(np.unique(np.linspace(0, len(rho) - 1, MOST_EIGENVALUES).round().astype(int))):
+        F = np.average(laws.F[place == k], axis=0, weights=laws.weight[place == k])
+        label = rf"$\rho = {rho[k]:.3g}$"
+        axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(number))
+    axes.set(xlabel="weight $w$", ylabel=r"density $P_t(w|\rho)$", xlim=visible_weights(density, time), ylim=(0, None))
+    axes.set_title(f"$t = {time:.4g}$", fontsize="medium")
+    return axes
 
 
 def plot_escape(escape: xr.Dataset) -> Figure:

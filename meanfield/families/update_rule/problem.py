@@ -304,6 +304,7 @@ class Problem(base.Problem):
         units = {"student": len(self.students), "student_": len(self.students)}
         measured = len(self.measured) if self.at_hand else 0
         others = {"feature": len(self.features), "side": len(self.side), "observable": measured}
+        others |= {} if self.data.spectrum is None else {"eigenvalue_group": 5}  # as many at most as there are of u
         return units | {dim: size for dim, size in others.items() if size}
 
     @property

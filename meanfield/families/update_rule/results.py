@@ -37,7 +37,7 @@ KINDS = {
     "density": Kind(
         "density of the weights of one student, from the Fokker-Planck equation",
         ("time", "R", "Q", "r", "Lambda", "P", "P_w", "u", "u_weight", "w", "w_bnds", "mass"),
-        ("observables", *NAMES, "R_error", "Q_error", "r_error", "observables_error", "P_error", *CONDENSATE),
+        ("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, "P_error", *CONDENSATE),
         check=f"{NUMBERS}:faults",
         figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",

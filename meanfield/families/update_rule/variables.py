@@ -9,7 +9,6 @@ from meanfield.mckean_vlasov.declarations import (
     AT_REST,
     BRANCHES,
     DENSITY,
-    DISTANCES,
     LABELS,
     POSITIVE,
     PROBABILITY,
@@ -18,6 +17,7 @@ from meanfield.mckean_vlasov.declarations import (
     TIMES,
     spectrum_of,
 )
+from meanfield.mckean_vlasov.declarations import DISTANCES as OF_WEIGHTS
 from meanfield.mckean_vlasov.declarations import ORDER_PARAMETERS as SHARED
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
@@ -47,12 +47,12 @@ NAMES = {
 
 SPECTRUM = spectrum_of("the noise") | {
     "R_rho": Variable(
-        ("time", "node", "student", "feature"),
+        ("time", "rho", "student", "feature"),
         "overlap of students and features where the eigenvalue is rho, per coordinate",
         gaps="unfinished",
     ),
     "Q_rho": Variable(
-        ("time", "node", "student", "student_"),
+        ("time", "rho", "student", "student_"),
         "overlap of students where the eigenvalue is rho, per coordinate",
         gaps="unfinished",
     ),
@@ -122,9 +122,28 @@ WEIGHTS = {
 }
 
 LAW = {name: each for name, each in DENSITY.items() if name not in ("q_error", "norm", "r_error")} | {
-    "Lambda": SHARED["Lambda"]
+    "Lambda": SHARED["Lambda"],
+    "u": replace(DENSITY["u"], no_index_with=("rho",)),
+    "rho_of_node": Variable(
+        ("node",), "eigenvalue of the noise at a quadrature node", range=POSITIVE, gaps="never", coordinate=True
+    ),
 }
 """The density of the weights of one student, and what follows from it."""
+
+EIGENVALUE_GROUP = "eigenvalue_group"
+"""Dim of groups of eigenvalues, given which weights are compared."""
+
+DISTANCES = OF_WEIGHTS | {
+    name.replace("_u", "_rho"): replace(
+        each,
+        dims=("pair", *each.dims[1:-2], EIGENVALUE_GROUP),
+        only=(EIGENVALUE_GROUP,),
+        long_name=each.long_name.replace("feature coordinate u", "eigenvalue"),
+    )
+    for name, each in OF_WEIGHTS.items()
+    if name.endswith("_u")
+}
+"""Distances of densities and weights; given the eigenvalue, too, where coordinates have different variances."""
 
 _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 

@@ -37,7 +37,7 @@ def test_moments_are_those_of_the_order_parameters(density):
 def weights_of_sgd(density, factor=1.0, runs=8, D=400):
     """Weights that are drawn from the law, with standard deviations that are `factor` times as large."""
     rng = np.random.default_rng(1)
-    node = rng.choice(density.sizes["node"], (runs, D), p=density["rho_weight"].values)
+    node = rng.choice(density.sizes["rho"], (runs, D), p=density["rho_weight"].values)
     teacher = rng.standard_normal((runs, D, 2))
     at = density.isel(time=[0, 2])
     mean = np.einsum("trdkm,rdm->rtkd", at["regression"].values[:, node], teacher)

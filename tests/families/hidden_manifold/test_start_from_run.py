@@ -34,7 +34,7 @@ def test_a_run_starts_where_its_own_order_parameters_do(run):
     for name in ("Q", "R", "Omega", "Sigma", "v"):
         first = run[name].isel(replica=0, time=0)
         np.testing.assert_allclose(ode[name].isel(time=0), first, rtol=0, atol=1e-9)  # rounding of D products
-    assert ode.sizes["node"] == D
+    assert ode.sizes["rho"] == D
 
 
 def test_sgd_follows_its_own_start_more_closely_than_the_limit(run):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from meanfield.families.update_rule.density.tables import Table
-from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
+from meanfield.families.update_rule.density.tables import SAME, Table
+from meanfield.families.update_rule.density.totals import TotalEquations
+from meanfield.families.update_rule.order_parameters.equations import Rules
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.mckean_vlasov.closure_in_time import DIFFERENCE
@@ -20,6 +23,9 @@ from meanfield.typing import FloatArray
 
 SLOWER = "lower the rates among model.rule_parameters"
 
+OTHERS = ((0.0, 1.0), (0.5, 0.7), (-0.6, 2.0))
+"""Values of R and Q at which it is asked whether coefficients depend on them besides those of the noise."""
+
 TABLE_SHARE = 0.1
 """Error of tables of averages in units of that of averages."""
 
@@ -29,7 +35,7 @@ class RuleClosure:
 
     Parameters
     ----------
-    equations : Equations
+    equations : TotalEquations
     rules : Rules
     number : int
         Of the stretch of time.
@@ -48,27 +54,41 @@ class RuleClosure:
         Whether it goes back to this length after a step.
     """
 
-    def __init__(self, equations: Equations, rules: Rules, number: int, moves: bool, accuracy: float) -> None:
+    def __init__(self, equations: TotalEquations, rules: Rules, number: int, moves: bool, accuracy: float) -> None:
         low, high = equations.stretches[number].times[[0, -1]]
         self.clock = np.array([low, DIFFERENCE * (high - low) if moves else 0.0])
-        self._averages = equations.averages(number, rules)
-        problem, self._table = equations.problem, None
+        self._equations, self._averages = equations, equations.averages(number, rules)
+        problem = equations.problem
         self.norm, self.kept = float(problem.initial_Q[0, 0]), problem.constraints[0][0] != "none"
-        if len(problem.features) == 1 and not moves:
-            tolerance = TABLE_SHARE * accuracy
-            self._table = Table(lambda R, Q: self._exact(np.array([R, Q])), self.norm, tolerance, self.kept)
+        tabulated = len(problem.features) == 1 and not moves
+        self._table = self._tabulated(TABLE_SHARE * accuracy) if tabulated else None
 
     def __call__(self, q: FloatArray, norm: float) -> tuple[FloatArray, float, float]:
         """Coefficients g, Lambda and the gain along the student itself, which is G where the norm is free."""
-        values = self._exact(np.append(q, norm)) if self._table is None else self._table(float(q[0]), norm)
+        values = self._exact(np.append(q, norm)) if self._table is None else self._table(q, norm)
         return values[:-2], max(float(values[-2]), 0.0), float(values[-1])
+
+    def _tabulated(self, tolerance: float) -> Callable[[FloatArray, float], FloatArray] | None:
+        """The same in one vector, by a table; None where they are functions of more than two numbers."""
+        if self._equations.nodes is None:
+            plain = Table(lambda R, Q: self._exact(np.array([R, Q])), self.norm, tolerance, self.kept)
+            return lambda q, norm: plain(float(q[0]), norm)
+        length = math.sqrt(self._equations.mean_variance)
+
+        def exact(R: float, Q: float, others: tuple[float, float] = (0.0, 1.0)) -> FloatArray:
+            return self._exact(np.array([others[0], length * R, Q, others[1]]))
+
+        # Fields without a signal, and steps that do not read R and Q, know the variances of fields alone.
+        size = math.sqrt(self.norm)
+        probes = [[exact(R * size, self.norm, others) for others in OTHERS] for R in (-0.4, 0.3)]
+        if any(np.ptp(each, axis=0).max() > SAME * np.abs(each).max() for each in probes):
+            return None
+        weighted = Table(exact, self.norm, tolerance, kept=False)
+        return lambda q, norm: weighted(float(q[1]) / length, float(q[2]))
 
     def _exact(self, state: FloatArray) -> FloatArray:
         """The same in one vector, by quadrature, of q and the norm."""
-        averages, G = self._averages(float(self.clock[0]), state)
-        # The features of a student that is one of them fit, too.
-        gains = np.linalg.lstsq(G, averages.E[:, 0])[0] + averages.B[:, 0]
-        return np.array([*-gains[:-1], averages.Lambda[0, 0], gains[-1]])
+        return self._equations.coefficients(*self._averages(float(self.clock[0]), self._equations.packed(state)))
 
 
 class OnSphere:
@@ -90,14 +110,14 @@ class OnSphere:
         return self._closure(q, self._closure.norm)[:2]
 
 
-def limit_of(equations: Equations, rules: Rules, accuracy: float) -> Limit:
+def limit_of(equations: TotalEquations, rules: Rules, accuracy: float) -> Limit:
     """Equation of a problem, stretch by stretch, with some rules of quadrature of an accuracy."""
     limits = [_limit_in(equations, rules, number, accuracy) for number in range(len(equations.stretches))]
     starts = [float(each.times[0]) for each in equations.stretches]
     return limits[0].followed_by(list(zip(starts, limits, strict=True))[1:])
 
 
-def _limit_in(equations: Equations, rules: Rules, number: int, accuracy: float) -> Limit:
+def _limit_in(equations: TotalEquations, rules: Rules, number: int, accuracy: float) -> Limit:
     """Equation from one corner of a schedule or end of a phase to the next."""
     problem, (low, high) = equations.problem, equations.stretches[number].times[[0, -1]].tolist()
     phase = piece_at(problem, low).problem
@@ -119,6 +139,7 @@ def _limit_in(equations: Equations, rules: Rules, number: int, accuracy: float) 
         SLOWER,
         initial_norm=closure.norm,
         free_norm=not closure.kept,
+        spectrum=problem.data.spectrum,
     )
     if not moves and STRENGTH not in schedules:
         return limit

@@ -9,7 +9,8 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.density.limit import limit_of
-from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
+from meanfield.families.update_rule.density.totals import TotalEquations
+from meanfield.families.update_rule.order_parameters.equations import FIRST_NODES, Choices, Place, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE, places_along
 from meanfield.families.update_rule.problem import Problem
@@ -23,8 +24,10 @@ from meanfield.typing import FloatArray
 
 INSTEAD = "take particles, or order_parameters under a linear prior"
 
-OF_A_VECTOR = ("q", "q_error", "norm", "norm_error", "g")
-"""Variables of densities that have other names here, or none."""
+NAMES = {
+    "q": "R", "norm": "Q", "q_noise": "R_noise", "norm_noise": "Q_noise", "q_rho": "R_rho", "norm_rho": "Q_rho",
+}  # fmt: skip
+"""Names here of variables of densities of one vector."""
 
 
 @solver
@@ -59,13 +62,13 @@ def solve_density(problem: Problem) -> Solved:
     check_density(problem)
     settings = problem.density or DensitySettings()
     share = AVERAGE_SHARE * (settings.tolerance or DEFAULT_TOLERANCE)
-    equations = Equations(problem)
+    equations = TotalEquations(problem)
     equations, choices = _resolved(equations, [(0.0, equations.start)], share, {})
     while True:
         rules = equations.rules(choices, chosen_rule)
         limit = limit_of(equations, rules, share)
         solved = density_of(limit, settings, problem.particles.dimension)
-        path = np.column_stack([solved.arrays["q"], solved.arrays["norm"]])
+        path = np.array([equations.packed(row) for row in _overlaps(solved.arrays)])
         finer, choices = _resolved(equations, list(places_along(equations, path)), share, choices)
         if finer is equations and equations.rules(choices, chosen_rule).levels == rules.levels:
             return replace(solved, arrays=_as_overlaps(equations, rules, limit, solved.arrays) | problem.names)
@@ -87,9 +90,11 @@ def check_density(problem: Problem) -> None:
         raise InputError(
             f"side.{next(iter(problem.side))}: the density follows no side variables; remove them, or {INSTEAD}"
         )
-    if problem.data.spectrum is not None:
+    spectrum = problem.data.spectrum
+    if spectrum is not None and np.any(np.abs(spectrum.nodes(FIRST_NODES).teacher - 1.0) > 1e-9):  # rounding
         raise InputError(
-            f"data.spectrum: the density is solved for noise of one variance; remove the table, or {INSTEAD}"
+            "data.spectrum.teacher: the density is solved for features that know nothing of the variances; remove the "
+            f"key, or {INSTEAD}"
         )
     q, norm = problem.initial_R[0], problem.initial_Q[0, 0]
     if q @ q >= norm * (1.0 - 1e-12):  # rounding
@@ -106,7 +111,9 @@ def check_density(problem: Problem) -> None:
     check_functions(problem)
 
 
-def _resolved(equations: Equations, places: Sequence[Place], share: float, known: Choices) -> tuple[Equations, Choices]:
+def _resolved(
+    equations: TotalEquations, places: Sequence[Place], share: float, known: Choices
+) -> tuple[TotalEquations, Choices]:
     """Nodes of hidden variables and rules of quadrature that averages need at some places, no coarser ones than known.
 
     Raises
@@ -121,41 +128,53 @@ def _resolved(equations: Equations, places: Sequence[Place], share: float, known
             f"fewer numbers, or {INSTEAD}"
         )
     finer = equations.with_enough_hidden_nodes(places, choices, share)
+    assert isinstance(finer, TotalEquations)
     return (finer if finer.hidden_nodes > equations.hidden_nodes else equations), choices
 
 
+def _overlaps(arrays: dict[str, FloatArray], end: str = "") -> FloatArray:
+    """R, those that are weighted with variances if there are such, and Q, shape (outputs, numbers); or their errors."""
+    names = (f"{name}{end}" for name in ("q", "q_noise", "norm_noise", "norm"))
+    return np.column_stack([arrays[name] for name in names if name in arrays])
+
+
 def _as_overlaps(
-    equations: Equations, rules: Rules, limit: Limit, arrays: dict[str, FloatArray]
+    equations: TotalEquations, rules: Rules, limit: Limit, arrays: dict[str, FloatArray]
 ) -> dict[str, FloatArray]:
     """Variables of a result under the names that update rules give them, with observables."""
-    norm = arrays["norm"]
-    found = {name: values for name, values in arrays.items() if name not in OF_A_VECTOR}
+    arrays = dict(arrays)
     for name in ("r", "r_error"):  # with the strength of the time itself
-        if name in found:
-            found[name] = found[name] * limit.learning_rates
-    norm = norm if limit.free_norm else np.where(np.isfinite(norm), limit.initial_norm, norm)
-    found |= {"R": arrays["q"][:, None], "Q": norm}
-    if "q_error" in arrays:
-        found |= {"R_error": arrays["q_error"][:, None], "Q_error": arrays.get("norm_error", np.zeros(norm.shape))}
-    found |= {name: found[name][:, None, None] for name in ("Q", "Q_error") if name in found}
-    if equations.problem.measured:
-        found |= _observed(equations, rules, found)
-    return found
+        if name in arrays:
+            arrays[name] = arrays[name] * limit.learning_rates
+    if not limit.free_norm:
+        norm = arrays["norm"]
+        arrays["norm"] = np.where(np.isfinite(norm), limit.initial_norm, norm)
+        arrays |= {"norm_error": np.zeros(norm.shape)} if "q_error" in arrays else {}
+    found = {
+        name: values for name, values in arrays.items() if name != "g" and name.removesuffix("_error") not in NAMES
+    }
+    for name, own in NAMES.items():
+        for end in ("", "_error"):
+            if f"{name}{end}" in arrays:
+                values = arrays[f"{name}{end}"]
+                dims = values.shape if name.startswith("q") else (*values.shape, 1)
+                found[f"{own}{end}"] = values.reshape(*dims[:-1], 1, dims[-1])
+    return found | (_observed(equations, rules, arrays) if equations.problem.measured else {})
 
 
-def _observed(equations: Equations, rules: Rules, found: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Observables, and what the errors of R and Q change in them."""
-    states = np.concatenate([found["R"], found["Q"]], axis=2)[:, 0]
+def _observed(equations: TotalEquations, rules: Rules, arrays: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Observables, and what the errors of overlaps change in them."""
+    overlaps = _overlaps(arrays)
 
-    def at(states: FloatArray) -> FloatArray:
-        values = np.full((len(states), len(equations.problem.measured)), np.nan)
-        for row in np.flatnonzero(np.isfinite(states).all(axis=1)):
-            values[row] = equations.measured(rules, float(equations.times[row]), states[row])
+    def at(overlaps: FloatArray) -> FloatArray:
+        values = np.full((len(overlaps), len(equations.problem.measured)), np.nan)
+        for row in np.flatnonzero(np.isfinite(overlaps).all(axis=1)):
+            values[row] = equations.measured(rules, float(equations.times[row]), equations.packed(overlaps[row]))
         return values
 
-    values = at(states)
-    if "R_error" not in found:
+    values = at(overlaps)
+    if "q_error" not in arrays:
         return {"observables": values}
-    errors = np.concatenate([found["R_error"], found["Q_error"]], axis=2)[:, 0]
-    moved = [at(states + np.where(np.arange(states.shape[1]) == k, errors, 0.0)) for k in range(states.shape[1])]
+    errors = _overlaps(arrays, "_error")
+    moved = [at(overlaps + np.where(np.arange(overlaps.shape[1]) == k, errors, 0.0)) for k in range(overlaps.shape[1])]
     return {"observables": values, "observables_error": np.abs(np.array(moved) - values).sum(axis=0)}

@@ -42,7 +42,7 @@ ROUNDING = 1e-13
 """Size of what rounding leaves of a coefficient that vanishes, relative to the largest of the others."""
 
 Coefficients = Callable[[float, float], FloatArray]
-"""Function of R and Q to g, Lambda and the gain along the student."""
+"""Function of R and Q to g, Lambda and the gain along the student; with variances that differ to g, g', h and these."""
 
 
 class Table:
@@ -119,10 +119,11 @@ def _powers(exact: Coefficients, norm: float) -> FloatArray | None:
     """Powers of Q in g, Lambda and the gain along the student under a homogeneous rule; None if it is none."""
     reference = exact(0.3 * math.sqrt(norm), norm)
     other = exact(0.3 * math.sqrt(4.0 * norm), 4.0 * norm)
-    if not (reference[1] > 0.0 and other[1] > 0.0):
+    if not (reference[-2] > 0.0 and other[-2] > 0.0):
         return None
-    power = round(2.0 * math.log(other[1] / reference[1]) / math.log(4.0)) / 2.0
-    powers = np.array([0.5 * power, power, 0.5 * (power - 1.0)])
+    power = round(2.0 * math.log(other[-2] / reference[-2]) / math.log(4.0)) / 2.0
+    own, along = 0.5 * (power - 1.0), 0.5 * power
+    powers = np.array([along, power, own] if len(reference) == 3 else [along, along, own, power, own])
     for angle in PROBED:
         unit = exact(math.sin(angle), 1.0)
         for Q in (scale * norm for scale in SCALES):

@@ -118,7 +118,7 @@ class Equations:
         exact = all(draw.hidden.exact for each in self.stretches for draw in each.system.draws)
         if exact or hidden_nodes == self.hidden_nodes:
             return self
-        return Equations(self.problem, self.count, hidden_nodes)
+        return type(self)(self.problem, self.count, hidden_nodes)
 
     def with_fewer_hidden_nodes(self) -> Equations:
         """Equations whose difference tells how exact those are; the same if they are exact."""
