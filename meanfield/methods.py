@@ -180,8 +180,9 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
     ----------
     problem : Problem
         Of the family `contrastive`, with one to three features and any number of channels under a linear prior or up
-        to two under another, of the family `latent_tree`, or of one of your own with such a method; the start does not
-        matter. Filters at rest are `meanfield.alpha_contrastive.find_critical_points`.
+        to two under another, of the family `update_rule`, with one student and one to three features, of the family
+        `latent_tree`, or of one of your own with such a method; the start does not matter. Filters at rest are
+        `meanfield.alpha_contrastive.find_critical_points`.
 
     Returns
     -------
@@ -197,9 +198,9 @@ def find_stationary_states(problem: Problem) -> xr.Dataset:
 
     Notes
     -----
-    The density of one channel is explicit for given q and G, so that few equations remain; they are solved from many
-    starts until new ones bring nothing new. That of two is solved on cells. All quantities are dimensionless. Source:
-    theory.md, section 6.
+    The density of one channel, or of one student, is explicit for given q, E[w^2] and G, so that few equations remain;
+    they are solved from many starts until new ones bring nothing new. That of two channels is solved on cells. All
+    quantities are dimensionless. Source: theory.md, section 6; update_rules.md, section 5.
     """
     return _solve_by_verb(problem, "stationary")
 

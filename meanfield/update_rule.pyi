@@ -1,3 +1,4 @@
+from meanfield.families.update_rule.density.branches import continue_stationary_states as continue_stationary_states
 from meanfield.families.update_rule.escape import predict_escape as predict_escape
 from meanfield.families.update_rule.fixed_points.branches import continue_fixed_points as continue_fixed_points
 from meanfield.families.update_rule.problem import Problem as Problem

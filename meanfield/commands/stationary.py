@@ -3,7 +3,7 @@
 Without --vary the output holds every state with its density. With it, say --vary prior.strength 0 3, branches of states
 are followed over that range, around turning points too; --figure draws them: stable states solid, unstable ones dashed.
 There is no time stepping; the initial condition is ignored. With several channels one state stands for all its images
-by exchanges and signs; the prior must be linear (none, l2), or there are two channels.
+by exchanges and signs; the prior must be linear (none, l2), or there are two channels. Update rules have one student.
 """
 
 from __future__ import annotations
@@ -32,18 +32,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Find the states or their branches, save them, and draw them."""
     with start_up():
-        from meanfield import load_problem, solve
-        from meanfield.contrastive import continue_stationary_states
+        import meanfield
         from meanfield.plotting import plot_branches
+        from meanfield.problems.known_families import family_of
     check_outputs([arguments.problem], [arguments.output], arguments.figure)
     if arguments.figure and not arguments.vary:
         raise InputError("--figure draws branches, and there are none without --vary; add --vary KEY START STOP")
-    problem: Any = load_problem(arguments.problem)  # one of another family is refused with the words of the method
+    problem: Any = meanfield.load_problem(
+        arguments.problem
+    )  # one of another family is refused with the words of the method
     if arguments.vary:
         key, start, stop = arguments.vary
-        result = continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)
+        own = meanfield.update_rule if family_of(problem).name == "update_rule" else meanfield.contrastive
+        result = own.continue_stationary_states(problem, key, _number(start), _number(stop), arguments.points)
     else:
-        result = solve(problem, "stationary")
+        result = meanfield.solve(problem, "stationary")
     return save_and_draw(arguments, result, plot_branches)
 
 

@@ -83,6 +83,18 @@ AT_REST = {
 """Fixed points of order parameters."""
 
 
+STATIONARY = {
+    "multiplier": Variable(("time",), "multiplier G of the norm"),
+    "multiplier_residual": Variable(
+        ("time",),
+        "G - (q.g + tau r - Lambda/2), zero at a stationary state",
+        conserved=("multiplier of the norm, largest residual", 0.0),
+    ),
+    "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
+}
+"""What stationary states of a density have besides; the residual is that of E[w^2] = 1."""
+
+
 def spectrum_of(matrix: str) -> dict[str, Variable]:
     """Eigenvalues of a matrix: quadrature nodes of their law."""
     return {

@@ -63,7 +63,7 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
     for alike in _alike(P, verdicts):
         stability = int(verdicts[alike[0]])
         states = stationary.isel(state=[i // curves for i in alike])
-        name = str(states["arrangement"].values[0]) if "arrangement" in states else _names(states["q"].values)
+        name = str(states["arrangement"].values[0]) if "arrangement" in states else _names(_cosines(states))
         label = f"{name}, {VERDICTS[stability]}"
         colour, line = next(styles[stability])
         axes.plot(*density_curve(edges, P[alike[0]]), color=colour, linestyle=line, label=label)
@@ -79,7 +79,7 @@ def plot_state_densities(stationary: xr.Dataset, axes: Axes) -> Axes:
 def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
     """Largest growth rate of small perturbations against cosine similarity |q| of all stationary states."""
     axes.axhline(0.0, color="0.6", lw=0.8)
-    similarity = np.linalg.norm(stationary["q"].values, axis=1)
+    similarity = np.linalg.norm(_cosines(stationary), axis=1)
     curves = similarity.size // max(len(similarity), 1)  # a state has as many as there are channels
     verdicts, rates = (np.repeat(stationary[name].values, curves) for name in ("stability", "growth_rate"))
     for stability, style in STATE_MARKERS.items():
@@ -89,6 +89,13 @@ def plot_state_stability(stationary: xr.Dataset, axes: Axes) -> Axes:
             axes.plot(similarity.ravel()[chosen], rates[chosen], zorder=4, clip_on=False, **shown)
     axes.set(xlabel="cosine similarity $|q|$", ylabel="largest growth rate", xlim=(-0.03, 1.03))
     return axes
+
+
+def _cosines(stationary: xr.Dataset) -> FloatArray:
+    """Overlaps q with features, shape (states, features, ...), or R/sqrt Q of the one student of an update rule."""
+    if "q" in stationary:
+        return np.asarray(stationary["q"].values)
+    return np.asarray(stationary["R"].values[:, 0] / np.sqrt(stationary["Q"].values[:, 0]))
 
 
 def _alike(P: FloatArray, stability: FloatArray) -> list[list[int]]:

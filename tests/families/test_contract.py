@@ -19,6 +19,7 @@ SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
     "contrastive-check_sweep[dynamics]",
     "hidden_manifold-check_sweep[fixed_points]",
     "update_rule-check_sweep[fixed_points]",
+    "update_rule-check_sweep[stationary]",
     "latent_tree-check_sweep[stationary]",
     "alpha_contrastive-check_sweep[density]",
 }

@@ -9,6 +9,7 @@ from meanfield.mckean_vlasov.declarations import (
     AT_REST,
     POSITIVE,
     PROBABILITY,
+    STATIONARY,
     SUM_TOLERANCE,
 )
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
@@ -98,12 +99,8 @@ AVERAGE_STATISTICS = {
 }
 
 STATES = {
-    "multiplier": Variable(("time",), "multiplier G of the norm"),
-    "multiplier_residual": Variable(
-        ("time",),
-        "G - (q.g + tau r - Lambda/2), zero at a stationary state",
-        conserved=("multiplier of the norm, largest residual", 0.0),
-    ),
+    "multiplier": STATIONARY["multiplier"],
+    "multiplier_residual": STATIONARY["multiplier_residual"],
     "residual": Variable(
         ("time",),
         "largest of |E[u w] - q| and |E[w^2] - 1|, by finer quadrature",
@@ -117,7 +114,7 @@ STATES = {
         conserved=("quadrature over u and w, largest error of q", 0.0),
     ),
     "growth_rate": AT_REST["growth_rate"],
-    "relaxation_rate": Variable(("time",), "slowest relaxation of a conditional density at fixed q, at any u"),
+    "relaxation_rate": STATIONARY["relaxation_rate"],
     "eigenvalue_real": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, real part"),
     "eigenvalue_imag": Variable(("time", "mode"), "leading eigenvalue with q and the norm taking part, imaginary part"),
     "stability": AT_REST["stability"],

@@ -36,6 +36,12 @@ FAMILY = Family(
             follows=FOLLOWS,
             phases=True,
         ),
+        "stationary": Method(
+            "stationary states",
+            f"{HERE}.density:find_stationary_states",
+            ("stationary",),
+            check=f"{HERE}.density.stationary:check_stationary",
+        ),
         "fixed_points": Method(
             "fixed points",
             f"{HERE}.fixed_points.states:find_fixed_points",

@@ -11,6 +11,7 @@ from meanfield.families.update_rule.variables import (
     SHARES,
     SPECTRUM,
     STATES,
+    STATIONARY,
     STATISTICS,
     WEIGHTS,
 )
@@ -22,6 +23,12 @@ NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
 
 CONDENSATE = ("critical_weight", "runaway_weights", "runaway_norm")
+
+OF_A_STATE = (
+    *("R", "Q", "R_error", "Q_error", "r", "Lambda", *STATIONARY),
+    *("growth_rate", "eigenvalue_real", "eigenvalue_imag", "stability"),
+)
+"""Variables that every stationary state of the density has."""
 
 _OTHERS = ("R_noise", "Q_noise", "v", "r", "observables", *NAMES)
 
@@ -41,6 +48,28 @@ KINDS = {
         check=f"{NUMBERS}:faults",
         figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "stationary": Kind(
+        "stationary states of the density of the weights of one student",
+        (*OF_A_STATE, "P", "P_w", "u", "u_weight", "w", "w_bnds"),
+        ("observables", "observables_error", *NAMES),
+        leading="state",
+        check=f"{NUMBERS}:faults",
+        figure="meanfield.plotting.results:plot_states",
+        numbers="meanfield.report.key_numbers:of_states",
+        summary="meanfield.results.text:describe",
+    ),
+    "continuation": Kind(
+        "branches of stationary states",
+        (*OF_A_STATE, *BRANCHES),
+        ("observables", "observables_error", *NAMES),
+        leading="point",
+        made_by="update_rule.continue_stationary_states",
+        check=f"{NUMBERS}:faults",
+        figure="meanfield.plotting.states:plot_branches",
+        numbers="meanfield.report.key_numbers:of_states",
+        notes="meanfield.results.text:describe_branches",
+        summary="meanfield.results.text:describe",
     ),
     "fixed_points": Kind(
         "fixed points of the order parameters",

@@ -19,6 +19,7 @@ from meanfield.mckean_vlasov.declarations import (
 )
 from meanfield.mckean_vlasov.declarations import DISTANCES as OF_WEIGHTS
 from meanfield.mckean_vlasov.declarations import ORDER_PARAMETERS as SHARED
+from meanfield.mckean_vlasov.declarations import STATIONARY as AT_A_STATE
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
 
@@ -91,6 +92,13 @@ STATES = AT_REST | {
     ),
 }
 
+STATIONARY = AT_A_STATE | {
+    "multiplier": replace(AT_A_STATE["multiplier"], long_name="factor G of w in the drift"),
+    "multiplier_residual": replace(
+        AT_A_STATE["multiplier_residual"], long_name="G - (R.g + r - Lambda/2)/Q, zero at a stationary state"
+    ),
+}
+
 SHARES = {
     "region_share": Variable(("time",), "share of random starts that a state or a copy attracts", range=PROBABILITY)
 }
@@ -150,5 +158,5 @@ _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
     **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
-    **(LAW | DISTANCES | SUPPORT_RECOVERY),
+    **(LAW | STATIONARY | DISTANCES | SUPPORT_RECOVERY),
 }

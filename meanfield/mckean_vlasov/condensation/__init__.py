@@ -2,7 +2,7 @@
 
 from meanfield.mckean_vlasov.condensation.pull import Coarsening, coarsening, critical_weight
 from meanfield.mckean_vlasov.condensation.recognition import Condensate, condensate, following_time, with_condensate
-from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion, held_norm
+from meanfield.mckean_vlasov.condensation.threshold import critical_diffusion, held_norm, why_none
 
 __all__ = [
     "Coarsening",
@@ -13,5 +13,6 @@ __all__ = [
     "critical_weight",
     "following_time",
     "held_norm",
+    "why_none",
     "with_condensate",
 ]

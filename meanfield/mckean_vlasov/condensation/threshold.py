@@ -81,6 +81,33 @@ def critical_diffusion(prior: PriorSettings, learning_rate: float, norm: float =
     return 2.0 * learning_rate * prior.strength / critical_stiffness(prior.functions, norm)
 
 
+def why_none(prior: PriorSettings, learning_rate: float, diffusion: float, remedy: str, norm: float = 1.0) -> str:
+    """Clause that says why no density without tilt has a norm, and what to change.
+
+    Parameters
+    ----------
+    learning_rate : float
+        tau.
+    diffusion : float
+        Lambda at q = 0.
+    remedy : str
+        How a problem gets more noise.
+    norm : float
+        E[w^2] that is kept.
+    """
+    critical = critical_diffusion(prior, learning_rate, norm)
+    if diffusion >= critical:
+        return "the noise would hold the norm; look where a long run of the density or of SGD goes"
+    if diffusion == 0.0:
+        return f"there is no noise, Lambda = 0; {remedy}"
+    return (
+        f"the prior outweighs the noise: Lambda = {diffusion:.3g}, below Lambda_c = {critical:.3g}, holds "
+        f"{held_norm(prior, learning_rate, diffusion):.2g} of the norm E[w^2] = {norm:g}, and the "
+        "rest escapes to ever fewer and larger weights; lower prior.strength below "
+        f"{diffusion / critical * prior.strength:.3g}, or {remedy}"
+    )
+
+
 @lru_cache(maxsize=256)
 def critical_stiffness(prior: Prior, norm: float) -> float:
     """The b at which n0 is the norm; infinite if there is none."""

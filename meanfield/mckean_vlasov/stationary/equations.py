@@ -1,12 +1,13 @@
-"""Equations of stationary states: E[u w] = q and E[w^2] = 1 under the explicit density (theory.md, section 6).
+"""Equations of stationary states: E[u w] = q under the explicit density, and the norm's rule (theory.md, section 6).
 
 At fixed (q, G) the stationary density is P(w|u) = exp(E)/Z with
 
     E = (2/Lambda) [G w^2/2 - u.g w - tau Phi(w)].
 
-E[w^2] grows with G, because its derivative is a variance. So G is a function of q, found first, and the equations that
-remain are F(q) = E[u w] - q = 0, as many as there are features. All derivatives of averages are covariances; only
-those of g and Lambda are differences.
+E[w^2] grows with G, because its derivative is a variance. So G is a function of q where the norm is kept, found first,
+and the equations that remain are F(q) = E[u w] - q = 0, as many as there are features. Where the norm is free G is that
+of the closure, and E[w^2] is one more unknown with an equation of its own (update_rules.md, section 5). All derivatives
+of averages are covariances; only those of the closure are differences.
 
 Where the noise is small, w given u is close to -u.g/|g|: E[u w] turns around near every zero of g, and Newton's method
 finds no root there but from a start that is very close. F/V with V = E[Var(w|u)] has the same roots, and is as smooth
@@ -19,11 +20,12 @@ alone, which are those of u = +-1: no law needs more nodes than these two.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
@@ -31,7 +33,9 @@ from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, 
 from meanfield.mckean_vlasov.stationary.effort import REPORTED_ACCURACY, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.panels import CROWDED, DECAY_DISTANCE, ODD_MOMENTS, tilted_moments
+from meanfield.mckean_vlasov.stationary.state import Coefficients, State, coefficients
 from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
+from meanfield.mckean_vlasov.stationary.unknowns import is_inside, norm_at, overlap_at
 from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
@@ -42,66 +46,14 @@ PROBES = np.geomspace(1e-3, 100.0, 97)
 """Values of w at which the prior's force is compared with its mirror image."""
 
 
-class Coefficients(NamedTuple):
-    """g, shape (d1,), and Lambda at an overlap, with their derivatives by q in the last axis."""
-
-    g: FloatArray
-    diffusion: float
-    g_slope: FloatArray
-    diffusion_slope: FloatArray
-
-
-class State(NamedTuple):
-    """A density of unit norm: stationary where F(q) = 0.
-
-    Parameters
-    ----------
-    q : ndarray, shape (d1,)
-    G : float
-        The multiplier of the norm, less `StationaryEquations.shift`.
-    tilts : Tilts
-        Nodes in u.
-    moments : ndarray, shape (nodes, MOMENTS)
-        Averages over w at each node, see `meanfield.mckean_vlasov.stationary.panels`.
-    """
-
-    q: FloatArray
-    G: float
-    coefficients: Coefficients
-    tilts: Tilts
-    moments: FloatArray
-
-    @property
-    def residual(self) -> FloatArray:
-        """F(q) = E[u w] - q, shape (d1,)."""
-        return np.asarray(self.tilts.mean.T @ self.moments[:, 0] - self.q)
-
-    @property
-    def spread(self) -> float:
-        """V = E[Var(w|u)]."""
-        return float(self.tilts.weight @ (self.moments[:, 1] - self.moments[:, 0] ** 2))
-
-
 class Check(NamedTuple):
-    """Largest of |E[u w] - q| and |E[w^2] - 1| in finer quadrature with its rounding, and the error of q it shows."""
+    """Largest of |E[u w] - q| and |E[w^2] - 1| in finer quadrature with its rounding, and the error of x it shows.
+
+    Both are in units of the norm.
+    """
 
     residual: float
     error: float
-
-
-def coefficients(closure: Callable[[FloatArray], tuple[FloatArray, float]], q: FloatArray) -> Coefficients:
-    """Closure and its derivatives inside the unit ball, by central differences of order four."""
-    g, diffusion = closure(q)
-    # The step of differences of order four; g and Lambda have nine digits or more.
-    h = min(1e-3, 0.2 * (1.0 - math.sqrt(q @ q)))
-    slopes = []
-    for k in range(len(q)):
-        shifted = np.repeat(q[None, :], 4, axis=0)
-        shifted[:, k] += h * np.array([-2.0, -1.0, 1.0, 2.0])
-        values = np.array([[*gain, spread] for gain, spread in map(closure, shifted)])
-        slopes.append(np.array([1.0, -8.0, 8.0, -1.0]) @ values / (12.0 * h))
-    slope = np.array(slopes).T
-    return Coefficients(g, diffusion, slope[:-1], slope[-1])
 
 
 def _is_even(prior: Prior) -> bool:
@@ -128,7 +80,7 @@ def coordinates_of(limit: Limit, rung: int = 0) -> Coordinates:
 
 
 class StationaryEquations:
-    """F(q) = E[u w] - q with its Jacobian.
+    """F(x), see `State.residual`, with its Jacobian.
 
     Parameters
     ----------
@@ -143,6 +95,8 @@ class StationaryEquations:
     ----------
     pull : float
         Factor tau of Phi in the exponent; 0 for a linear phi.
+    highest : float
+        The G from which on no density can be normalised; infinite if there is none.
     shift : float
         Multiplier of the norm less the G of states: tau phi(1) for a linear phi, otherwise 0.
     """
@@ -154,6 +108,10 @@ class StationaryEquations:
         accuracy: Accuracy = REPORTED_ACCURACY,
         effort: Effort | None = None,
     ) -> None:
+        if limit.spectrum is not None:
+            raise InputError(
+                "spectrum: stationary states are found where all coordinates have one variance; leave it out"
+            )
         self.limit = limit
         self.coordinates = coordinates or coordinates_of(limit)
         self._accuracy = accuracy
@@ -164,81 +122,103 @@ class StationaryEquations:
         self.shift = pull * float(prior.forces(np.ones(1))[0]) if prior.linear else 0.0
         self.pull = 0.0 if prior.linear else pull
         self.potential = compile_scalar(potential_of(prior))
-        self._highest = self.pull * _growth(prior)
+        self.highest = self.pull * _growth(prior)
         self.kinks = np.array(sorted(prior.kinks))
         typical = np.linspace(-4.0, 4.0, 81) + 0.01
         chance = np.exp(-0.5 * typical**2)
         self._typical_work = self.pull * float(chance @ (typical * prior.forces(typical)) / chance.sum())
+        far = np.array([-DECAY_DISTANCE, DECAY_DISTANCE])
+        # Where G is 0 a pull that does not vanish far out holds weights against tilts.
+        self._pull_far_out = self.pull * float((np.sign(far) * prior.forces(far)).min() - 1e-9)
         self._even = _is_even(prior)
         self.hint: tuple[FloatArray, float, FloatArray] | None = None
 
     def like(
-        self, coordinates: Coordinates | None = None, accuracy: Accuracy = REPORTED_ACCURACY
+        self,
+        coordinates: Coordinates | None = None,
+        accuracy: Accuracy = REPORTED_ACCURACY,
+        limit: Limit | None = None,
     ) -> StationaryEquations:
-        """Copy of the equations with other nodes or another accuracy, with the same hint and a common effort."""
-        other = StationaryEquations(self.limit, coordinates or self.coordinates, accuracy, self.effort)
+        """Copy with other nodes, accuracy or coefficients of the limit, with the same hint and a common effort."""
+        other = StationaryEquations(limit or self.limit, coordinates or self.coordinates, accuracy, self.effort)
         other.hint = self.hint
         return other
 
-    def __call__(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """F, shape (d1,), and its Jacobian, shape (d1, d1); NaN where there is no density of unit norm."""
-        state = self.state(q)
-        return self.nowhere(q) if state is None else (state.residual, self.slopes(state)[:-1])
+    def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F, shape (unknowns,), and its Jacobian, (unknowns, unknowns); NaN where there is no density of the norm."""
+        state = self.state(x)
+        return self.nowhere(x) if state is None else (state.residual, self.slopes(state)[:-1])
 
-    def by_spread(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """F/V with V = E[Var(w|u)], shape (d1,), and its Jacobian; NaN where there is no density of unit norm."""
-        state = self.state(q)
-        return self.nowhere(q) if state is None else self.scaled(state)
+    def by_spread(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """F/V, shape (unknowns,), and its Jacobian; NaN where there is no density of the norm."""
+        state = self.state(x)
+        return self.nowhere(x) if state is None else self.scaled(state)
 
     def scaled(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """F/V of a state, and its Jacobian, see `by_spread`."""
+        """F/V of a state, and its Jacobian, see `by_spread`; F itself, which is as smooth, where the norm is free."""
         slopes, residual, spread = self.slopes(state), state.residual, state.spread
+        if state.is_free:
+            return residual, slopes[:-1]
         return residual / spread, slopes[:-1] / spread - np.outer(residual, slopes[-1]) / spread**2
 
     @staticmethod
-    def nowhere(q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values and a Jacobian of an overlap without a density."""
-        return np.full(len(q), np.nan), np.full((len(q), len(q)), np.nan)
+    def nowhere(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values and a Jacobian of a place without a density."""
+        return np.full(len(x), np.nan), np.full((len(x), len(x)), np.nan)
 
     def slopes(self, state: State) -> FloatArray:
-        """Derivatives of F and V by q at unit norm, shape (d1 + 1, d1); that of G is kept as a hint for the next G."""
-        by_q, by_G = self._derivatives(state)
-        G_slope = -by_q[-1] / by_G[-1]
-        self.hint = state.q, state.G, G_slope
-        slopes = by_q[:-1] + np.outer(by_G[:-1], G_slope)
-        return np.asarray(np.vstack([slopes[:-1] - np.eye(len(state.q)), -slopes[-1]]))  # V = 1 - E[m^2]
+        """Derivatives of F and V by x, shape (unknowns + 1, unknowns); that of G is kept as a hint for the next G."""
+        by_x, by_G = self._relative_derivatives(state)
+        d1, G_slope = len(state.q), state.coefficients.growth_slope
+        if G_slope is None:
+            G_slope = -by_x[-1] / by_G[-1]
+            self.hint = state.x, state.G, G_slope
+        slopes = by_x + np.outer(by_G, G_slope)
+        slopes[:d1] -= np.eye(d1, len(state.x))
+        if not state.is_free:
+            return np.asarray(np.vstack([slopes[:d1], -slopes[d1]]))  # V = 1 - E[m^2]
+        return np.vstack([slopes[:d1], slopes[-1] * (state.norm / state.second), slopes[-1] - slopes[d1]])
 
-    def state(self, q: FloatArray) -> State | None:
-        """Density of unit norm at an overlap; None where there is none, or q is not inside the ball."""
-        if not q @ q < 1.0:
+    def state(self, x: FloatArray) -> State | None:
+        """Density of the norm at a place; None where there is none, or no weights have such overlaps."""
+        if not is_inside(self.limit, x):
             return None
-        c = coefficients(self.limit.closure, q)
+        c = coefficients(self.limit, x)
         if not c.diffusion > 0.0:
             return None
         tilts = self.coordinates.tilts(c.g)
-        return self._of_unit_norm(q, c, tilts)
+        return self._of_free_norm(x, c, tilts) if self.limit.free_norm else self._of_its_norm(x, c, tilts)
 
-    def _of_unit_norm(self, q: FloatArray, c: Coefficients, tilts: Tilts) -> State | None:
-        scale = Scale(self._highest, c.diffusion)
-        guess = self._typical_work - 0.5 * c.diffusion / (1.0 - float(q @ q))
+    def _of_free_norm(self, x: FloatArray, c: Coefficients, tilts: Tilts) -> State | None:
+        G, norm = c.growth - self.shift, norm_at(self.limit, x)
+        if Scale(self.highest, c.diffusion / norm).last < G and self._pull_far_out <= np.abs(tilts.tilt).max():
+            return None  # powers as tails, whose E[w^2] may be infinite
+        moments, status = self._moments(G, c.diffusion, tilts.tilt)
+        self.effort.crowded |= status == CROWDED
+        return State(x, overlap_at(self.limit, x), norm, G, c, tilts, moments) if status == 0 else None
+
+    def _of_its_norm(self, x: FloatArray, c: Coefficients, tilts: Tilts) -> State | None:
+        norm, q = norm_at(self.limit, x), overlap_at(self.limit, x)
+        scale = Scale(self.highest, c.diffusion / norm)
+        guess = (self._typical_work - 0.5 * c.diffusion / (1.0 - float(q @ q) / norm)) / norm
         if self.hint is not None:
             near, G_there, slope = self.hint
-            guess = scale.extrapolated(G_there, float(slope @ (q - near)))
+            guess = scale.extrapolated(G_there, float(slope @ (x - near)))
 
         statuses: set[int] = set()
 
-        def norm_at(G: float) -> Norm:
+        def average(G: float) -> Norm:
             moments, status = self._moments(G, c.diffusion, tilts.tilt)
             statuses.add(status)
             if status != 0:
                 return Norm(math.inf, math.nan, moments)
             slope = float(tilts.weight @ (moments[:, 3] - moments[:, 1] ** 2)) / c.diffusion
-            return Norm(float(tilts.weight @ moments[:, 1]), slope, moments)
+            return Norm(float(tilts.weight @ moments[:, 1]) / norm, slope / norm, moments)
 
-        found = multiplier(norm_at, guess, scale, self._accuracy.norm)
+        found = multiplier(average, guess, scale, self._accuracy.norm)
         # E[w^2] grows with G, so that a multiplier is right whatever was met on the way, but none may be wrong
         self.effort.crowded |= found is None and CROWDED in statuses
-        return None if found is None else State(q, found[0], c, tilts, found[1])
+        return None if found is None else State(x, q, norm, found[0], c, tilts, found[1])
 
     def _moments(self, G: float, diffusion: float, s: FloatArray) -> tuple[FloatArray, int]:
         """Averages over w at tilts, shape (tilts, MOMENTS), and a status, 0 if all is well."""
@@ -259,8 +239,20 @@ class StationaryEquations:
             moments[:, ODD_MOMENTS] *= np.where(s < 0, -1.0, 1.0)[:, None]
         return moments, status
 
+    def _relative_derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
+        """Those of averages in units of the norm."""
+        by_x, by_G = self._derivatives(state)
+        d1, units = len(state.q), np.full(len(by_G), state.norm)
+        units[:d1] = math.sqrt(state.norm)
+        by_x, by_G = by_x / units[:, None], by_G / units
+        if state.is_free:
+            m = state.moments.T
+            sums = [*(m[0] @ state.tilts.mean), state.tilts.weight @ m[0] ** 2, state.second]
+            by_x[:, -1] -= np.array([*np.full(d1, 0.5), 1.0, 1.0]) * sums / units
+        return by_x, by_G
+
     def _derivatives(self, state: State) -> tuple[FloatArray, FloatArray]:
-        """Derivatives of (E[u w], E[m^2], E[w^2]), m = E[w|u], by q at fixed G, shape (d1 + 2, d1), and by G."""
+        """Derivatives of (E[u w], E[m^2], E[w^2]), m = E[w|u], by x at fixed G, (d1 + 2, unknowns), and by G."""
         m, t, c = state.moments.T, state.tilts, state.coefficients
         w_w, w_square, square_square = m[1] - m[0] ** 2, m[2] - m[0] * m[1], m[3] - m[1] ** 2
         w_potential, square_potential = m[5] - m[0] * m[4], m[6] - m[1] * m[4]
@@ -272,8 +264,8 @@ class StationaryEquations:
         of_means = [(twice * w_energy) @ t.weight, square_energy @ t.weight]
         by_diffusion = -2.0 / c.diffusion * np.array([*(w_energy @ t.mean), *of_means])
         by_G = np.array([*(w_square @ t.mean), (twice * w_square) @ t.weight, square_square @ t.weight])
-        by_q = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
-        return by_q / c.diffusion, by_G / c.diffusion
+        by_x = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
+        return by_x / c.diffusion, by_G / c.diffusion
 
     def layers(self, states: Sequence[State]) -> Layers:
         """Coordinates with nodes that resolve averages over w in these states."""
@@ -285,7 +277,8 @@ class StationaryEquations:
 
         def averages(s: FloatArray) -> tuple[FloatArray, FloatArray, int]:
             moments, status = self._moments(state.G, c.diffusion, s)
-            return moments[:, :2], self._roundings(state, s, moments), status
+            units = math.sqrt(state.norm), state.norm
+            return moments[:, :2] / units, self._roundings(state, s, moments) / units, status
 
         reach = farthest_tilt(self.coordinates.laws, c.g) or c.diffusion  # without any tilt any pieces will do
         return resolved_pieces(averages, -reach, reach)
@@ -312,24 +305,29 @@ class StationaryEquations:
     def check(self, state: State) -> Check:
         """Put a state into its equations with nodes in u that resolve its layers, and with narrower panels in w.
 
-        The error of q is that of one Newton step from there, at best a bound.
+        The error of x is that of one Newton step from there, at best a bound.
         """
         tilt, weight, mean = self._finest(state)
         finer = self.like(accuracy=REPORTED_ACCURACY._replace(fineness=2.0))
         moments, status = finer._moments(state.G, state.coefficients.diffusion, tilt)
         if status != 0:
             return Check(math.inf, math.inf)
+        size, d1, c = math.sqrt(state.norm), len(state.q), state.coefficients
         rounded = self._roundings(state, tilt, moments).T
-        rounding = max(*(np.abs(mean.T) @ rounded[0]), float(weight @ rounded[1]))
-        here = np.array([*state.residual, state.tilts.weight @ state.moments[:, 1] - 1.0])
-        there = np.array([*(mean.T @ moments[:, 0] - state.q), weight @ moments[:, 1] - 1.0])
-        by_q, by_G = self._derivatives(state)
-        slopes = np.column_stack([by_q, by_G])[[*range(len(state.q)), -1]]
-        slopes[:-1, :-1] -= np.eye(len(state.q))
-        # G is measured in units in which its column is as large as the others.
-        slopes[:, -1] /= np.linalg.norm(slopes[:, -1])
+        rounding = max(*(np.abs(mean.T) @ rounded[0] / size), float(weight @ rounded[1]) / state.norm)
+        here = np.array([*state.residual[:d1], state.second / state.norm - 1.0])
+        there = np.array([*((mean.T @ moments[:, 0] - state.q) / size), weight @ moments[:, 1] / state.norm - 1.0])
+        by_x, by_G = self._relative_derivatives(state)
+        if c.growth_slope is None:
+            slopes = np.column_stack([by_x, by_G])[[*range(d1), -1]]
+            # G is measured in units in which its column is as large as the others.
+            slopes[:-1, :-1] -= np.eye(d1)
+            slopes[:, -1] /= np.linalg.norm(slopes[:, -1])
+        else:
+            slopes = (by_x + np.outer(by_G, c.growth_slope))[[*range(d1), -1]]
+            slopes[:d1, :d1] -= np.eye(d1)
         step = np.linalg.lstsq(slopes, there - here, rcond=None)[0]
-        return Check(float(np.abs(there).max()) + rounding, float(np.linalg.norm(step[:-1])))
+        return Check(float(np.abs(there).max()) + rounding, float(np.linalg.norm(step[: len(state.x)])))
 
     def _finest(self, state: State) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Nodes that share nothing with those of the state, with their weights and means, see `Tilts`."""
@@ -341,7 +339,7 @@ class StationaryEquations:
             tilts = Layers(self.coordinates.laws, self._pieces(state), 2 * CUTS_OF_PIECES, other).tilts(g)
         return tilts.tilt, tilts.weight, tilts.mean
 
-    def node_error(self, q: FloatArray) -> float:
-        """Error of a solution q as `check` shows it; infinite where q has no state."""
-        state = self.state(q)
+    def node_error(self, x: FloatArray) -> float:
+        """Error of a solution x as `check` shows it; infinite where x has no state."""
+        state = self.state(x)
         return math.inf if state is None else self.check(state).error

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from meanfield.ingredients.priors import potential_of
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.panels import FLOOR, NODES, ORDER, WEIGHTS, all_panels
+from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.typing import FloatArray
 

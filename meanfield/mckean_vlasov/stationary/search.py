@@ -2,14 +2,15 @@
 
 Laws of coordinates are symmetric. Where T, which changes signs of features and, with equal laws, their places, maps q
 to q' and g, Lambda and their derivatives at q to those at q', the density at q' is P(w|T'u), whatever the prior, and
-both states have the same multiplier, spectrum and errors. With three features there are up to 27 states, of which 8 or
-fewer are no images of each other.
+both states have the same norm, multiplier, spectrum and errors. With three features there are up to 27 states, of which
+8 or fewer are no images of each other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -18,10 +19,11 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.effort import Accuracy, Effort
-from meanfield.mckean_vlasov.stationary.equations import Coefficients, StationaryEquations, coefficients
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.state import Coefficients, coefficients
+from meanfield.mckean_vlasov.stationary.unknowns import closure_at, images, starts
 from meanfield.numerics.continuation import (
     Equations,
-    ball_starts,
     directions,
     find_roots,
     is_among,
@@ -39,23 +41,23 @@ PROBE = np.array([0.43, -0.29, 0.17])
 
 
 class Orbit(NamedTuple):
-    """An overlap with the matrices that map it to its images, the first of which is 1."""
+    """A root with the matrices that map it to its images, the first of which is 1."""
 
     q: FloatArray
     maps: list[FloatArray]
 
     @property
     def images(self) -> list[FloatArray]:
-        """All overlaps of the orbit."""
+        """All roots of the orbit."""
         return [T @ self.q for T in self.maps]
 
 
 def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
-    """Overlaps of states, each as the first of its orbit or as an image."""
+    """Roots, each as the first of its orbit or as an image."""
     found: list[tuple[Orbit, Coefficients]] = []
     candidates = list(_of_laws(limit))
     for q in overlaps:
-        here = coefficients(limit.closure, q)
+        here = coefficients(limit, q)
         for orbit, there in found:
             to_here = next((T for T in candidates if _maps(T, orbit.q, there, q, here)), None)
             if to_here is not None:
@@ -67,37 +69,46 @@ def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
 
 
 def symmetries(limit: Limit) -> list[FloatArray]:
-    """Signed permutations T with F(T q) = T F(q): the laws do not see them, and g and Lambda follow them."""
-    probe = PROBE[: len(limit.coordinates)]
-    g, diffusion = limit.closure(probe)
+    """Signed permutations T with F(T x) = T F(x): the laws do not see them, and the closure follows them."""
+    d1 = len(limit.coordinates)
+    probe = np.append(PROBE[:d1], [0.0] * limit.free_norm)
+    values = closure_at(limit, probe)
 
     def follows(T: FloatArray) -> bool:
-        mapped, other = limit.closure(T @ probe)
-        same = np.abs(mapped - T @ g).max() <= IMAGE_TOLERANCE * np.abs(g).max()
-        return bool(same and abs(other - diffusion) <= IMAGE_TOLERANCE * diffusion)
+        there = closure_at(limit, T @ probe)
+        same = np.abs(there[:d1] - T[:d1, :d1] @ values[:d1]).max() <= IMAGE_TOLERANCE * np.abs(values[:d1]).max()
+        return bool(same and np.all(np.abs(there[d1:] - values[d1:]) <= IMAGE_TOLERANCE * np.abs(values[d1:])))
 
     return [T for T in _of_laws(limit) if follows(T)]
 
 
 def _of_laws(limit: Limit) -> Iterator[FloatArray]:
-    """Signed permutations that the joint law of the coordinates does not see."""
+    """Signed permutations of features that the joint law of the coordinates does not see; a free norm stays."""
     laws = limit.coordinates
     for image in signed_permutations(np.arange(1.0, len(laws) + 1)):
         order = np.abs(image).astype(int) - 1
         if all(laws[i] == law for i, law in zip(order, laws, strict=True)):
-            yield np.sign(image)[:, None] * np.eye(len(laws))[order]
+            T = np.eye(len(laws) + limit.free_norm)
+            T[: len(laws), : len(laws)] = np.sign(image)[:, None] * np.eye(len(laws))[order]
+            yield T
 
 
 def _maps(T: FloatArray, q: FloatArray, there: Coefficients, image: FloatArray, here: Coefficients) -> bool:
     """Whether T maps a state to another one."""
-    mapped, found = (np.concatenate([np.ravel(part) for part in c]) for c in (mapped_coefficients(T, there), here))
+    mapped, found = (
+        np.concatenate([np.ravel(part) for part in c if part is not None])
+        for c in (mapped_coefficients(T, there), here)
+    )
     alike = np.abs(mapped - found).max() <= IMAGE_TOLERANCE * np.abs(found).max()
     return bool(alike and np.abs(T @ q - image).max() <= IMAGE_TOLERANCE)
 
 
 def mapped_coefficients(T: FloatArray, c: Coefficients) -> Coefficients:
-    """Coefficients at the image T q."""
-    return Coefficients(T @ c.g, c.diffusion, T @ c.g_slope @ T.T, T @ c.diffusion_slope)
+    """Coefficients at the image T x."""
+    own = T[: len(c.g), : len(c.g)]
+    growth_slope = None if c.growth_slope is None else T @ c.growth_slope
+    slopes = own @ c.g_slope @ T.T, T @ c.diffusion_slope
+    return Coefficients(own @ c.g, c.diffusion, *slopes, c.growth, growth_slope)
 
 
 MOST_FEATURES = 3
@@ -129,28 +140,37 @@ def check_features(features: int) -> None:
         )
 
 
-def all_overlaps(equations: StationaryEquations, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
-    """Overlaps of all stationary states that are not known yet, in order.
+def all_overlaps(
+    equations: StationaryEquations, known: Sequence[FloatArray] = (), rough_limit: Limit | None = None
+) -> list[FloatArray]:
+    """Roots of all stationary states that are not known yet, in order.
+
+    Parameters
+    ----------
+    rough_limit : Limit, optional
+        The limit with a closure that is known to a few digits, and sooner, for places far from roots.
 
     Notes
     -----
-    Completeness has a witness. |E[u w]| < 1, so that F points inwards on the sphere, and the indices sign det(-dF/dq)
-    of all roots add up to 1 (Poincare and Hopf) where every overlap has a density of unit norm. Where they do not, the
-    search goes on from further starts.
+    Completeness has a witness where the norm is kept. |E[u w]|^2 is below E[w^2], so that F points inwards on the
+    sphere, and the indices sign det(-dF/dx) of all roots add up to 1 (Poincare and Hopf) where every overlap has a
+    density of the norm. Where they do not, the search goes on from further starts.
     """
-    alike, found = symmetries(equations.limit), list(known)
+    limit, found = equations.limit, list(known)
+    alike = symmetries(limit)
     effort, latest = equations.effort, equations.effort.densities + MOST_DENSITIES
-    starts = takewhile(lambda _: effort.densities < latest, ball_starts(len(equations.limit.coordinates)))
+    places = takewhile(lambda _: effort.densities < latest, starts(limit))
     with progress_bar(math.inf, "search for stationary states", " evaluations") as bar:
-        rough = equations.like(accuracy=SEARCH)
+        rough = equations.like(accuracy=SEARCH, limit=rough_limit)
 
         def watched(q: FloatArray) -> tuple[FloatArray, FloatArray]:
             bar.update()
             return _by_spread(rough, equations, q)
 
         for _ in range(4):  # searches: each ends with starts that bring nothing new
-            found += polished(equations, find_roots(watched, starts, signed_permutations, found, ROUGH_ROOT, alike))
-            if sum(index_of(equations, q) for q in found) == 1 or not _exists_everywhere(equations):
+            roots = find_roots(watched, places, partial(images, limit), found, ROUGH_ROOT, alike)
+            found += polished(equations, roots)
+            if limit.free_norm or sum(index_of(equations, x) for x in found) == 1 or not _exists_everywhere(equations):
                 break
     effort.cut_short |= effort.densities >= latest
     return sorted(found[len(known) :], key=in_order)
@@ -173,7 +193,7 @@ def _by_spread(
 
 
 def in_order(q: FloatArray) -> list[float]:
-    """Key by which overlaps are sorted: rounding moves none."""
+    """Key by which roots are sorted: rounding moves none."""
     rounded: list[float] = np.round(q, 9).tolist()
     return rounded
 
@@ -183,13 +203,14 @@ def polished(equations: StationaryEquations, overlaps: Sequence[FloatArray]) -> 
 
     Notes
     -----
-    Where noise is small, the rounding of g may move F by more than `newton` accepts; then F/V is what vanishes.
+    Where noise is small, the rounding of g may move F by more than `newton` accepts; then F/V is what vanishes, unless
+    the norm is free.
     """
     roots = []
     for q in overlaps:
         latest = equations.effort.densities + MOST_FOR_A_ROOT
         root = newton(_until(latest, equations, equations), q)
-        if root is None:
+        if root is None and not equations.limit.free_norm:
             root = newton(_until(latest, equations, equations.by_spread), q, tolerance=ROUGH_ROOT)
         roots.append(root)
     return [root for root in roots if root is not None]
@@ -222,11 +243,15 @@ def _exists_everywhere(equations: StationaryEquations) -> bool:
     return all(equations.state(q) is not None for q in probes(len(equations.limit.coordinates)))
 
 
-def resolved(limit: Limit, effort: Effort) -> tuple[StationaryEquations, list[Orbit]]:
-    """All overlaps, with as many nodes in u as they need, and the equations with these nodes."""
+def resolved(
+    limit: Limit, effort: Effort, rough_limit: Limit | None = None, near: Sequence[FloatArray] | None = None
+) -> tuple[StationaryEquations, list[Orbit]]:
+    """All roots, with as many nodes in u as they need, and the equations with these nodes; see `all_states`."""
     equations = StationaryEquations(limit, effort=effort)
-    equations, found = _refined(equations, orbits(limit, all_overlaps(equations)))
-    effort.rare |= not found and equations.coordinates.has_tails and not limit.prior.functions.linear
+    roots = all_overlaps(equations, rough_limit=rough_limit) if near is None else polished(equations, near)
+    equations, found = _refined(equations, orbits(limit, roots))
+    kept = not limit.free_norm and not limit.prior.functions.linear
+    effort.rare |= kept and not found and equations.coordinates.has_tails
     return equations, found
 
 

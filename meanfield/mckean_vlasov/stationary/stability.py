@@ -7,8 +7,9 @@ density that is stationary for them by P k, with k = (w^2 dG - 2 w u.dg)/Lambda 
 
     dh/dt = L (h - k),    dq = E[u w h],    and dG such that E[w^2 h] = 0.
 
-E[w^2] = 1 is conserved, so that only perturbations that keep it count. For them this dG is that of the formula
-G = q.g + tau r - Lambda/2, and r needs no attention. At rate 0 the equations are those of Newton's method for F(q):
+A norm that is kept is conserved, so that only perturbations that keep it count. For them this dG is that of the formula
+G E[w^2] = q.g + tau r - Lambda/2, and r needs no attention. Where it is free E[w^2 h] is its change, and dG that of the
+closure. At rate 0 the equations are those of Newton's method for F(q):
 where its Jacobian is singular, a branch of states turns or splits.
 
 The spectrum is Rayleigh's and Ritz's on the functions w, w^2, E and what the inverse of L makes of them again and
@@ -23,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.mckean_vlasov.stationary.equations import State
 from meanfield.mckean_vlasov.stationary.line import Functions, Line
+from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.typing import FloatArray
 
@@ -60,7 +61,7 @@ class Stability(NamedTuple):
 
 
 def stability(line: Line, state: State) -> Stability:
-    """Stability of a stationary state under perturbations that keep E[w^2] = 1 and the law of u.
+    """Stability of a stationary state under perturbations that keep the law of u and, unless it is free, E[w^2].
 
     Parameters
     ----------
@@ -88,8 +89,9 @@ def stability(line: Line, state: State) -> Stability:
         values = problem.eigenvalues()
     leading = np.full(d1 + 2, np.nan + 0j)
     leading[: len(values)] = sorted_rates(values)[: d1 + 2]
-    c = state.coefficients
-    resolution = 1e-7 * (0.5 * c.diffusion + float(np.linalg.norm(c.g_slope)))  # smaller growth rates count as zero
+    c = state.by_averages
+    size = 0.5 * c.diffusion / state.norm + float(np.linalg.norm(c.g_slope))
+    resolution = 1e-7 * size  # smaller growth rates count as zero
     return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution))
 
 
@@ -119,16 +121,20 @@ class _Ritz:
         return 0.5 * self._state.coefficients.diffusion / float(slowest.max())
 
     def eigenvalues(self) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
-        """Eigenvalues of the linearised equation on functions that keep E[w^2]."""
-        c, d1, size = self._state.coefficients, len(self._state.q), len(self._with_u.values)
+        """Eigenvalues of the linearised equation, on functions that keep E[w^2] unless it is free."""
+        c, d1, size = self._state.by_averages, len(self._state.q), len(self._with_u.values)
         inner, slopes = self._coupled(0), self._coupled(1)
         basis = _orthonormal(inner)
         stiffness = 0.5 * c.diffusion * basis.T @ slopes @ basis
         project = basis.T @ inner
         uw = project[:, : d1 * size : size] * self._with_u.starts[0, 0]
         square, energy = (project[:, d1 * size :] @ self._without.starts).T
-        by_q = -(2.0 * uw @ c.g_slope + np.outer(energy, c.diffusion_slope)) / c.diffusion
-        rest = np.eye(len(stiffness)) - by_q @ uw.T
+        by_averages = -(2.0 * uw @ c.g_slope + np.outer(energy, c.diffusion_slope)) / c.diffusion
+        if c.growth_slope is not None:
+            by_averages += np.outer(square, c.growth_slope) / c.diffusion
+            averages = np.column_stack([uw, square])
+            return np.linalg.eigvals(stiffness @ (by_averages @ averages.T - np.eye(len(stiffness)))).astype(complex)
+        rest = np.eye(len(stiffness)) - by_averages @ uw.T
         held = square @ stiffness
         rest -= np.outer(square, held @ rest) / (held @ square)
         keeping = np.linalg.svd(square[None, :])[2][1:]

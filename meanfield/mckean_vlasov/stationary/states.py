@@ -1,14 +1,8 @@
-"""All stationary states of a limit, their densities, their equations along a parameter, and what a list of them lacks.
-
-The index of a state is the sign of det(-dF/dq). F points inwards on the sphere (see `search`), so that by Poincare and
-Hopf the indices add up to 1; along a line they alternate, from +1 to +1. Where some overlaps have no density of unit
-norm, the norm condenses, and what attracts there is no density that could be listed.
-"""
+"""All stationary states of a limit, their densities, and their equations along a parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +12,7 @@ from meanfield.mckean_vlasov.cells import cell_arrays
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.marginal import marginal_density
 from meanfield.mckean_vlasov.stationary.effort import Effort
-from meanfield.mckean_vlasov.stationary.equations import Coefficients, StationaryEquations, coordinates_of
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.panels import all_panels
 from meanfield.mckean_vlasov.stationary.search import (
     all_overlaps,
@@ -26,9 +20,10 @@ from meanfield.mckean_vlasov.stationary.search import (
     in_order,
     index_by,
     mapped_coefficients,
-    probes,
     resolved,
 )
+from meanfield.mckean_vlasov.stationary.state import Coefficients
+from meanfield.mckean_vlasov.stationary.unknowns import overlap_at
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.continuation import CachedEquations
@@ -41,27 +36,39 @@ class StationaryState(NamedTuple):
 
     Parameters
     ----------
+    x : ndarray, shape (unknowns,)
+        See `meanfield.mckean_vlasov.stationary.unknowns`.
     q : ndarray, shape (d1,)
+    norm : float
+        E[w^2].
     topological_index : float
-        Sign of det(-dF/dq).
+        Sign of det(-dF/dx).
     variables : dict
         Those of `state_variables`.
     """
 
+    x: FloatArray
     q: FloatArray
+    norm: float
     G: float
     coefficients: Coefficients
     topological_index: float
     variables: dict[str, Any]
 
 
-def all_states(limit: Limit) -> tuple[StationaryEquations, list[StationaryState]]:
+def all_states(
+    limit: Limit, rough_limit: Limit | None = None, near: Sequence[FloatArray] | None = None
+) -> tuple[StationaryEquations, list[StationaryState]]:
     """All stationary states in the order of q, and the equations that they solve.
 
     Parameters
     ----------
     limit : Limit
-        Limit with one to three features; its start does not matter.
+        Limit with one to three features; its start does not matter, but for a norm that is kept.
+    rough_limit : Limit, optional
+        The same with a closure that is known to a few digits, and sooner, for places far from states.
+    near : sequence of ndarray, optional
+        Unknowns x of all states to a few digits, in place of a search.
 
     Notes
     -----
@@ -73,7 +80,7 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[StationaryState]
         If there are more features.
     """
     check_features(len(limit.coordinates))
-    equations, orbits = resolved(limit, Effort())
+    equations, orbits = resolved(limit, Effort(), rough_limit, near)
     states = []
     with progress_bar(len(orbits), "stability of stationary states", "state") as bar:
         for orbit in orbits:
@@ -85,9 +92,11 @@ def all_states(limit: Limit) -> tuple[StationaryEquations, list[StationaryState]
             index = index_by(equations.like().slopes(state)[:-1])  # leaves the hint for the states that follow
             row, c = state_variables(equations, state), state.coefficients
             for T in orbit.maps:
-                q, mapped = T @ state.q, mapped_coefficients(T, c)
-                states.append(StationaryState(q, state.G, mapped, index, row | {"q": q, "g": mapped.g}))
-    return equations, sorted(states, key=lambda found: in_order(found.q))
+                x, mapped = T @ state.x, mapped_coefficients(T, c)
+                q = overlap_at(limit, x)
+                row_of_image = row | {"q": q, "g": mapped.g}
+                states.append(StationaryState(x, q, state.norm, state.G, mapped, index, row_of_image))
+    return equations, sorted(states, key=lambda found: in_order(found.x))
 
 
 class StationaryBranches(CachedEquations[StationaryEquations]):
@@ -99,6 +108,8 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         The limit at a value of the parameter.
     limits : tuple of float
         The range of the parameter, increasing.
+    rough_at : callable, optional
+        The same with a closure that is known to a few digits, and sooner, for searches.
 
     Attributes
     ----------
@@ -106,9 +117,14 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         Its warning says what may be missing.
     """
 
-    def __init__(self, limit_at: Callable[[float], Limit], limits: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        limit_at: Callable[[float], Limit],
+        limits: tuple[float, float],
+        rough_at: Callable[[float], Limit | None] = lambda p: None,
+    ) -> None:
         super().__init__(limits)
-        self._limit_at = limit_at
+        self._limit_at, self._rough_at = limit_at, rough_at
         self._rung = 0
         self.effort = Effort()
 
@@ -124,10 +140,10 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         return self.at(p)(x)
 
     def search(self, p: float, known: Sequence[FloatArray] = ()) -> list[FloatArray]:
-        """All overlaps; at the ends of the range with nodes that resolve them as far as branches can afford."""
+        """All roots; at the ends of the range with nodes that resolve them as far as branches can afford."""
         if p not in self.limits:
-            return all_overlaps(self.at(p), known)
-        equations, orbits = resolved(self._limit_at(p), self.effort)
+            return all_overlaps(self.at(p), known, self._rough_at(p))
+        equations, orbits = resolved(self._limit_at(p), self.effort, self._rough_at(p))
         needed = min(equations.coordinates.rung, 2)  # `quadrature_error` says what error these nodes leave
         if needed > self._rung:
             self._rung = needed
@@ -139,65 +155,6 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
         equations = self.at(p)
         state = equations.state(x)
         return None if state is None else state_variables(equations, state)
-
-
-class Missing(NamedTuple):
-    """Gap in a list of states, as their indices show it.
-
-    Parameters
-    ----------
-    where : str
-        The states between which it is missing, in words.
-    attracts : bool
-        Whether it attracts, as between two unstable states; else it is a border, as between two that attract.
-    empty : ndarray, shape (d1,), optional
-        The overlap there nearest to 0 that has no density of unit norm, of some that are tried.
-    """
-
-    where: str
-    attracts: bool
-    empty: FloatArray | None
-
-
-def missing_states(
-    equations: StationaryEquations, overlaps: Sequence[FloatArray], indices: Sequence[float]
-) -> list[Missing]:
-    """Gaps among states, in the order of their overlaps; none where an index is not known.
-
-    Parameters
-    ----------
-    overlaps : sequence of ndarray, shape (d1,)
-        Those of all states, in order.
-    indices : sequence of float
-        Their indices.
-    """
-    if not overlaps or not all(abs(index) == 1 for index in indices):
-        return []
-    if len(overlaps[0]) > 1:
-        total = sum(indices)
-        return [] if total == 1 else [_among(equations, total)]
-    places = [-1.0, *(float(q[0]) for q in overlaps), 1.0]
-    ends = pairwise(zip(places, [-1.0, *indices, -1.0], strict=True))  # F points inwards
-    return [_between(equations, one[0], other[0], one[1]) for one, other in ends if one[1] == other[1]]
-
-
-def _between(equations: StationaryEquations, start: float, stop: float, index: float) -> Missing:
-    """Gaps on a line, between neighbours with one index."""
-    inside = np.linspace(start, stop, 11)[1:-1]  # nine overlaps between two states
-    inside[np.argmin(np.abs(inside))] *= abs(inside).min() > 1e-9  # exactly 0, of which more can be said
-    return Missing(f"between q = {start:.4g} and {stop:.4g}", index < 0, _empty(equations, inside[:, None]))
-
-
-def _among(equations: StationaryEquations, total: float) -> Missing:
-    """Gaps among states of several features."""
-    where = f"among the states, whose indices add up to {total:.0f}, not to 1"
-    return Missing(where, total < 1, _empty(equations, np.array(probes(len(equations.limit.coordinates)))))
-
-
-def _empty(equations: StationaryEquations, overlaps: FloatArray) -> FloatArray | None:
-    """The first of some overlaps, from 0 outwards, that has no density of unit norm."""
-    outwards = overlaps[np.argsort(np.linalg.norm(overlaps, axis=1))]
-    return next((q for q in outwards if equations.state(q) is None), None)
 
 
 CELLS = 400

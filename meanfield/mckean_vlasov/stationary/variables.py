@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations, coordinates_of
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.interpolation import at_many
 from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import Stability, stability
+from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.typing import FloatArray
 
 VECTORS = ("q", "g")
@@ -34,7 +35,7 @@ NUMBERS = (
 
 def state_variables(equations: StationaryEquations, state: State) -> dict[str, Any]:
     """The variables of one state that do not depend on w, as the schema names them."""
-    c, limit = state.coefficients, equations.limit
+    c, limit, norm = state.coefficients, equations.limit, state.norm
     r = _work(equations, state)
     spectrum = _stability(equations, state)
     check = equations.check(state)
@@ -45,7 +46,7 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
         "Lambda": c.diffusion,
         "multiplier": state.G + equations.shift,
         "multiplier_residual": state.G
-        - (state.q @ c.g + (limit.learning_rate * r - equations.shift) - 0.5 * c.diffusion),
+        - (state.q @ c.g + (limit.learning_rate * r - equations.shift * norm) - 0.5 * c.diffusion) / norm,
         "residual": check.residual,
         "quadrature_error": check.error,
         "growth_rate": spectrum.growth_rate,
@@ -83,7 +84,7 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
     """
     if equations.coordinates.rung > 0:
         coarse = equations.like(coordinates_of(equations.limit))
-        fewer = coarse.state(state.q)
+        fewer = coarse.state(state.x)
         if fewer is not None:
             equations, state = coarse, fewer
     few = equations.on_a_line(state)

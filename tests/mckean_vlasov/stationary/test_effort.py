@@ -10,6 +10,7 @@ from meanfield.mckean_vlasov.stationary.effort import Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.panels import CROWDED
 from meanfield.mckean_vlasov.stationary.search import Orbit, symmetries
+from meanfield.numerics.continuation import ball_starts
 from tests.mckean_vlasov.stationary.test_hand_written_limit import NOISE, limit_with
 
 ATOM = (RademacherCoordinate(),)
@@ -21,7 +22,7 @@ OUTSIDE_AND_ZERO = [Orbit(np.array([1.0]), [np.eye(1)]), Orbit(np.zeros(1), [np.
 
 def test_an_overlap_without_a_density_is_counted(monkeypatch):
     monkeypatch.setattr(
-        states, "resolved", lambda limit, effort: (StationaryEquations(limit, effort=effort), OUTSIDE_AND_ZERO)
+        states, "resolved", lambda limit, effort, *_: (StationaryEquations(limit, effort=effort), OUTSIDE_AND_ZERO)
     )
     solved, found = all_states(limit_with(ATOM, QUARTIC))
     assert [state.q.tolist() for state in found] == [[0.0]]
@@ -71,7 +72,7 @@ def test_the_effort_of_a_search_is_bounded_by_symmetries_and_rough_averages():
     one = StationaryEquations(limit, effort=Effort())
     roots = search.all_overlaps(one)
     plain = StationaryEquations(limit)
-    expected = search.find_roots(plain, search.ball_starts(2), search.signed_permutations)
+    expected = search.find_roots(plain, ball_starts(2), search.signed_permutations)
     assert np.array(roots) == pytest.approx(np.array(sorted(expected, key=search.in_order)), abs=1e-11)  # 1e-12 of F
     assert one.effort.densities < plain.effort.densities / 2  # it is 0.37, with wider panels
     assert not one.effort.warning

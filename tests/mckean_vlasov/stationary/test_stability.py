@@ -133,10 +133,10 @@ def test_resolvents_solve_their_equation(prior):
         assert found == pytest.approx(source, abs=1e-6 * np.sqrt(line.average(k**2)))  # DEGREE
 
 
-def discretised(equations, state, cells):
-    """Eigenvalues of Scharfetter-Gummel cells with the full coupling through q, r and G, for atomic u."""
-    c, t, tau = state.coefficients, state.tilts, equations.limit.learning_rate
-    edges = np.linspace(-6.0, 6.0, cells + 1)
+def discretised(equations, state, cells, reach=6.0):
+    """Eigenvalues of Scharfetter-Gummel cells with the full coupling through q, E[w^2], r and G, for atomic u."""
+    c, t, tau = state.by_averages, state.tilts, equations.limit.learning_rate
+    edges = np.linspace(-reach, reach, cells + 1)
     w, h, D = 0.5 * (edges[1:] + edges[:-1]), edges[1] - edges[0], 0.5 * c.diffusion
     phi, steps = equations.limit.prior.force(w), equations.limit.prior.potential_steps(w)
     bernoulli = lambda z: np.where(np.abs(z) < 1e-8, 1 - z / 2, z / np.expm1(np.where(z == 0, 1.0, z)))  # noqa: E731
@@ -165,16 +165,19 @@ def discretised(equations, state, cells):
     row_norm = np.concatenate([t.weight[n] * h * w * w for n in range(len(nodes))])
     size = len(nodes) * cells
     whole = np.zeros((size, size))
-    by_q, by_G = np.zeros((size, len(state.q))), np.zeros(size)
+    growth = np.zeros(len(state.x)) if c.growth_slope is None else c.growth_slope
+    by_q, by_G = np.zeros((size, len(state.x))), np.zeros(size)
     e = 1e-5
     for n, u in enumerate(nodes):
         block = slice(n * cells, (n + 1) * cells)
         whole[block, block] = flow(state.G, c.g, c.diffusion, u)
         by_G[block] = (flow(state.G + e, c.g, c.diffusion, u) - flow(state.G - e, c.g, c.diffusion, u)) @ P[n] / (2 * e)
-        for k in range(len(state.q)):
-            dg, dD = e * c.g_slope[:, k], e * c.diffusion_slope[k]
-            change = flow(state.G, c.g + dg, c.diffusion + dD, u) - flow(state.G, c.g - dg, c.diffusion - dD, u)
-            by_q[block, k] = change @ P[n] / (2 * e)
+        for k in range(len(state.x)):
+            dg, dD, dG = e * c.g_slope[:, k], e * c.diffusion_slope[k], e * growth[k]
+            ahead = flow(state.G + dG, c.g + dg, c.diffusion + dD, u)
+            by_q[block, k] = (ahead - flow(state.G - dG, c.g - dg, c.diffusion - dD, u)) @ P[n] / (2 * e)
+    if state.is_free:
+        return np.sort(eigvals(whole + by_q @ np.vstack([rows_q, row_norm])).real)[::-1]
     G_by_q = c.g + state.q @ c.g_slope - 0.5 * c.diffusion_slope
     whole += (by_q + np.outer(by_G, G_by_q)) @ rows_q + np.outer(by_G, tau * row_r)
     # move the eigenvalue 2 G of the direction that changes the norm far down, as theory.md allows

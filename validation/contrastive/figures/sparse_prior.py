@@ -18,7 +18,8 @@ from scipy.optimize import minimize_scalar
 import meanfield
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
-from meanfield.mckean_vlasov.stationary.equations import State, StationaryEquations
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.numerics.continuation import newton
 from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
 from validation.study import Statement, Study, run_study

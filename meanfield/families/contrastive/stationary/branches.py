@@ -10,12 +10,13 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.states import check_stationary, potential_of
-from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, what_is_missing, why_none
+from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, why_none
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
     index_of,
     missing_states,
+    what_is_missing,
     without_states,
 )
 from meanfield.problems.problem_keys import with_value
@@ -129,7 +130,7 @@ def _missing(equations: _ContrastiveBranches, problem: Problem, key: str, end: f
     overlaps, there = list(points[apart]), equations.at(end)
     missing = missing_states(there, overlaps, [index_of(there, q) for q in overlaps])
     changed = with_value(problem, key, end)
-    said = what_is_missing(changed, Closure(changed, tabulated=False), missing) if missing else ""
+    said = what_is_missing(there, missing, lambda: why_none(changed, Closure(changed, tabulated=False)))
     return f"at {key} = {end:g} {said}" if said else ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from scipy.integrate import quad
@@ -10,16 +10,17 @@ from scipy.integrate import quad
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem, check_no_velocity
-from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, what_is_missing, why_none
+from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, why_none
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import (
-    StationaryState,
     all_states,
     check_features,
     density_arrays,
+    frozen_words,
     missing_states,
+    what_is_missing,
     without_states,
 )
 from meanfield.problems.base import check_problem
@@ -78,26 +79,10 @@ def find_stationary_states(problem: Problem) -> Solved:
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
     missing = missing_states(equations, [state.q for state in states], [state.topological_index for state in states])
-    said = [equations.effort.warning, what_is_missing(problem, closure, missing), _frozen(states)]
+    lacking = what_is_missing(equations, missing, partial(why_none, problem, closure))
+    said = [equations.effort.warning, lacking, frozen_words(states)]
     attributes = {"indices_add_up": str(not missing).lower()}
     return Solved("stationary", arrays, status, "; ".join(filter(None, said)), attributes=attributes)
-
-
-def _frozen(states: Sequence[StationaryState]) -> str:
-    """Sentence about weights that hardly cross between wells, empty where they do.
-
-    As E[w^2] = 1, a density that is log-concave relaxes at a rate of order Lambda/2 or faster; wells make it slower.
-    """
-    numbers = [(float(state.variables["relaxation_rate"]), float(state.variables["Lambda"])) for state in states]
-    # A density whose rate is below 1e-3 of Lambda/2 rests between wells for longer than any run.
-    slow = [rate for rate, diffusion in numbers if rate < 1e-3 * 0.5 * diffusion]
-    if not slow:
-        return ""
-    return (
-        f"weights take up to {1.0 / max(min(slow), 1e-300):.1g} units of time (1/relaxation_rate) to cross between "
-        "wells: until then densities and SGD rest frozen, with other shares of the weights in the wells and at other "
-        "overlaps, which are no stationary states and not in the list"
-    )
 
 
 def check_stationary(problem: Problem) -> None:

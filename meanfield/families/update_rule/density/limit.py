@@ -43,6 +43,8 @@ class RuleClosure:
         Whether these coefficients change in time at fixed overlaps.
     accuracy : float
         Of averages, relative to their size.
+    plane : bool
+        See `Table`.
 
     Attributes
     ----------
@@ -54,24 +56,26 @@ class RuleClosure:
         Whether it goes back to this length after a step.
     """
 
-    def __init__(self, equations: TotalEquations, rules: Rules, number: int, moves: bool, accuracy: float) -> None:
+    def __init__(
+        self, equations: TotalEquations, rules: Rules, number: int, moves: bool, accuracy: float, plane: bool = True
+    ) -> None:
         low, high = equations.stretches[number].times[[0, -1]]
         self.clock = np.array([low, DIFFERENCE * (high - low) if moves else 0.0])
         self._equations, self._averages = equations, equations.averages(number, rules)
         problem = equations.problem
         self.norm, self.kept = float(problem.initial_Q[0, 0]), problem.constraints[0][0] != "none"
         tabulated = len(problem.features) == 1 and not moves
-        self._table = self._tabulated(TABLE_SHARE * accuracy) if tabulated else None
+        self._table = self._tabulated(TABLE_SHARE * accuracy, plane) if tabulated else None
 
     def __call__(self, q: FloatArray, norm: float) -> tuple[FloatArray, float, float]:
         """Coefficients g, Lambda and the gain along the student itself, which is G where the norm is free."""
         values = self._exact(np.append(q, norm)) if self._table is None else self._table(q, norm)
         return values[:-2], max(float(values[-2]), 0.0), float(values[-1])
 
-    def _tabulated(self, tolerance: float) -> Callable[[FloatArray, float], FloatArray] | None:
+    def _tabulated(self, tolerance: float, plane: bool) -> Callable[[FloatArray, float], FloatArray] | None:
         """The same in one vector, by a table; None where they are functions of more than two numbers."""
         if self._equations.nodes is None:
-            plain = Table(lambda R, Q: self._exact(np.array([R, Q])), self.norm, tolerance, self.kept)
+            plain = Table(lambda R, Q: self._exact(np.array([R, Q])), self.norm, tolerance, self.kept, plane)
             return lambda q, norm: plain(float(q[0]), norm)
         length = math.sqrt(self._equations.mean_variance)
 
@@ -110,14 +114,14 @@ class OnSphere:
         return self._closure(q, self._closure.norm)[:2]
 
 
-def limit_of(equations: TotalEquations, rules: Rules, accuracy: float) -> Limit:
-    """Equation of a problem, stretch by stretch, with some rules of quadrature of an accuracy."""
-    limits = [_limit_in(equations, rules, number, accuracy) for number in range(len(equations.stretches))]
+def limit_of(equations: TotalEquations, rules: Rules, accuracy: float, plane: bool = True) -> Limit:
+    """Equation of a problem, stretch by stretch, with some rules of quadrature of an accuracy; see `RuleClosure`."""
+    limits = [_limit_in(equations, rules, number, accuracy, plane) for number in range(len(equations.stretches))]
     starts = [float(each.times[0]) for each in equations.stretches]
     return limits[0].followed_by(list(zip(starts, limits, strict=True))[1:])
 
 
-def _limit_in(equations: TotalEquations, rules: Rules, number: int, accuracy: float) -> Limit:
+def _limit_in(equations: TotalEquations, rules: Rules, number: int, accuracy: float, plane: bool) -> Limit:
     """Equation from one corner of a schedule or end of a phase to the next."""
     problem, (low, high) = equations.problem, equations.stretches[number].times[[0, -1]].tolist()
     phase = piece_at(problem, low).problem
@@ -126,7 +130,7 @@ def _limit_in(equations: TotalEquations, rules: Rules, number: int, accuracy: fl
     moves = any("t" in arguments_of(function, what) for what, function in functions) or any(
         np.ptp(each.values_at(np.array(each.extremes(low, high)))) for key, each in schedules.items() if key != STRENGTH
     )
-    closure = RuleClosure(equations, rules, number, moves, accuracy)
+    closure = RuleClosure(equations, rules, number, moves, accuracy, plane)
     limit = Limit(
         OnSphere(closure) if closure.kept else closure,
         1.0,

@@ -63,13 +63,13 @@ def solve_density(problem: Problem) -> Solved:
     settings = problem.density or DensitySettings()
     share = AVERAGE_SHARE * (settings.tolerance or DEFAULT_TOLERANCE)
     equations = TotalEquations(problem)
-    equations, choices = _resolved(equations, [(0.0, equations.start)], share, {})
+    equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
     while True:
         rules = equations.rules(choices, chosen_rule)
         limit = limit_of(equations, rules, share)
         solved = density_of(limit, settings, problem.particles.dimension)
         path = np.array([equations.packed(row) for row in _overlaps(solved.arrays)])
-        finer, choices = _resolved(equations, list(places_along(equations, path)), share, choices)
+        finer, choices = resolved(equations, list(places_along(equations, path)), share, choices)
         if finer is equations and equations.rules(choices, chosen_rule).levels == rules.levels:
             return replace(solved, arrays=_as_overlaps(equations, rules, limit, solved.arrays) | problem.names)
         equations = finer
@@ -111,7 +111,7 @@ def check_density(problem: Problem) -> None:
     check_functions(problem)
 
 
-def _resolved(
+def resolved(
     equations: TotalEquations, places: Sequence[Place], share: float, known: Choices
 ) -> tuple[TotalEquations, Choices]:
     """Nodes of hidden variables and rules of quadrature that averages need at some places, no coarser ones than known.

@@ -57,10 +57,12 @@ class Table:
         Largest error of polynomials, relative to the largest values.
     kept : bool
         Whether Q stays.
+    plane : bool
+        Whether there are polynomials of two variables, which take many values: not where single ones are asked for.
     """
 
-    def __init__(self, exact: Coefficients, norm: float, tolerance: float, kept: bool) -> None:
-        self._exact, self._tolerance = exact, tolerance
+    def __init__(self, exact: Coefficients, norm: float, tolerance: float, kept: bool, plane: bool = True) -> None:
+        self._exact, self._tolerance, self._plane = exact, tolerance, plane
         self._kept = norm if kept else None
         self._powers = None if kept else _powers(exact, norm)
         self._tiles: dict[tuple[int, ...], FloatArray | None] = {}
@@ -71,7 +73,7 @@ class Table:
         angle = math.asin(min(max(R / math.sqrt(Q), -1.0), 1.0))
         if self._kept is not None or self._powers is not None:
             return self._at((angle,)) * (1.0 if self._powers is None else Q**self._powers)
-        return self._at((angle, math.log(Q)))
+        return self._at((angle, math.log(Q))) if self._plane else self._exact(R, Q)
 
     def _at(self, x: tuple[float, ...]) -> FloatArray:
         """Value of the function of these variables."""

@@ -105,6 +105,16 @@ def check_fixed_points(problem: Problem) -> None:
     InputError
     """
     check_order_parameters(problem)
+    check_at_rest(problem)
+
+
+def check_at_rest(problem: Problem) -> None:
+    """Refuse rules that read the time, and coordinates of different variances.
+
+    Raises
+    ------
+    InputError
+    """
     if problem.data.spectrum is not None:
         raise InputError(
             "data.spectrum: states at rest are found where all coordinates have one variance; leave it out, or take "
