@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.mckean_vlasov.closures import ClosureFunction, called_values, register_closure, tabulated_rows
+from meanfield.mckean_vlasov.closures import NO_TABLE, ClosureFunction, called_values, register_closure, tabulated_rows
 from meanfield.numerics.piecewise import Table, interpolate, panel_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -148,6 +148,8 @@ class ClosureInTime:
         Those of the nodes.
     nodes : ndarray, shape (nodes,)
         Their times, increasing.
+    features : int
+        d1.
 
     Attributes
     ----------
@@ -155,8 +157,8 @@ class ClosureInTime:
         The time, and the step of differences in time.
     """
 
-    def __init__(self, closures: Sequence[ClosureFunction], nodes: FloatArray) -> None:
-        self.closures, self.nodes = tuple(closures), nodes
+    def __init__(self, closures: Sequence[ClosureFunction], nodes: FloatArray, features: int) -> None:
+        self.closures, self.nodes, self._features = tuple(closures), nodes, features
         self.clock = np.array([nodes[0], DIFFERENCE * (nodes[-1] - nodes[0])])
 
     def __call__(self, q: FloatArray) -> tuple[FloatArray, float]:
@@ -167,6 +169,8 @@ class ClosureInTime:
 
     @cached_property
     def compiled(self) -> tuple[Any, float]:
-        """Closure for compiled code of one feature, and the largest |q| at which it holds."""
+        """Closure for compiled code, and the largest |q| at which it holds; of several features it is called."""
+        if self._features > 1:
+            return NO_TABLE
         table, reach = tabulated_rows(self.closures)
         return MixedClosure(table, self.nodes, self.clock), reach

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import FACTORS, Problem, check_no_velocity
+from meanfield.families.contrastive.problem import Problem, check_no_velocity
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, check_backend, density_of
-from meanfield.problems.base import check_problem, schedules_of
-from meanfield.problems.phases import pieces_of
+from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 
 if TYPE_CHECKING:
@@ -123,13 +122,6 @@ def _check_one(problem: Problem) -> None:
             f"density.scheme = '{problem.density.scheme}' with model.channels = 1: it is for several channels; take "
             "'lagrangian' or 'eulerian', or leave the key out"
         )
-    for piece in pieces_of(problem):
-        smooth = [key for key, each in schedules_of(piece.problem).items() if key not in FACTORS and not each.in_steps]
-        if smooth and len(problem.features) > 1:
-            raise InputError(
-                f"{smooth[0]}: changes smoothly in time, which the density of several features does not follow; give a "
-                "schedule in steps, such as a table with interpolation = 'step', or use the order parameters"
-            )
     if len(problem.features) > MOST_FEATURES:
         raise InputError(
             f"features: {len(problem.features)} of them, but the density is solved for one to {MOST_FEATURES}; "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -111,8 +111,16 @@ def _probed(at: Callable[[float], Problem]) -> Callable[[float], FloatArray]:
 
 
 def _closure_at(at: Callable[[float], Problem], nodes: FloatArray) -> Closure | ClosureInTime:
-    closures = [Closure(at(time)) for time in nodes.tolist()]
-    return closures[0] if len(closures) == 1 else ClosureInTime(closures, nodes)
+    problems = [at(time) for time in nodes.tolist()]
+    closures = [Closure(each) for each in problems]
+    return closures[0] if len(closures) == 1 else ClosureInTime(closures, nodes, len(problems[0].features))
+
+
+def stages_along(stages: list[Stage], limit: Limit, stop: float) -> Iterator[tuple[float, float, Stage, Limit]]:
+    """Stretches from corner to corner of schedules and phases, each with its stage and the limit there."""
+    for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < stop), stop]):
+        number = limit.phases.index(limit.phase_at(low))
+        yield low, high, stages[number], limit.phases[number]
 
 
 def limit_of_stages(stages: list[Stage]) -> Limit:

@@ -94,16 +94,17 @@ def test_covariances_follow_schedules_of_closures(noise):
     assert np.abs(found - right).max() <= 1e-5 * right.max()  # 1e-8 a step, and 1e-6 for S in time
 
 
-def test_two_features_follow_steps_and_the_density_refuses_what_is_smooth():
+@pytest.mark.parametrize(
+    "smooth", [CHEAP, pytest.param({"features[1].hidden.second_moment": NOISE}, marks=pytest.mark.slow)]
+)
+def test_densities_of_two_features_follow_steps_and_what_is_smooth(smooth):
     one = {"hidden": {"law": "rademacher", "second_moment": 1.1}, "coordinate": {"law": "rademacher"}}
     two = {"features": [one | {"initial_overlap": q} for q in (0.5, 0.3)], "model.batch_size": BATCH}
-    problem = meanfield.with_values(base(), two)
+    problem = meanfield.with_values(meanfield.with_values(base(), two), smooth)
     found = meanfield.solve_density(problem)
+    assert found.attrs["status"] == "complete"
     error = np.abs(found["q"].values - meanfield.solve_order_parameters(problem)["q"].values)
     assert np.all(error <= found["q_error"].values + 1e-8)  # ODE_ACCURACY
-    smooth = meanfield.with_value(problem, "features[1].hidden.second_moment", NOISE)
-    with pytest.raises(meanfield.InputError, match=r"features\[1\]\.hidden\.second_moment.*several features.*step"):
-        meanfield.solve_density(smooth)
 
 
 def test_a_number_that_is_constant_for_a_while_has_one_closure_then():

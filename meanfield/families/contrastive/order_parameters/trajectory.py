@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ from scipy.linalg import solve_continuous_lyapunov
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.closures.sensitivities import Sensitivities
-from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_of
+from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_along, stages_of
 from meanfield.families.contrastive.order_parameters.averages import averages_along
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
 from meanfield.families.contrastive.order_parameters.velocity import (
@@ -258,9 +257,8 @@ def linear_along(
     stages: list[Stage], limit: Limit, stop: float, path: Path
 ) -> Iterator[tuple[float, float, LinearStretch]]:
     """Stretches from corner to corner of schedules and phases, with J and S along a path in each."""
-    for low, high in pairwise([0.0, *(corner for corner in limit.corners if corner < stop), stop]):
-        number = limit.phases.index(limit.phase_at(low))
-        yield low, high, LinearStretch(stages[number], limit.phases[number], path, low, high)
+    for low, high, stage, phase in stages_along(stages, limit, stop):
+        yield low, high, LinearStretch(stage, phase, path, low, high)
 
 
 class LinearStretch:
@@ -275,13 +273,8 @@ class LinearStretch:
     """
 
     def __init__(self, stage: Stage, phase: Limit, path: Path, low: float, high: float) -> None:
-        self.stage, self._phase, self._path, self._ends, self._factors = (
-            stage,
-            phase,
-            path,
-            (low, high),
-            phase.drive.room,
-        )
+        self.stage, self._phase, self._path = stage, phase, path
+        self._ends, self._factors = (low, high), phase.drive.room
         known = stage.closure if isinstance(stage.closure, Closure) else None
         self.field = field = VectorField(stage.at(low), known)
         noise = StepNoise(field)

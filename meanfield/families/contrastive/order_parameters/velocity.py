@@ -18,11 +18,13 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.limit import limit_of
-from meanfield.families.contrastive.problem import Problem, without_velocity
+from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_along, stages_of
+from meanfield.families.contrastive.problem import FACTORS, Problem, without_velocity
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import TOLERANCE, as_order_parameters, outside_ball
-from meanfield.numerics.ode import solve_ode
+from meanfield.numerics.ode import Rate, solve_in_stretches
 from meanfield.problems.base import schedules_of
+from meanfield.problems.in_time import pieces_in_steps
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
 
@@ -33,14 +35,15 @@ def check_velocity(problem: Problem) -> None:
     Raises
     ------
     InputError
-        If views have noise, something changes in time, or weights are averaged.
+        If views have noise, laws of the data change smoothly in time, or weights are averaged.
     """
     b, remedy = problem.model.momentum_rate, "use SGD, or remove either"
-    changing = "phases" if problem.phases is not None else next(iter(schedules_of(problem)), "")
-    average = problem.model.average_rate
+    pieces, average = pieces_in_steps(problem, besides=FACTORS), problem.model.average_rate
+    smooth = next((key for each in pieces for key in schedules_of(each.problem) if key not in FACTORS), "")
+    noisy = not smooth and any(each.problem.noise_covariance.any() for each in pieces)
     for found, why in (
-        ("augmentation" if problem.noise_covariance.any() else "", "views are the samples themselves"),
-        (changing, "nothing changes in time"),
+        ("augmentation" if noisy else "", "views are the samples themselves"),
+        (smooth, "it changes in steps (interpolation = 'step')"),
         ("" if average is None else f"model.average_rate = {average:g}", "weights are not averaged"),
     ):
         if found:
@@ -57,15 +60,38 @@ def order_parameters_with_velocity(problem: Problem, b: float) -> Solved:
     b : float
         Rate at which the velocity is forgotten.
     """
-    resting = without_velocity(problem)
-    closure = Closure(resting)
-    limit, d1 = limit_of(resting, closure), len(problem.features)
-    tau, pull = resting.model.learning_rate, resting.model.learning_rate * float(resting.prior.force(np.ones(1))[0])
+    stages, d1 = stages_of(without_velocity(problem)), len(problem.features)
+    limit = limit_of_stages(stages)
+    outside, times = outside_ball(limit), limit.times
+    stretches = [
+        (np.unique([low, *times[(times >= low) & (times <= high)], high]), _rate_in(low, high, stage, phase, b))
+        for low, high, stage, phase in stages_along(stages, limit, float(times[-1]))
+    ]
+    solution = solve_in_stretches(
+        stretches,
+        np.append(problem.initial_overlap, np.zeros(d1 + 2)),
+        times,
+        TOLERANCE,
+        check=lambda t, y: outside(t, y[:d1]),
+        label="order parameters",
+        interruptible=True,
+    )
+    return as_order_parameters(limit, replace(solution, values=solution.values[:, :d1]))
 
-    def rate(_: float, y: FloatArray) -> FloatArray:
-        q, along, inward, square = y[:d1], y[d1:-2], y[-2], y[-1]  # q, E[u p], E[w p] and E[p^2]
+
+def _rate_in(low: float, high: float, stage: Stage, phase: Limit, b: float) -> Rate:
+    """Rate of change of q, E[u p], E[w p] and E[p^2] between two corners."""
+    closure, drive, factors = stage.closure, phase.drive, phase.drive.room
+    assert isinstance(closure, Closure), "laws of the data change in steps, which was checked"
+    tau, pull = phase.learning_rate, phase.learning_rate * float(phase.prior.force(np.ones(1))[0])
+    d1 = len(phase.coordinates)
+
+    def rate(t: float, y: FloatArray) -> FloatArray:
+        drive.fill(t, low, high, factors)
+        q, along, inward, square = y[:d1], y[d1:-2], y[-2], y[-1]
         g, diffusion = closure(q)
-        of_w = tau * closure.brackets(q)[0] - pull  # what w does to p, the prior included
+        g, diffusion = factors[0] * g, factors[1] * diffusion
+        of_w = factors[0] * tau * closure.brackets(q)[0] - factors[2] * pull  # what w does to p, the prior included
         moves = b * (along - inward * q), of_w * q - g - b * along
         outward = of_w - q @ g
         return np.array(
@@ -77,15 +103,4 @@ def order_parameters_with_velocity(problem: Problem, b: float) -> Solved:
             ]
         )
 
-    start = np.append(problem.initial_overlap, np.zeros(d1 + 2))
-    outside = outside_ball(limit)
-    solution = solve_ode(
-        rate,
-        start,
-        limit.times,
-        TOLERANCE,
-        check=lambda t, y: outside(t, y[:d1]),
-        label="order parameters",
-        interruptible=True,
-    )
-    return as_order_parameters(limit, replace(solution, values=solution.values[:, :d1]))
+    return rate
