@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.update_rule.draws import Draw, Laws, Program
+from meanfield.families.update_rule.draws import Draw, Program
+from meanfield.families.update_rule.laws import Laws, factor_of, regression_on
 from meanfield.families.update_rule.spectral import Grams, noise_at_nodes
 from meanfield.ingredients.spectra import Nodes
-from meanfield.numerics.gaussian_moments.kernel import Moments, semidefinite_factor
-from meanfield.numerics.gaussian_moments.rules import Averager, Law, pivots_of
+from meanfield.numerics.gaussian_moments.kernel import Moments
+from meanfield.numerics.gaussian_moments.rules import Averager, Law
 from meanfield.typing import FloatArray
 
 
@@ -66,32 +67,17 @@ class Given(NamedTuple):
 
 def components_of(laws: Laws, reads: tuple[int, ...]) -> list[Given]:
     """Components of the law of a row, by standard normal variables for what is read."""
-    columns = list(reads)
+    columns = np.array(reads, dtype=np.int64)
     found: list[Given] = []
     for probability, mean, covariance, signal, noise in zip(*laws, strict=True):
         if found and np.array_equal(covariance, found[-1].covariance):  # as that of all values of a discrete law
             law = Law(mean, found[-1].law.factor)
             found.append(found[-1]._replace(probability=float(probability), law=law, signal=signal, noise=noise))
             continue
-        inner = semidefinite_factor(np.ascontiguousarray(covariance[np.ix_(columns, columns)]))
-        factor = np.zeros((len(mean), inner.shape[1]))
-        factor[columns] = inner
+        factor = factor_of(covariance, columns)
         regression = regression_on(factor, covariance)
         found.append(Given(float(probability), Law(mean, factor), regression, covariance, signal, noise))
     return found
-
-
-def regression_on(factor: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Covariance with z of variables whose covariance with all columns is known, shape (variables, rank).
-
-    Parameters
-    ----------
-    factor : ndarray, shape (width, rank)
-        Of what is read.
-    covariance : ndarray, shape (variables, width)
-    """
-    pivots = pivots_of(factor)
-    return np.asarray(np.linalg.solve(factor[pivots], covariance[:, pivots].T).T)
 
 
 def averages_of(
@@ -169,7 +155,7 @@ def averages_in(draw: Draw, side: int, given: Given, fields: Fields, found: Mome
     L, K = draw.inputs, draw.students
     gains, last = L * K, len(found.first) - side
     F, along = found.first[:gains].reshape(L, K), found.along[:, :gains].reshape(-1, K)
-    regression = np.moveaxis(fields.regression, -3, -1)  # (..., vectors, rank, inputs)
+    regression = fields.regression.swapaxes(-3, -2).swapaxes(-2, -1)  # (..., vectors, rank, inputs)
     products = found.products[:gains, :gains].reshape(L, K, L, K)
     return Averages(
         fields.mean.swapaxes(-1, -2) @ F + regression.reshape(*regression.shape[:-2], -1) @ along,

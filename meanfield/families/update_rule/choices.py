@@ -34,6 +34,7 @@ def choose(
     constants: FloatArray,
     tolerance: float,
     weighted: FloatArray | None = None,
+    least: Rule | None = None,
 ) -> Choice:
     """The coarsest rule of quadrature that is accurate for a program; see `choose_rule`.
 
@@ -59,6 +60,7 @@ def choose(
             names=draw.columns,
             weights=weights,
             counted=gains,
+            least=least,
         )
     except InputError as error:
         raise InputError(f"{program.what}: {error}") from error

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.update_rule.laws import Laws, laws_at
 from meanfield.ingredients.function_checks import why_not_compiled
 from meanfield.numerics.compiled.row_functions import Argument, Bound, RowFunction, compile_rows
 from meanfield.numerics.gaussian_moments.rules import Kinks
@@ -73,25 +74,6 @@ class Kept(NamedTuple):
     both: FloatArray
     square: FloatArray
     covariance: FloatArray
-
-
-class Laws(NamedTuple):
-    """Law of a row: a mixture of Gaussians.
-
-    Parameters
-    ----------
-    probability : ndarray, shape (components,)
-    mean : ndarray, shape (components, width)
-    covariance : ndarray, shape (components, width, width)
-    signal, noise : ndarray, shape (components,)
-        Factors of the signal, and of the variance of the noise.
-    """
-
-    probability: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
-    signal: FloatArray
-    noise: FloatArray
 
 
 @dataclass(frozen=True)
@@ -277,25 +259,30 @@ class Draw:
         beside = sum(square * each.covariance * each.projected for each in self.noise)
         return np.asarray(white), np.asarray(beside)
 
-    def signals(self, reads: Collection[int]) -> Laws:
-        """Law of a row without noise, with the coefficients of vectors in the place of fields."""
-        return replace(self, noise=()).laws(np.eye(self.vectors), reads)
-
-    def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
-        """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).
+    def signals(self, reads: Collection[int] | None = None) -> Laws:
+        """Law of a row without noise, with the coefficients of vectors in the place of fields.
 
         Parameters
         ----------
-        G : ndarray, shape (vectors, vectors)
         reads : collection of int, optional
             Columns that are read: coins that nobody reads make no component. By default all.
-        weighted : ndarray, shape (vectors, vectors), optional
-            Gram matrix weighted with the variances of the noise of coordinates, where these differ.
         """
+        read = tuple(reads is None or self.first_coin + i in reads for i in range(len(self.coins)))
+        if read not in self._signals:
+            self._signals[read] = self._signals_with(read)
+        return self._signals[read]
+
+    @cached_property
+    def _signals(self) -> dict[tuple[bool, ...], Laws]:
+        """Laws that `signals` has made: equations ask for them in each step."""
+        return {}
+
+    def _signals_with(self, read: Sequence[bool]) -> Laws:
+        """See `signals`."""
         hidden, variables = self.hidden, self.signal.shape[2]
-        along = np.concatenate([p * (G @ D) for p, D in zip(self.observed, self.signal, strict=True)])
+        along = np.concatenate([p * D for p, D in zip(self.observed, self.signal, strict=True)])
         fields, first = slice(self.first_field, self.width), self.first_coin
-        outcomes, chances = self._coins(reads)
+        outcomes, chances = self._coins(read)
         signal = hidden.mean[:, list(self.scales_signal)].prod(axis=1)
         noise = hidden.mean[:, list(self.scales_noise)].prod(axis=1) ** 2
         mean = np.zeros((len(hidden.probability), len(chances), self.width))
@@ -308,27 +295,30 @@ class Draw:
         covariance[:, fields, :variables] = along @ (signal[:, None, None] * hidden.covariance)
         covariance[:, :variables, fields] = covariance[:, fields, :variables].swapaxes(1, 2)
         covariance[:, fields, fields] = along @ (signal[:, None, None] ** 2 * hidden.covariance) @ along.T
-        covariance[:, fields, fields] += noise[:, None, None] * self._noise_of_fields(G, weighted)
         return Laws(
             np.multiply.outer(hidden.probability, chances).ravel(),
             mean.reshape(-1, self.width),
             *(np.repeat(each, len(chances), axis=0) for each in (covariance, signal, noise)),
         )
 
-    def _noise_of_fields(self, G: FloatArray, weighted: FloatArray | None) -> FloatArray:
-        """Covariance of the fields of all inputs that noise gives, shape (inputs vectors, inputs vectors)."""
-        M = self.features
-        if weighted is None:
-            weighted, rest = G, np.zeros_like(G)
-            rest[M:, M:] = G[M:, M:] - G[M:, :M] @ np.linalg.solve(G[:M, :M], G[:M, M:]) if M else G[M:, M:]
-        else:
-            rest = self.beside_features(G).T @ weighted @ self.beside_features(G)
-        found = np.zeros((self.inputs, len(G)) * 2)
-        both, square, own = (share[:, None, :, None] for share in self.kept)
-        for each in self.noise:  # of a projected noise a mask leaves p^2, and p (1 - p) that is white
-            inside = square * rest[:, None] + own * weighted[:, None] if each.projected else both * weighted[:, None]
-            found += each.covariance[:, None, :, None] * inside
-        return found.reshape((self.inputs * len(G),) * 2)
+    def laws(self, G: FloatArray, reads: Collection[int] | None = None, weighted: FloatArray | None = None) -> Laws:
+        """Law of a row at a Gram matrix (update_rules.md, eq-rule-fields).
+
+        Parameters
+        ----------
+        G : ndarray, shape (vectors, vectors)
+        reads : collection of int, optional
+            See `signals`.
+        weighted : ndarray, shape (vectors, vectors), optional
+            Gram matrix weighted with the variances of the noise of coordinates, where these differ.
+        """
+        signals, (white, beside) = self.signals(reads), self.noise_left
+        spread, rest = G if weighted is None else weighted, np.zeros_like(G)
+        if beside.any():
+            turned = self.beside_features(G)
+            rest = turned.T @ spread @ turned
+        mean, covariance = laws_at(signals.mean, signals.covariance, signals.noise, white, beside, G, spread, rest)
+        return signals._replace(mean=mean, covariance=covariance)
 
     def beside_features(self, G: FloatArray) -> FloatArray:
         """Coefficients of vectors without their part along features, 0 for these, shape (vectors, vectors)."""
@@ -338,12 +328,10 @@ class Draw:
         found[:M, :M] = 0.0
         return found
 
-    def _coins(self, reads: Collection[int] | None) -> tuple[FloatArray, FloatArray]:
+    def _coins(self, read: Sequence[bool]) -> tuple[FloatArray, FloatArray]:
         """Outcomes of the coins that are read, and their probabilities; others show 0."""
-        first = self.first_coin
         choices = [
-            ((0.0, 1.0 - p), (1.0, p)) if reads is None or first + i in reads else ((0.0, 1.0),)
-            for i, p in enumerate(self.coins)
+            ((0.0, 1.0 - p), (1.0, p)) if seen else ((0.0, 1.0),) for p, seen in zip(self.coins, read, strict=True)
         ]
         outcomes = list(itertools.product(*choices))
         values = np.array([[value for value, _ in each] for each in outcomes]).reshape(len(outcomes), len(self.coins))

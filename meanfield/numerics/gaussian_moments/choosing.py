@@ -89,6 +89,7 @@ def choose_rule(
     names: Sequence[str] = (),
     weights: FloatArray | None = None,
     counted: int | None = None,
+    least: Rule | None = None,
 ) -> Choice:
     """The coarsest rule whose averages a finer one does not change by more than the tolerance, at some typical laws.
 
@@ -117,6 +118,8 @@ def choose_rule(
     counted : int, optional
         Number of the first outputs of which averages of products are wanted; by default all. Of others that is the
         size.
+    least : Rule, optional
+        Rule that was needed elsewhere: none is tried that is coarser, or for more special functions.
 
     Raises
     ------
@@ -128,7 +131,7 @@ def choose_rule(
     names = names or [f"slot {slot}" for slot in range(function.width)]
     declared = kinks or Kinks(np.empty((0, function.width)), np.empty(0))
     task = _Task(function, constants, laws, declared, names, weights)
-    if not random and not len(declared.levels):
+    if not random and not len(declared.levels) and (least is None or least.kind == "polynomial"):
         degree = task.degree()
         if degree <= LARGEST_DEGREE and (degree + 1) ** rank <= MOST_NODES:
             rule = Rule("polynomial", degree + 1, declared)
@@ -136,17 +139,20 @@ def choose_rule(
             return Choice(rule, rule, LEAST_ERROR)
     kind: Kind = "kinked" if len(declared.levels) else "smooth"
     parts, misfit = None, 0.0
-    if kind == "smooth" and rank > FEW_DIRECTIONS and not random:
+    if kind == "smooth" and rank > FEW_DIRECTIONS and not random and (least is None or least.kind != "smooth"):
         found = find_parts(function, constants, task.typical, function.outputs if counted is None else counted)
         if found is not None:
             kind, (parts, misfit) = "terms", found
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
-    for reach in REACHES:
+    known = least if least is not None and least.kind == kind else Rule(kind, 0, declared)
+    for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
             most = int(MOST_NODES ** (1.0 / rank))
             orders = [*(order for order in orders if order < most), most]
+        if reach == known.reach:
+            orders = [order for order in orders if order >= known.order]
         choice = _coarsest_accurate([Rule(kind, n, declared, reach, parts=parts) for n in orders], task, tolerance)
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
@@ -269,7 +275,7 @@ def _in_units(averages: Sequence[Moments], scale: FloatArray) -> FloatArray:
 
 def _at_reach(order: int, reach: float, kind: Kind) -> int:
     """Number of nodes that keeps the spacing of a trapezoidal rule; panels become more."""
-    return order if kind == "kinked" else 1 + math.ceil((order - 1) * reach / REACH)
+    return order if kind == "kinked" else 1 + math.ceil((order - 1) * (reach / REACH))
 
 
 def _beyond(rule: Rule, task: _Task) -> float:

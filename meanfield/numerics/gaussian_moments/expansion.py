@@ -16,7 +16,8 @@ import numpy as np
 
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes
-from meanfield.numerics.gaussian_moments.rules import REACH, Law, Rule, fixed_nodes, pivots_of
+from meanfield.numerics.gaussian_moments.rules import REACH, Kind, Law, Rule, fixed_nodes, pivots_of
+from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
 _lower = cache(np.tril_indices)
@@ -26,6 +27,10 @@ ROWS = 2048
 
 LARGEST_DEGREE = 4
 """Largest degree of polynomials whose averages over random points are made exact."""
+
+HALVED = 4
+"""Directions in which every other node of a trapezoidal product is as exact as all, unless functions are narrowest
+along diagonals: the shortest waves that the nodes (the lattice D4) take for constants are as short as before."""
 
 NEGLIGIBLE = 1e-9
 """Weight of nodes that are left out, relative to the largest: more than half of those in four directions."""
@@ -147,17 +152,39 @@ def _averages(
     rule: Rule, function: RowFunction, constants: FloatArray, law: Law, terms: Terms
 ) -> tuple[FloatArray, FloatArray]:
     """Averages of the terms with 1, z and z z, shape (weights, terms), and of their products, shape (terms, terms)."""
-    z, weights = rule.nodes(law) if rule.kind != "random" else _calibrated(rule.order, terms.rank, rule.randomisation)
-    kept = np.flatnonzero(np.abs(weights) > NEGLIGIBLE * weights.max())
+    z, weights = _nodes(rule, law)
     i, j = _lower(terms.rank)
     start = 1 + terms.rank + len(i)
     found = np.zeros((start + terms.count, terms.count))
-    for first in range(0, len(kept), ROWS):
-        at, w = z[:, kept[first : first + ROWS]], weights[kept[first : first + ROWS]]
+    for first in range(0, len(weights), ROWS):
+        at, w = z[:, first : first + ROWS], weights[first : first + ROWS]
         values = function(law.mean + at.T @ law.factor.T, constants).T
         each = terms.of(at, values)
         found += np.concatenate([np.ones((1, len(w))), at, at[i] * at[j], each]) @ (w * each).T
     return found[:start], found[start:]
+
+
+def _nodes(rule: Rule, law: Law) -> Nodes:
+    """Nodes of a rule that are not negligible."""
+    rank = law.factor.shape[1]
+    if rule.kind == "random":
+        return _calibrated(rule.order, rank, rule.randomisation)
+    return _kept(*rule.nodes(law)) if rule.kind == "kinked" else _kept_of(rule.kind, rule.order, rank, rule.reach)
+
+
+@lru_cache(maxsize=8)
+def _kept_of(kind: Kind, order: int, rank: int, reach: float) -> Nodes:
+    """The same of nodes that are the same for all laws; in four directions every other one, as on a checkerboard."""
+    z, weights = fixed_nodes(kind, order, rank, reach, None)
+    if kind == "smooth" and rank == HALVED:
+        x, _ = gaussian_trapezoid(order, reach)
+        weights = np.where(np.rint((z - x[0]) / (x[1] - x[0])).sum(axis=0) % 2 == 0, 2.0 * weights, 0.0)
+    return _kept(z, weights)
+
+
+def _kept(z: FloatArray, weights: FloatArray) -> Nodes:
+    kept = np.flatnonzero(np.abs(weights) > NEGLIGIBLE * weights.max())
+    return Nodes(z[:, kept], weights[kept])
 
 
 @lru_cache(maxsize=16)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.numerics.compiled.array_operations import add, dot, scale
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -54,6 +55,37 @@ class Panels(NamedTuple):
 
 MOST_FORMS = 64
 """Largest number of forms with those that follow from pairs of them."""
+
+SAME_DIRECTION = 1e-13
+"""Part of a form beyond the directions of others that is rounding, relative to its size."""
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def turned_to(forms):  # type: ignore[no-untyped-def]
+    """Orthonormal directions, shape (rank, rank), in the first of which linear forms of z vary, one after the other.
+
+    Forms that vary in few directions cut the range of these alone.
+
+    Parameters
+    ----------
+    forms : ndarray, shape (forms, rank)
+    """
+    rank, count = forms.shape[1], 0
+    found, left = np.empty((rank, rank)), np.empty(rank)
+    for i in range(len(forms) + rank):
+        for k in range(rank):
+            left[k] = forms[i, k] if i < len(forms) else 0.0
+        if i >= len(forms):
+            left[i - len(forms)] = 1.0
+        size = dot(left, left)
+        for _ in range(2):  # the second time takes away what rounding left
+            for j in range(count):
+                add(left, -dot(found[j], left), found[j])
+        rest = dot(left, left)
+        if count < rank and rest > SAME_DIRECTION**2 * size:
+            scale(left, 1.0 / math.sqrt(rest), found[count])
+            count += 1
+    return found.T.copy()
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -13,7 +13,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
-from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes
+from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes, turned_to
 from meanfield.numerics.gaussian_moments.separation import Parts
 from meanfield.numerics.gaussian_moments.terms import Line, sum_of_terms
 from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule
@@ -46,9 +46,6 @@ SIZED_BY = 32
 
 MOST_NODES = 4_000_000
 """Largest number of nodes: with four directions they take 160 MB."""
-
-SAME_DIRECTION = 1e-13
-"""Part of a form beyond the directions of others that is rounding, relative to its size."""
 
 Kind = Literal["polynomial", "terms", "smooth", "kinked", "random"]
 
@@ -135,7 +132,7 @@ class Rule:
         if self.kind != "kinked":
             return fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
         panels = panels_of(self.order, self.reach)
-        turned = _turned(self.kinks.normals @ law.factor)
+        turned = turned_to(self.kinks.normals @ law.factor)
         z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
         if not weights.size:
             what = f"panels between {len(self.kinks.levels)} kinks, with {self.order} points each,"
@@ -172,22 +169,6 @@ class Rule:
         if self.kind != "random":
             return (self,)
         return tuple(replace(self, randomisation=number) for number in range(RANDOMISATIONS))
-
-
-def _turned(forms: FloatArray) -> FloatArray:
-    """Orthonormal directions, shape (rank, rank), in the first of which linear forms of z vary, one after the other.
-
-    Forms that vary in few directions cut the range of these alone.
-    """
-    rank = forms.shape[1]
-    found = np.empty((0, rank))
-    for vector in (*forms, *np.eye(rank)):
-        left = vector - found.T @ (found @ vector)
-        left -= found.T @ (found @ left)
-        size = np.linalg.norm(left)
-        if size > SAME_DIRECTION * np.linalg.norm(vector) and len(found) < rank:
-            found = np.vstack([found, left / size])
-    return np.ascontiguousarray(found.T)
 
 
 def _too_many(what: str, rank: int) -> TooManyNodesError:

@@ -300,3 +300,14 @@ def _tabulate(  # type: ignore[no-untyped-def]
         for cell in range(own.tables.shape[1]):
             for k in range(POINTS):
                 own.tables[number, cell, k] = dot(INTERPOLATION[k], values[number, cell : cell + POINTS])
+
+
+@without_reference_counts()
+def value_of(table, line, x):  # type: ignore[no-untyped-def]
+    """Value of a tabulated function; beyond the reach that at its end."""
+    place = min(max(0.5 * (x / line.reach + 1.0), 0.0), 1.0 - 1e-15) * line.cells
+    cell = int(place)
+    t, value = place - cell, 0.0
+    for k in range(POINTS - 1, -1, -1):
+        value = value * t + table[cell, k]
+    return value

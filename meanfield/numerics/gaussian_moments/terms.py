@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.numerics.compiled.array_operations import copy, dot, largest_of
+from meanfield.numerics.compiled.array_operations import add, copy, dot, largest_of, scale
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.compiled.without_reference_counts import without_reference_counts
-from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS, PROBES, separate
+from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS, PROBES, separate, value_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -83,13 +83,19 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
         np.empty((width, columns)),
         np.empty((2, width, P)),
         np.empty((2, orders, width)),
+        np.empty(width),
     )
+    largest = np.zeros(len(own.tables))  # each times the weights, in units of the largest of these
+    for number in range(largest.size):
+        for n in range(line.x.size):
+            share = line.weight[n] / line.weight[line.x.size // 2]
+            largest[number] = max(largest[number], share * abs(value_of(own.tables[number], line, line.x[n])))
     for j in range(parts.output.size):
         for i in range(j + 1):
             o, p = parts.output[j], parts.output[i]
             both = max(o, p) < parts.counted
             if i == j or both:
-                value = call(_pair, own, parts, j, i, line, unit, both, first, along[o], room)
+                value = call(_pair, own, largest, parts, j, i, line, unit, both, first, along[o], room)
                 products[o, p] += value
                 if i != j:
                     products[p, o] += value
@@ -97,12 +103,13 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
 
 
 @without_reference_counts(fastmath={"reassoc", "contract", "nsz"})
-def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: ignore[no-untyped-def]
+def _pair(own, largest, parts, j, i, line, unit, both, first, along, room):  # type: ignore[no-untyped-def]
     """Average of the product of two parts if `both` is set; that of a part itself is added to `first` and `along`.
 
-    Slots count in units of their deviations, so that they are `unit` z.
+    Slots count in units of their deviations, so that they are `unit` z. Nodes at which functions of hubs leave nothing
+    of the weight, compared with what `largest` says, are passed over.
     """
-    loadings, (left, low), slots, powers, smooth, values, means, weights, additive = room
+    loadings, (left, low), slots, powers, smooth, values, means, weights, additive, inner = room
     rank, q = unit.shape[1], line.x.size
     directions = _given(unit, parts.hub[j], parts.hub[i], loadings, left)
     S = _needed(own, j, i, slots)
@@ -126,8 +133,16 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
         if directions > 1:
             w = line.x[node // q]
             weight *= line.weight[node // q]
-            if weight < least:
-                continue
+        place = other_place = 0.0
+        if directions > 0 and parts.hub[j] >= 0:
+            place = loadings[0, parts.hub[j]] * z + loadings[1, parts.hub[j]] * w
+        if directions > 0 and parts.hub[i] >= 0:
+            other_place = loadings[0, parts.hub[i]] * z + loadings[1, parts.hub[i]] * w
+        height = _height(own, largest, j, line, place)
+        if i != j:
+            height *= _height(own, largest, i, line, other_place)
+        if weight * min(height, 1.0) < least:  # corners lie beyond tables
+            continue
         for a in range(S):
             c = slots[a]
             if directions < 2:
@@ -135,9 +150,6 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
             else:
                 at = (loadings[0, c] * z + loadings[1, c] * w - low[a]) / step
                 _interpolate(smooth[a], own.functions[c] * (orders + own.functions[c]), at, means[a])
-        place = 0.0
-        if directions > 0 and parts.hub[j] >= 0:
-            place = loadings[0, parts.hub[j]] * z + loadings[1, parts.hub[j]] * w
         value = _additive(own, j, line, place, slots[:S], orders, means, weights[0], additive[0])
         if i == j:
             first[parts.output[j]] += weight * value
@@ -153,10 +165,7 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
             continue
         other = value
         if i != j:
-            place = 0.0
-            if directions > 0 and parts.hub[i] >= 0:
-                place = loadings[0, parts.hub[i]] * z + loadings[1, parts.hub[i]] * w
-            other = _additive(own, i, line, place, slots[:S], orders, means, weights[1], additive[1])
+            other = _additive(own, i, line, other_place, slots[:S], orders, means, weights[1], additive[1])
         second = 0 if i == j else 1
         product = value * other
         for a in range(S):
@@ -165,11 +174,10 @@ def _pair(own, parts, j, i, line, unit, both, first, along, room):  # type: igno
                 for d in range(count):
                     product += weights[0, a, b] * means[a, count * orders + b * count + d] * weights[second, a, d]
         for n in range(1, orders):
-            for a in range(S):
-                inner = 0.0
-                for b in range(S):
-                    inner += powers[n, a, b] * additive[second, n, b]
-                product += additive[0, n, a] * inner
+            scale(additive[second, n], 0.0, inner[:S])
+            for b in range(S):
+                add(inner[:S], additive[second, n, b], powers[n, b])
+            product += dot(inner[:S], additive[0, n])
         total += weight * product
     return total
 
@@ -260,10 +268,10 @@ def _smooth(own, slot, line, left, low, step, orders, values, table):  # type: i
         for b in range(count):
             base = own.tables[own.of_slot[slot, b]]
             if left == 0.0:
-                table[g, b * orders] = _value(base, line, mean)
+                table[g, b * orders] = value_of(base, line, mean)
                 continue
             for n in range(q):
-                values[b, n] = _value(base, line, mean + left * line.x[n])
+                values[b, n] = value_of(base, line, mean + left * line.x[n])
             for n in range(q):
                 for k in range(orders):
                     table[g, b * orders + k] += values[b, n] * line.hermite[n, k]
@@ -274,17 +282,6 @@ def _smooth(own, slot, line, left, low, step, orders, values, table):  # type: i
                         line.weight[n] * (values[b, n] - table[g, b * orders]) * (values[d, n] - table[g, d * orders])
                     )
                 table[g, count * (orders + b) + d] = table[g, count * (orders + d) + b] = total
-
-
-@without_reference_counts()
-def _value(table, line, x):  # type: ignore[no-untyped-def]
-    """Value of a tabulated function; beyond the reach that at its end."""
-    place = min(max(0.5 * (x / line.reach + 1.0), 0.0), 1.0 - 1e-15) * line.cells
-    cell = int(place)
-    t, value = place - cell, 0.0
-    for k in range(POINTS - 1, -1, -1):
-        value = value * t + table[cell, k]
-    return value
 
 
 @without_reference_counts()
@@ -301,6 +298,17 @@ def _interpolate(table, width, place, out):  # type: ignore[no-untyped-def]
             power *= t
         for column in range(width):
             out[column] += share * table[cell + k, column]
+
+
+@without_reference_counts()
+def _height(own, largest, j, line, place):  # type: ignore[no-untyped-def]
+    """Largest function of a part's hub at a place, each in units of `largest`."""
+    found = 0.0
+    for r in range(own.rank[j]):
+        number = own.of_hub[j, r]
+        if largest[number] > 0.0:
+            found = max(found, abs(value_of(own.tables[number], line, place)) / largest[number])
+    return found
 
 
 @without_reference_counts()
@@ -323,7 +331,7 @@ def _additive(own, j, line, place, slots, orders, means, weights, out):  # type:
         for b in range(own.functions[slots[a]]):
             weights[a, b] = 0.0
     for r in range(own.rank[j]):
-        height = _value(own.tables[own.of_hub[j, r]], line, place)
+        height = value_of(own.tables[own.of_hub[j, r]], line, place)
         value += height * own.constant[j, r]
         for a in range(slots.size):
             for b in range(own.functions[slots[a]]):

@@ -45,6 +45,16 @@ def second(s1, s2, rate):
     return rate * s1**2 * 2.0 * s2
 
 
+def by_second(s2, rate):
+    """Half a step of the first of two views, by the field of the other."""
+    return 0.5 * rate * s2
+
+
+def by_first(s1, rate):
+    """The same of the second."""
+    return 0.5 * rate * s1
+
+
 def half(s, rate):
     """Half of Oja's gain."""
     return 0.5 * rate * s

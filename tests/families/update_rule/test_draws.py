@@ -153,6 +153,46 @@ def test_a_draw_split_into_two_halves_is_a_batch_of_two():
         assert np.abs(split[name] - whole[name]).max() < 1e-10  # the same averages: rounding of their sums, and steps
 
 
+DRAW_OF_MASKS = {"views": 2, "observed": [0.8, 0.5], "gain": {"s": [HERE + "by_second", HERE + "by_first"]}}
+
+
+def masked_views(**tables):
+    """Principal components by two views of a sample, each of which has missing coordinates of its own."""
+    model = {"rule_parameters": {"rate": 0.5}, "constraint": "sphere"}
+    given = {"model": model, "data": {"signal": "spiked"}, "time": {"stop": 4.0, "outputs": 5}}
+    return oja([DRAW_OF_MASKS], **given | tables)
+
+
+def test_masks_of_views_give_the_closed_form():
+    """Known numbers of update_rules.md, section 10.6, which solve its equation."""
+    result = solved(masked_views())
+    q = result["R"].values.ravel()
+    tau, omega, first, second = 0.5, 2.0, 0.8, 0.5
+    both = first * second
+
+    def velocity(t, q):
+        square = both * (2.0 + 2.0 * both * (1.0 + omega * q**2) + (first + second) * omega * q**2)
+        return tau * both * omega * q * (1.0 - q**2) - 0.5 * q * tau**2 / 4.0 * square
+
+    times = result["time"].values
+    known = solve_ivp(velocity, (0.0, 4.0), [0.3], t_eval=times, rtol=1e-11, atol=1e-13).y[0]
+    assert np.abs(q - known).max() < 1e-9  # the tolerance of the result
+    assert np.abs(known[[1, 4]] - [0.4083560003, 0.7511949746]).max() < LAST_DIGIT
+
+
+def test_sgd_with_masks_of_views_has_the_mean_of_the_limit():
+    """With a fixed seed; had it been drawn at random, it would fail in 1 of 1000 cases, and with shares of 0.8."""
+    runs = 32
+    particles = {"dimension": 1000, "replicas": runs, "seed": 3, "method": "plain"}
+    problem = masked_views(time={"stop": 2.0, "outputs": 2}, particles=particles)
+    R = meanfield.simulate_sgd(problem)["R"].values[:, -1, 0, 0]
+    spread = R.std(ddof=1) / np.sqrt(runs)
+    limit = solved(problem)["R"].values[-1].item()
+    assert abs(R.mean() - limit) < 3.63 * spread  # Student's law with 31 degrees of freedom
+    one_share = meanfield.with_value(problem, "draws", [{**DRAW_OF_MASKS, "observed": [0.8, 0.8]}])
+    assert abs(R.mean() - solved(one_share)["R"].values[-1].item()) > 10.0 * spread
+
+
 @pytest.mark.slow
 def test_equal_views_are_one_input():
     views = oja([{"views": 2, "gain": {"s": [HERE + "first", HERE + "second"]}}], data={"signal": "spiked"})

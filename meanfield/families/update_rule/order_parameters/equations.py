@@ -233,8 +233,10 @@ class Equations:
             for i, (draw, program) in enumerate(programs_of(system)):
                 if system.means and i == len(system.means):  # from here on programs read these averages
                     constants = self.place(number, time, y, [found[number, mean].rule for mean in range(i)])[3]
-                choice = choose(draw, program, G, constants, tolerance, weighted)
-                found[number, i] = max(found.get((number, i), choice), choice, key=lambda each: _fineness(each.rule))
+                before = found.get((number, i))
+                least = None if before is None else before.coarser
+                choice = choose(draw, program, G, constants, tolerance, weighted, least)
+                found[number, i] = max(before or choice, choice, key=lambda each: _fineness(each.rule))
         return found
 
     def rules(self, choices: Choices, which: Callable[[Choice], Rule]) -> Rules:

@@ -21,10 +21,13 @@ from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
-STEP_SHARE = 1e-3
-"""Tolerance of a step in units of that of the result: errors of hundreds of steps add up."""
+STEP_SHARE = 1e-2
+"""Tolerance of a step in units of that of the result: errors of some ten steps add up."""
 
-LOOSER_STEP = 30.0
+PILOT = 1e-3
+"""Tolerance of the steps of a first path, which shows where averages are needed."""
+
+LOOSER_STEP = 10.0
 """Factor of that tolerance for the solution whose difference states the error."""
 
 AVERAGE_SHARE = 1e-2
@@ -135,23 +138,25 @@ class Resolved(NamedTuple):
 def resolved(equations: Equations, tolerance: float, known: Choices) -> Resolved:
     """Nodes and rules that averages need along the path, no coarser rules than known ones, and the path.
 
-    They are tried along a path with the next coarser rules, which then states errors.
+    They are tried along a path with the next coarser rules, which then states errors; one with long steps goes ahead.
     """
     share, places = AVERAGE_SHARE * tolerance, [(0.0, equations.start)]
+    shortest = LOOSER_STEP * STEP_SHARE * tolerance
+    step = max(PILOT, shortest)
     choices = equations.choose(places, share, known)
     equations = equations.with_enough_hidden_nodes(places, choices, share)
     while True:
         levels = equations.rules(choices, chosen_rule).levels
         coarse = equations.with_fewer_hidden_nodes()
         rules = coarse.rules(choices, lambda each: each.coarser)
-        path = coarse.follow(rules, LOOSER_STEP * STEP_SHARE * tolerance)
+        path = coarse.follow(rules, step)
         places = list(places_along(equations, path.values))
         choices = equations.choose(places, share, choices)
         finer = equations.with_enough_hidden_nodes(places, choices, share)
-        same = equations.rules(choices, chosen_rule).levels == levels
-        if same and finer.hidden_nodes <= equations.hidden_nodes:
+        same = step == shortest and equations.rules(choices, chosen_rule).levels == levels
+        if path.status == "interrupted" or (same and finer.hidden_nodes <= equations.hidden_nodes):
             break
-        equations = max(equations, finer, key=lambda each: each.hidden_nodes)
+        equations, step = max(equations, finer, key=lambda each: each.hidden_nodes), shortest
     by_coarse = coarse.observe(rules, path)
     if path.status == "interrupted":
         return Resolved(equations, choices, path, by_coarse, by_coarse)

@@ -13,13 +13,13 @@ import numpy as np
 
 from meanfield.families.update_rule.averages import components_of
 from meanfield.families.update_rule.draws import Draw, Program
+from meanfield.families.update_rule.laws import factor_of, laws_at
 from meanfield.families.update_rule.particles.side_by_side import filled
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.compiled.array_operations import add, dot
-from meanfield.numerics.compiled.triangular import factorise
 from meanfield.numerics.gaussian_moments.kernel import Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes
-from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of, pivots_of
+from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
@@ -48,8 +48,6 @@ class Means(NamedTuple):
         Column of the first field.
     reads : ndarray of int, shape (averages, columns)
         Columns that are read; -1 where there are fewer.
-    pivots : ndarray of int, shape (averages, directions)
-        Which of these add a direction to those before; -1 where there are fewer.
     z, weights : ndarray, shapes (averages, directions, nodes), (averages, nodes)
         Nodes, the same at all overlaps.
     sizes : ndarray of int, shape (averages,)
@@ -70,7 +68,6 @@ class Means(NamedTuple):
     beside: FloatArray
     fields: IntArray
     reads: IntArray
-    pivots: IntArray
     z: FloatArray
     weights: FloatArray
     sizes: IntArray
@@ -82,8 +79,7 @@ class Means(NamedTuple):
 def means_of(system: System, rules: Sequence[Rule]) -> Means:
     """Averages of a system by rules of quadrature, which were chosen at the start."""
     programs = [program for _, program in system.means]
-    pivots = [_pivots(system, draw, program) for draw, program in system.means]
-    nodes = [_nodes(*each) for each in zip(rules, programs, pivots, strict=True)]
+    nodes = [_nodes(rule, _law(system, *each)) for rule, each in zip(rules, system.means, strict=True)]
     laws = [draw.signals(program.reads) for draw, program in system.means]
     kinked = [rule for rule in rules if rule.kind == "kinked"]
     return Means(
@@ -98,7 +94,6 @@ def means_of(system: System, rules: Sequence[Rule]) -> Means:
         beside=_stacked([draw.noise_left[1] for draw, _ in system.means], 2),
         fields=np.array([draw.first_field for draw, _ in system.means], dtype=np.int64),
         reads=_numbers([program.reads for program in programs]),
-        pivots=_numbers(pivots),
         z=_stacked([z for z, _ in nodes], 2),
         weights=_stacked([weights for _, weights in nodes], 1),
         sizes=np.array([len(weights) for _, weights in nodes], dtype=np.int64),
@@ -108,23 +103,22 @@ def means_of(system: System, rules: Sequence[Rule]) -> Means:
     )
 
 
-def _pivots(system: System, draw: Draw, program: Program) -> list[int]:
-    """Which of the columns that are read add a direction to those before, at overlaps like any others."""
+def _law(system: System, draw: Draw, program: Program) -> Law:
+    """Law of a row with most directions, at overlaps like any others."""
     rng, K, M = np.random.default_rng(0), system.students, system.features
     X = rng.standard_normal((K, M + K))
     components = components_of(draw.laws(system.gram(X[:, :M], X @ X.T), program.reads), program.reads)
-    found = {column for given in components for column in pivots_of(given.law.factor)}
-    return [number for number, column in enumerate(program.reads) if column in found]
+    return max((given.law for given in components), key=lambda law: law.factor.shape[1])
 
 
-def _nodes(rule: Rule, program: Program, pivots: Sequence[int]) -> Nodes:
+def _nodes(rule: Rule, law: Law) -> Nodes:
     """Nodes of a rule that are the same at all overlaps; none of one that has kinks."""
     if rule.kind == "kinked":
         return Nodes(np.zeros((0, 0)), np.zeros(0))
     if rule.kind in ("terms", "random"):
-        few = rule.kind == "terms" and len(pivots) <= MOST_DIRECTIONS
+        few = rule.kind == "terms" and law.factor.shape[1] <= MOST_DIRECTIONS
         rule = Rule("smooth" if few else "random", rule.order if few else POINTS, rule.kinks, rule.reach)
-    return rule.nodes(Law(np.zeros(program.width), np.zeros((program.width, len(pivots)))))
+    return rule.nodes(law)
 
 
 def _stacked(arrays: Sequence[FloatArray], dims: int) -> FloatArray:
@@ -164,13 +158,25 @@ def write_means(means, overlaps, constants):  # type: ignore[no-untyped-def]
             rest[M + k, M + j] = G[M + k, M + j] - dot(G[M + k, :M], G[M + j, :M])
     place = constants.size - means.outputs.sum()
     for number in range(means.outputs.size):
+        width = means.widths[number]
+        L, columns = (width - means.fields[number]) // vectors, (means.reads[number] >= 0).sum()
+        laws = laws_at(
+            means.mean[number, :, :width].copy(),
+            means.covariance[number, :, :width, :width].copy(),
+            means.noise[number],
+            means.white[number, :L, :L].copy(),
+            means.beside[number, :L, :L].copy(),
+            G,
+            G,
+            rest,
+        )
         found = np.zeros(means.outputs[number])
         for component in range(means.probability.shape[1]):
             if means.probability[number, component] == 0.0:
                 continue
-            mean, factor = _law(means, number, component, G, rest)
+            mean, factor = laws[0][component], factor_of(laws[1][component], means.reads[number, :columns])
             if means.sizes[number] == 0:
-                forms = forms_between(means.normals[number, :, : mean.size].copy(), means.levels[number], mean, factor)
+                forms = forms_between(means.normals[number, :, :width].copy(), means.levels[number], mean, factor)
                 z, weights = panel_nodes(means.panels, *forms)
             else:
                 z = means.z[number, : factor.shape[1], : means.sizes[number]].copy()
@@ -179,39 +185,3 @@ def write_means(means, overlaps, constants):  # type: ignore[no-untyped-def]
             add(found, means.probability[number, component], first)
         constants[place : place + found.size] = found
         place += found.size
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _law(means, number, component, G, rest):  # type: ignore[no-untyped-def]
-    """Mean of a row and factor of its covariance, of one average and one component of its law."""
-    width, vectors, first = means.widths[number], G.shape[0], means.fields[number]
-    columns, directions = (means.reads[number] >= 0).sum(), (means.pivots[number] >= 0).sum()
-    of_row, by_signal = np.zeros((columns, width)), np.zeros((columns, width))
-    covariance, whole = np.empty((columns, columns)), np.zeros((columns, columns))
-    mean, factor = np.zeros(width), np.zeros((width, directions))
-    for i in range(columns):
-        column = means.reads[number, i]
-        vector = (column - first) % vectors
-        if column < first:
-            of_row[i, column] = 1.0
-        else:
-            of_row[i, column - vector : column - vector + vectors] = G[vector]
-        mean[column] = dot(of_row[i], means.mean[number, component, :width])
-        for j in range(width):
-            if of_row[i, j] != 0.0:
-                add(by_signal[i], of_row[i, j], means.covariance[number, component, j, :width])
-    for i in range(columns):
-        for j in range(columns):
-            covariance[i, j] = dot(by_signal[i], of_row[j])
-            one, other = means.reads[number, i] - first, means.reads[number, j] - first
-            if one >= 0 and other >= 0:
-                a, b = one // vectors, other // vectors
-                of_noise = means.white[number, a, b] * G[one % vectors, other % vectors]
-                of_noise += means.beside[number, a, b] * rest[one % vectors, other % vectors]
-                covariance[i, j] += means.noise[number, component] * of_noise
-    factorise(covariance, whole)
-    for i in range(columns):
-        for k in range(directions):
-            if means.pivots[number, k] <= i:
-                factor[means.reads[number, i], k] = whole[i, means.pivots[number, k]]
-    return mean, factor
