@@ -121,6 +121,27 @@ class ClockedStepper(PythonStepper):
         if self._in_time.moves:
             self._enter(self._in_time(self._clock.time_of(k)))
 
+    def rows_in_time(self, steps: IntArray, parts: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Rows of replicas that are in given states after some steps.
+
+        Parameters
+        ----------
+        steps : ndarray of int, shape (T,)
+        parts : mapping of str to ndarray, shape (replicas, T, ...)
+            Attributes that are set.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (replicas, T, ...)
+        """
+        found = []
+        for at, step in enumerate(steps.tolist()):
+            self.reached[:] = step
+            for name, values in parts.items():
+                setattr(self, name, np.ascontiguousarray(values[:, at]))
+            found.append({name: np.array(row) for name, row in self.rows.items()})
+        return {name: np.stack([rows[name] for rows in found], axis=1) for name in found[0]}
+
     def _look_at_output(self) -> None:
         """Take the numbers of the output time that was reached."""
         if self._in_time.moves:

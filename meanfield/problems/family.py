@@ -135,6 +135,9 @@ class Family:
     start : str
         "module:function" of a result that returns the weights with which all of it starts, or None where each run draws
         its own, or has a law of them as its start; empty where starts do not matter; see `meanfield.comparison.inputs`.
+    measure : str
+        "module:function" of a problem that returns a function of times and arrays of runs of one's own there, by the
+        names of variables, replicas first and then times, which returns what follows from them; see `meanfield.runs`.
     reductions, sweep_figures : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
         those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
@@ -171,6 +174,7 @@ class Family:
     measure_deviations: str = ""
     leaves_out: str = ""
     start: str = ""
+    measure: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     sweep_figures: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""

@@ -39,11 +39,12 @@ def check(result: Result) -> None:
         contradict each other or what they mean.
     """
     validate(result)
-    for fault in _faults(result):
+    for fault in faults(result):
         raise InputError(f"{fault}; run the solver again, or take back what was changed in the file")
 
 
-def _faults(result: Result) -> Iterator[str]:
+def faults(result: Result) -> Iterator[str]:
+    """What in a result that obeys the schema is impossible, in words."""
     problem = result.problem
     yield from _faults_of_labels(result)
     if result.method == "sweep":

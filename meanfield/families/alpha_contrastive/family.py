@@ -75,6 +75,7 @@ FAMILY = Family(
     distances=tuple(DISTANCES),
     measure_distances=f"{HERE}.distances:distances",
     measure_deviations=f"{HERE}.distances:deviations",
+    measure=f"{HERE}.particles.simulation:measure_of",
     leaves_out=f"{HERE}.distances:left_out",
     start=f"{HERE}.initial:start_of",
     reductions={"critical_points": f"{HERE}.numbers:critical_points"},

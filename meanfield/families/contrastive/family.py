@@ -86,6 +86,7 @@ FAMILY = Family(
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
+    measure=f"{HERE}.sgd.measurement:measure_of",
     reductions=REDUCTIONS
     | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",

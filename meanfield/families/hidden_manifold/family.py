@@ -83,6 +83,7 @@ FAMILY = Family(
     distances=(*DISTANCES, *DISCREPANCIES),
     measure_distances=f"{HERE}.density:distances",
     measure_deviations=f"{HERE}.density:deviations",
+    measure=f"{HERE}.particles.measurement:measure_of",
     leaves_out=f"{HERE}.density:left_out",
     reductions={"discrepancy": f"{HERE}.discrepancy:discrepancy"},
     sweep_figures={"discrepancy": f"{HERE}.figures:plot_discrepancy"},

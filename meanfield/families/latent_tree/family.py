@@ -80,6 +80,7 @@ FAMILY = Family(
     distances=tuple(DISTANCES),
     measure_distances=f"{HERE}.many_nodes.distances:distances",
     measure_deviations=f"{HERE}.many_nodes.distances:deviations",
+    measure=f"{HERE}.particles:measure_of",
     leaves_out=f"{HERE}.many_nodes.distances:left_out",
     start=f"{HERE}.initial:start_of",
     laws={"ring_objects": "", "arrays": f"{HERE}.images:FAMILY"},

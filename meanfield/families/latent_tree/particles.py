@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,20 @@ def activations_of_a_batch(problem: Problem) -> int:
     shape = problem.shape
     nodes = shape.latents[0] * shape.leaf_inputs + sum(shape.latents[1:]) * shape.nodes
     return problem.training.batch_size * problem.loss.views * nodes
+
+
+def measure_of(problem: Problem) -> Callable[[FloatArray, Mapping[str, FloatArray]], dict[str, Any]]:
+    """What follows from weights; see `meanfield.problems.family.Family.measure`."""
+    clock = Clock(problem)
+
+    def measured(times: FloatArray, given: Mapping[str, FloatArray]) -> dict[str, Any]:
+        if "weights" not in given:
+            return {}
+        stepper = Replicas(problem, range(len(given["weights"])), clock=clock)
+        rows = stepper.rows_in_time(clock.steps_at(times), {"w": given["weights"]})
+        return rows | latent_coordinates(problem.shape) | node_coordinates(problem)
+
+    return measured
 
 
 class Replicas(BatchStepper):

@@ -63,6 +63,7 @@ FAMILY = Family(
     distances=tuple(DISTANCES),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
+    measure=f"{HERE}.particles.measurement:measure_of",
     wording=f"{HERE}.wording:in_words",
     key_words={
         r"model\.rule_parameters\.rate": r"learning rate of the rule",

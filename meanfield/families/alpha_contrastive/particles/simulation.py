@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -102,6 +102,22 @@ def numbers_of_a_step(problem: Problem) -> int:
     N = problem.training.batch_size
     outputs = problem.model.outputs * (problem.model.layers - 1)
     return N * views * (places * (filters + coordinates) + outputs) + N * N
+
+
+def measure_of(problem: Problem) -> Callable[[FloatArray, Mapping[str, FloatArray]], dict[str, Any]]:
+    """What follows from filters and top layers; see `meanfield.problems.family.Family.measure`."""
+    clock = Clock(problem)
+
+    def measured(times: FloatArray, given: Mapping[str, FloatArray]) -> dict[str, Any]:
+        if "weights" not in given or (problem.model.layers == 2 and "top" not in given):
+            return {}
+        stepper = Replicas(problem, range(len(given["weights"])), clock)
+        parts = {"filters": given["weights"]}
+        if problem.model.layers == 2:
+            parts["top"] = given["top"].reshape(*given["top"].shape[:3], -1)
+        return stepper.rows_in_time(clock.steps_at(times), parts) | harmonics_of(problem)
+
+    return measured
 
 
 class Replicas(ClockedStepper):

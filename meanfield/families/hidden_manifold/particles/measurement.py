@@ -7,11 +7,13 @@ Gaussian; that of weights is measured (see `meanfield.families.hidden_manifold.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import (
     QUADRATURE,
     generalisation_errors,
@@ -98,6 +100,53 @@ def fields_of(problem: Problem, overlaps: Overlaps) -> Fields:
         np.einsum("q,rk->rqk", constant, overlaps.constant) + np.einsum("q,rkq->rqk", slope / scale, overlaps.mean),
         np.broadcast_to(along, (len(overlaps.v), *along.shape)),
     )
+
+
+def measure_of(problem: Problem) -> Callable[[FloatArray, Mapping[str, FloatArray]], dict[str, Any]]:
+    """What follows from weights of a committee; see `meanfield.problems.family.Family.measure`."""
+    return partial(_measured, problem)
+
+
+def _measured(problem: Problem, times: FloatArray, given: Mapping[str, FloatArray]) -> dict[str, Any]:
+    """Order parameters of students who see standard normal inputs themselves; of others nothing follows."""
+    found: dict[str, Any] = {}
+    S = given.get("S")
+    if S is None or "teacher_components" not in given or not _sees_latents(problem):
+        return found
+    runs, T, K, D = S.shape
+    if problem.particles.dimension != D:
+        raise InputError(
+            f"S: has {D} coordinates, and particles.dimension = {problem.particles.dimension} is another number; set "
+            f"it to {D}"
+        )
+    if not problem.training.numbers_at(times)[1].any():  # the second layer stays
+        found["v"] = np.tile(np.array(problem.student.output_weights, dtype=float), (runs, T, 1))
+    v = given.get("v", found.get("v"))
+    if v is None:
+        return found
+    teacher = np.repeat(given["teacher_components"][:, None], T, axis=1)
+    square = np.einsum("rtkn,rtjn->rtkj", S, S) / D
+    parts = (
+        square,
+        square,
+        np.einsum("rtkn,rtnm->rtkm", S, teacher) / D,
+        np.zeros((runs, T, K, 1)),
+        np.zeros(v.shape),
+        v,
+    )
+    overlaps = Overlaps(*(each.reshape(runs * T, *each.shape[2:]) for each in parts))
+    fields = fields_of(problem, overlaps)
+    rows = {**rows_of(problem, overlaps, fields), **gaussian_errors(problem, overlaps.v, fields)}
+    found |= {name: row.reshape(runs, T, *row.shape[1:]) for name, row in rows.items()}
+    return found | {"rho_of_coordinate": np.ones((runs, D))}
+
+
+def _sees_latents(problem: Problem) -> bool:
+    """Whether inputs are the latents, rotated, and these are standard normal, as those of a committee machine are."""
+    inputs = problem.inputs
+    rotated = inputs.aspect_ratio == 1.0 and getattr(inputs.spectrum, "eigenvalues", ()) == (1.0,)
+    normal = inputs.gaussians == ((1.0, 1.0),) and not gaussian_means(problem).any()
+    return rotated and normal and all(np.allclose((m.mean, m.slope, m.square), (0.0, 1.0, 1.0)) for m in inputs.moments)
 
 
 def rows_of(problem: Problem, overlaps: Overlaps, fields: Fields) -> Mapping[str, FloatArray]:
