@@ -18,8 +18,8 @@ from meanfield.contrastive import phase_portrait as phase_portrait
 from meanfield.contrastive import solve_joint_density as solve_joint_density
 from meanfield.contrastive import stationary_similarity as stationary_similarity
 from meanfield.ensembles.checkpoint import Checkpoint as Checkpoint
-from meanfield.ensembles.own_runs import Recorder as Recorder
 from meanfield.ensembles.own_runs import runs as runs
+from meanfield.ensembles.recorder import Recorder as Recorder
 from meanfield.errors import InputError as InputError
 from meanfield.explanation import Explanation as Explanation
 from meanfield.explanation import explain as explain

@@ -1,4 +1,4 @@
-"""Runs of training code of one's own as results of SGD: from arrays, or recorded while it trains.
+"""Runs of training code of one's own as results of SGD, from arrays.
 
 Arrays have the names and dims that the family declares of its `particles`, with the dim `replica` in front. What
 follows from others, such as overlaps from weights, is measured by the family.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from meanfield.arguments import as_array, as_whole
+from meanfield.arguments import as_array
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
@@ -86,138 +86,16 @@ def runs(problem: Problem, *, time: Any = None, steps: Any = None, **variables: 
     """
     check_problem(problem)
     given = {name: as_array(each, name, "give an array of numbers") for name, each in variables.items()}
-    arrays, sizes = _fitted(problem, given)
-    problem = with_values(problem, _settings(problem, sizes))
+    arrays, sizes = fitted(problem, given)
+    problem = with_values(problem, settings_of(problem, sizes))
     times = _times(problem, time, steps, sizes)
-    found = _completed(arrays, _measure_of(problem)(times, arrays), times)
+    found = completed(arrays, measure_of(problem)(times, arrays), times)
     kept = _snapshots(problem, arrays, times)
-    found = {name: each[:, kept] if _is_kept(problem, name) else each for name, each in found.items()}
-    return _result(problem, times, found, times[kept])
+    found = {name: each[:, kept] if is_kept(problem, name) else each for name, each in found.items()}
+    return result_of(problem, times, found, times[kept])
 
 
-class Recorder:
-    """Recorder of runs in a training loop, which keeps what a result needs at the output times of a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-        What the loop trains.
-    features : array_like, shape (N, feature) or (replica, N, feature), optional
-        U, where the data have features.
-
-    Notes
-    -----
-    Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. Between output times a
-    call looks up a number, and memory is taken by the weights at the snapshots alone, `particles.snapshots`.
-
-    Examples
-    --------
-    >>> import meanfield, numpy as np
-    >>> problem = meanfield.load_problem("data/problems/no_prior.toml")
-    >>> U = np.ones((100, 1))
-    >>> record = meanfield.Recorder(problem, features=U)
-    >>> for k in range(2001):
-    ...     record(k, U.T + np.zeros((4, 1)))  # the weights after k steps, of four runs at once
-    >>> record.result()["q"].shape
-    (4, 41, 1)
-    """
-
-    def __init__(self, problem: Problem, features: Any = None) -> None:
-        check_problem(problem)
-        self._problem: Any = problem
-        self._features = None if features is None else as_array(_at_hand(features), "features", "give U, an array")
-        self._outputs: dict[int, int] = {}
-        self._runs: list[dict[int, Arrays]] = [{}]
-        """What is kept of runs that are recorded at once, by the number of the output time."""
-
-    def __call__(self, k: int, weights: Any, **variables: Any) -> None:
-        """Keep what is needed after k steps, if an output time is there; where k falls, other runs begin.
-
-        Parameters
-        ----------
-        k : int
-            Number of steps taken, 0 before the first.
-        weights : array_like, shape (N, ...) or (replica, N, ...)
-            After these steps, of one run or of several at once.
-        **variables
-            Others by the names of results, such as side variables `v`, of the same runs.
-
-        Raises
-        ------
-        InputError
-            If something does not fit the problem.
-        """
-        if k in self._outputs or not self._outputs:
-            self._keep(k, {"weights": weights, **variables})
-
-    def _keep(self, k: int, variables: Arrays) -> None:
-        number = as_whole(k, "k", "give the number of steps taken", least=0)
-        given = {name: as_array(_at_hand(each), name, "give numbers") for name, each in variables.items()}
-        of_one = [dim for dim in _dims(self._problem)["weights"][2:] if self._problem.fixed_dims.get(dim, 2) > 1]
-        if given["weights"].ndim <= len(of_one):
-            given = {name: each[None] for name, each in given.items()}
-        if not self._outputs:
-            self._begin(given["weights"].shape[1])
-        output = self._outputs.get(number)
-        if output is None:
-            return
-        if any(output <= known for known in self._runs[-1]):
-            self._runs.append({})
-        features = {} if self._features is None else {"U": self._features_of(len(given["weights"]))}
-        arrays, _ = _fitted(self._problem, {name: each[:, None] for name, each in given.items()} | features)
-        found = _completed(arrays, self._measure(self._times[[output]], arrays), self._times[[output]])
-        whole = output in self._snapshots
-        kept = {name: each for name, each in found.items() if whole or not _is_kept(self._problem, name)}
-        self._runs[-1][output] = kept
-
-    def _begin(self, N: int) -> None:
-        """Find out after how many steps there are output times."""
-        self._snapshots = self._problem.particles.snapshot_index(self._problem.time)
-        self._problem = with_values(self._problem, _settings(self._problem, {"replica": 1, "coordinate": N}))
-        self._measure, self._times = _measure_of(self._problem), self._problem.time.outputs_at
-        N = self._problem.labels.get("dimension")
-        steps = np.rint(self._times * N) if N else Clock(self._problem).steps_at(self._times)
-        self._outputs = {int(step): number for number, step in enumerate(steps)}
-
-    def _features_of(self, count: int) -> FloatArray:
-        """Features of the runs that are recorded now."""
-        assert self._features is not None
-        before = sum(len(next(iter(kept.values()))["weights"]) for kept in self._runs[:-1])
-        return self._features if self._features.ndim < 3 else self._features[before : before + count]
-
-    def result(self) -> xr.Dataset:
-        """Result of all runs, at the output times that all of them reached; see `runs`.
-
-        Raises
-        ------
-        InputError
-            If there are no runs, or they do not fit the problem.
-        """
-        outputs = sorted(set.intersection(*map(set, self._runs)))
-        if not outputs:
-            raise InputError("Recorder: no runs are recorded; call it with the number of steps taken and the weights")
-        kept = [output for output in outputs if output in self._snapshots]
-        dims = _dims(self._problem)
-
-        def joined(name: str) -> Any:
-            if name not in dims:  # the same of all runs and times
-                return self._runs[0][outputs[0]][name]
-            at = kept if _is_kept(self._problem, name) else outputs if "time" in dims[name] else outputs[:1]
-            return np.concatenate([np.concatenate([run[o][name] for o in at], axis=1) for run in self._runs])
-
-        arrays = {name: joined(name) for name in self._runs[0][kept[0] if kept else outputs[0]]}
-        problem = with_values(self._problem, _settings(self._problem, {"replica": len(arrays["weights"])}))
-        return _result(problem, self._times[outputs], arrays, self._times[kept])
-
-
-def _at_hand(given: Any) -> Any:
-    """Numbers of an array in the memory of this process; one of PyTorch may take part in gradients, or lie on a GPU."""
-    for name in ("detach", "cpu"):
-        given = getattr(given, name, lambda found=given: found)()
-    return given
-
-
-def _dims(problem: Problem) -> dict[str, tuple[str, ...]]:
+def dims_of(problem: Problem) -> dict[str, tuple[str, ...]]:
     """Dims of the arrays of runs of a problem: the replica first, and times in place of snapshots."""
     family, held = family_of(problem), problem.fixed_dims
     if KIND not in family.all_kinds:
@@ -231,15 +109,15 @@ def _dims(problem: Problem) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _is_kept(problem: Problem, name: str) -> bool:
+def is_kept(problem: Problem, name: str) -> bool:
     """Whether an array is kept at snapshots."""
     known = family_of(problem).variables.get(name)
     return known is not None and AT_SNAPSHOTS in known.dims
 
 
-def _fitted(problem: Problem, given: Mapping[str, FloatArray]) -> tuple[Arrays, dict[str, int]]:
+def fitted(problem: Problem, given: Mapping[str, FloatArray]) -> tuple[Arrays, dict[str, int]]:
     """Arrays with all their dims, single ones included, and the sizes of these."""
-    known, sizes, found = _dims(problem), dict(problem.fixed_dims), {}
+    known, sizes, found = dims_of(problem), dict(problem.fixed_dims), {}
     for name in given:
         if name not in known:
             raise InputError(f"runs: '{name}' is no array of runs of this problem; {nearest(name, known)}")
@@ -270,10 +148,10 @@ def _whole(array: FloatArray, dims: tuple[str, ...], sizes: Mapping[str, int]) -
     return array if fits else None
 
 
-def _settings(problem: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
+def settings_of(problem: Any, sizes: Mapping[str, int]) -> dict[str, Any]:
     """Keys of a problem that arrays decide."""
     found = {"particles.replicas": sizes["replica"], "particles.record": "replicas", "particles.snapshots": ()}
-    if isinstance(problem.particles, EnsembleSettings) and _is_kept(problem, "weights") and "coordinate" in sizes:
+    if isinstance(problem.particles, EnsembleSettings) and is_kept(problem, "weights") and "coordinate" in sizes:
         found["particles.dimension"] = sizes["coordinate"]
     return found
 
@@ -310,14 +188,14 @@ def _clock_in_words(problem: Problem) -> str:
     return f"step k is at t = k/{N:g}, for particles.dimension = {N:g}" if N else "a step takes training.learning_rate"
 
 
-def _measure_of(problem: Problem) -> Measure:
+def measure_of(problem: Problem) -> Measure:
     """The family's measure of a problem; without one nothing follows."""
     address = family_of(problem).measure
     found: Measure = resolve(address)(problem) if address else lambda times, arrays: {}
     return found
 
 
-def _completed(given: Arrays, measured: Mapping[str, Any], times: FloatArray) -> Arrays:
+def completed(given: Arrays, measured: Mapping[str, Any], times: FloatArray) -> Arrays:
     """Arrays with what follows from them; refused where both are there and differ."""
     for name in given.keys() & measured.keys():
         array, other = given[name], measured[name]
@@ -335,7 +213,7 @@ def _completed(given: Arrays, measured: Mapping[str, Any], times: FloatArray) ->
 def _snapshots(problem: Problem, arrays: Arrays, times: FloatArray) -> NDArray[np.bool_]:
     """Whether weights are kept at each time; refused where they are whole in some runs only."""
     kept = np.zeros(len(times), dtype=bool)
-    for name in (name for name in arrays if _is_kept(problem, name)):
+    for name in (name for name in arrays if is_kept(problem, name)):
         finite = np.isfinite(arrays[name]).reshape(*arrays[name].shape[:2], -1)
         kept = finite.all(axis=(0, 2))
         for replica, at in np.argwhere(finite.any(axis=2) & ~kept).tolist():
@@ -346,9 +224,9 @@ def _snapshots(problem: Problem, arrays: Arrays, times: FloatArray) -> NDArray[n
     return kept
 
 
-def _result(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: FloatArray) -> xr.Dataset:
+def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: FloatArray) -> xr.Dataset:
     """Result of arrays at some output times, with weights at some of these."""
-    dims, family = _dims(problem), family_of(problem)
+    dims, family = dims_of(problem), family_of(problem)
     for name in family.all_kinds[KIND].variables:
         if name in dims and name not in arrays:
             raise InputError(f"runs: '{name}' is missing, and does not follow from what is given; give {name}=...")
@@ -367,7 +245,7 @@ def _result(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: Floa
         arrays = {
             name: each
             for name, each in arrays.items()
-            if "time" in dims.get(name, ("time",)) and not _is_kept(problem, name)
+            if "time" in dims.get(name, ("time",)) and not is_kept(problem, name)
         }
     problem = with_values(problem, {"particles.snapshots": tuple(snapshots.tolist())})
     built = Solved(KIND, {"time": times, **arrays}, effort={"steps": "own code"}).dataset(problem, 0.0)

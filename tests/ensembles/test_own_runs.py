@@ -181,6 +181,22 @@ def test_only_times_that_all_runs_reached_count(perceptrons):
     np.testing.assert_array_equal(recorder.result()["time"], [0.0, 0.5, 1.0])
 
 
+def test_weights_are_kept_at_the_snapshots_of_the_problem_alone(perceptrons):
+    found, kept = perceptrons
+    recorder = meanfield.Recorder(with_values(PERCEPTRON, {"particles.snapshots": ()}), features=kept[0][0][..., None])
+    for run in range(16):
+        for _, k, w in kept:
+            recorder(k, w[run])
+    own = recorder.result()
+    assert not {"weights", "U", "snapshot_time"} & set(own.variables)
+    np.testing.assert_array_equal(own["R"], found[0.7]["R"])
+
+
+def test_results_without_weights_are_made_of_arrays_alone():
+    with pytest.raises(meanfield.InputError, match=r"have no 'weights'; give arrays to meanfield\.runs"):
+        meanfield.Recorder(COMMITTEE)
+
+
 def test_nothing_recorded_is_no_result():
     with pytest.raises(meanfield.InputError, match="no runs are recorded; call it with the number of steps"):
         meanfield.Recorder(PERCEPTRON).result()

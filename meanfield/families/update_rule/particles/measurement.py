@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,13 @@ from meanfield.typing import FloatArray
 
 def measure_of(problem: Problem) -> Callable[[FloatArray, Mapping[str, FloatArray]], dict[str, Any]]:
     """What follows from runs; see `meanfield.problems.family.Family.measure`."""
-
-    @cache
-    def observables(number: int) -> Observables:
-        phase = pieces_of(problem)[number].problem
-        return Observables(phase, system_of(phase))
-
+    phases = [piece.problem for piece in pieces_of(problem)] if problem.measured else []
+    observables = [Observables(phase, system_of(phase)) for phase in phases]
     return partial(_measured, problem, observables)
 
 
 def _measured(
-    problem: Problem, observables: Callable[[int], Observables], times: FloatArray, given: Mapping[str, FloatArray]
+    problem: Problem, observables: Sequence[Observables], times: FloatArray, given: Mapping[str, FloatArray]
 ) -> dict[str, Any]:
     """Overlaps and r from weights; observables from overlaps and side variables."""
     M = len(problem.features)
@@ -54,7 +50,7 @@ def _measured(
         rows = []
         for at, number in enumerate(phase_numbers(problem, times).tolist()):
             of_noise = None if weighted is None else weighted[:, at]
-            rows.append(observables(number).at(float(times[at]), R[:, at], Q[:, at], v[:, at], of_noise))
+            rows.append(observables[number].at(float(times[at]), R[:, at], Q[:, at], v[:, at], of_noise))
         found["observables"] = np.stack(rows, axis=1)
     return found
 

@@ -1,0 +1,152 @@
+"""Recorder of training code of one's own, which makes a result of SGD of its runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield.arguments import as_array, as_whole
+from meanfield.ensembles.own_runs import (
+    Arrays,
+    completed,
+    dims_of,
+    fitted,
+    is_kept,
+    measure_of,
+    result_of,
+    settings_of,
+)
+from meanfield.errors import InputError
+from meanfield.problems.base import Problem, check_problem
+from meanfield.problems.clock import Clock
+from meanfield.problems.problem_keys import with_values
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Recorder:
+    """Recorder of runs in a training loop, which keeps what a result needs at the output times of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the loop trains.
+    features : array_like, shape (N, feature) or (replica, N, feature), optional
+        U, where the data have features.
+
+    Notes
+    -----
+    Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. Between output times a
+    call looks up a number, and memory is taken by the weights at the snapshots alone, `particles.snapshots`.
+
+    Examples
+    --------
+    >>> import meanfield, numpy as np
+    >>> problem = meanfield.load_problem("data/problems/no_prior.toml")
+    >>> U = np.ones((100, 1))
+    >>> record = meanfield.Recorder(problem, features=U)
+    >>> for k in range(2001):
+    ...     record(k, U.T + np.zeros((4, 1)))  # the weights after k steps, of four runs at once
+    >>> record.result()["q"].shape
+    (4, 41, 1)
+    """
+
+    def __init__(self, problem: Problem, features: Any = None) -> None:
+        check_problem(problem)
+        if "weights" not in dims_of(problem):
+            raise InputError("Recorder: results of this problem have no 'weights'; give arrays to meanfield.runs")
+        self._problem: Any = problem
+        self._features = None if features is None else as_array(_at_hand(features), "features", "give U, an array")
+        self._outputs: dict[int, int] = {}
+        self._runs: list[dict[int, Arrays]] = [{}]
+        """What is kept of runs that are recorded at once, by the number of the output time."""
+        self._first, self._count = 0, 0
+        """Number of the first of the runs that are recorded now, and how many these are."""
+
+    def __call__(self, k: int, weights: Any, **variables: Any) -> None:
+        """Keep what is needed after k steps, if an output time is there; where k falls, other runs begin.
+
+        Parameters
+        ----------
+        k : int
+            Number of steps taken, 0 before the first.
+        weights : array_like, shape (N, ...) or (replica, N, ...)
+            After these steps, of one run or of several at once.
+        **variables
+            Others by the names of results, such as side variables `v`, of the same runs.
+
+        Raises
+        ------
+        InputError
+            If something does not fit the problem.
+        """
+        if k in self._outputs or not self._outputs:
+            self._keep(k, {"weights": weights, **variables})
+
+    def _keep(self, k: int, variables: Arrays) -> None:
+        number = as_whole(k, "k", "give the number of steps taken", least=0)
+        given = {name: as_array(_at_hand(each), name, "give numbers") for name, each in variables.items()}
+        of_one = [dim for dim in dims_of(self._problem)["weights"][2:] if self._problem.fixed_dims.get(dim, 2) > 1]
+        if given["weights"].ndim <= len(of_one):
+            given = {name: each[None] for name, each in given.items()}
+        if not self._outputs:
+            self._begin(given["weights"].shape[1])
+        output = self._outputs.get(number)
+        if output is None:
+            return
+        if any(output <= known for known in self._runs[-1]):
+            self._first += self._count
+            self._runs.append({})
+        self._count = len(given["weights"])
+        given = {name: each[:, None] for name, each in given.items()}
+        if self._features is not None:
+            own = self._features.ndim == 3  # each run has its own
+            given["U"] = self._features[self._first : self._first + self._count] if own else self._features
+        arrays, _ = fitted(self._problem, given)
+        found = completed(arrays, self._measure(self._times[[output]], arrays), self._times[[output]])
+        at_snapshot = output in self._snapshots
+        self._runs[-1][output] = {
+            name: each for name, each in found.items() if at_snapshot or not is_kept(self._problem, name)
+        }
+
+    def _begin(self, N: int) -> None:
+        """Find out after how many steps there are output times."""
+        self._snapshots = self._problem.particles.snapshot_index(self._problem.time)
+        self._problem = with_values(self._problem, settings_of(self._problem, {"replica": 1, "coordinate": N}))
+        self._measure, self._times = measure_of(self._problem), self._problem.time.outputs_at
+        N = self._problem.labels.get("dimension")
+        steps = np.rint(self._times * N) if N else Clock(self._problem).steps_at(self._times)
+        self._outputs = {int(step): number for number, step in enumerate(steps)}
+
+    def result(self) -> xr.Dataset:
+        """Result of all runs, at the output times that all of them reached; see `runs`.
+
+        Raises
+        ------
+        InputError
+            If there are no runs, or they do not fit the problem.
+        """
+        outputs = sorted(set.intersection(*map(set, self._runs)))
+        if not outputs:
+            raise InputError("Recorder: no runs are recorded; call it with the number of steps taken and the weights")
+        kept = [output for output in outputs if output in self._snapshots]
+        dims = dims_of(self._problem)
+
+        def joined(name: str) -> Any:
+            if name not in dims:  # the same of all runs and times
+                return self._runs[0][outputs[0]][name]
+            at = kept if is_kept(self._problem, name) else outputs if "time" in dims[name] else outputs[:1]
+            return np.concatenate([np.concatenate([run[o][name] for o in at], axis=1) for run in self._runs])
+
+        arrays = {name: joined(name) for name in self._runs[0][kept[0] if kept else outputs[0]]}
+        problem = with_values(self._problem, settings_of(self._problem, {"replica": self._first + self._count}))
+        return result_of(problem, self._times[outputs], arrays, self._times[kept])
+
+
+def _at_hand(given: Any) -> Any:
+    """Numbers of an array in the memory of this process; one of PyTorch may take part in gradients, or lie on a GPU."""
+    for name in ("detach", "cpu"):
+        given = getattr(given, name, lambda found=given: found)()
+    return given
