@@ -3,6 +3,7 @@
 from meanfield.mckean_vlasov.stationary.gaps import (
     Missing,
     frozen_words,
+    missing_at,
     missing_states,
     what_is_missing,
     why_no_density,
@@ -22,6 +23,7 @@ __all__ = [
     "density_arrays",
     "frozen_words",
     "index_of",
+    "missing_at",
     "missing_states",
     "point_masses",
     "what_is_missing",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.search import probes
+from meanfield.mckean_vlasov.stationary.search import index_of, probes
 from meanfield.mckean_vlasov.stationary.states import StationaryState
 from meanfield.mckean_vlasov.stationary.unknowns import closure_at, starts
 from meanfield.typing import FloatArray
@@ -64,6 +64,16 @@ def missing_states(
     places = [-size, *(float(q[0]) for q in overlaps), size]
     ends = pairwise(zip(places, [-1.0, *indices, -1.0], strict=True))  # F points inwards
     return [_between(equations, one[0], other[0], one[1]) for one, other in ends if one[1] == other[1]]
+
+
+def missing_at(equations: StationaryEquations, points: FloatArray) -> list[Missing]:
+    """Gaps among states of branches at one value of the parameter, by their overlaps, shape (points, d1)."""
+    if equations.limit.free_norm:
+        return []
+    # Two branches come to one state where five digits of the overlaps agree.
+    overlaps = list(points[np.unique(np.round(points, 5), axis=0, return_index=True)[1]])
+    size = math.sqrt(equations.limit.initial_norm)
+    return missing_states(equations, overlaps, [index_of(equations, q / size) for q in overlaps])
 
 
 def _between(equations: StationaryEquations, start: float, stop: float, index: float) -> Missing:

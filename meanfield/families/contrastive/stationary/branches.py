@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.problem import Problem
@@ -14,8 +12,7 @@ from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noi
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary import (
     StationaryBranches,
-    index_of,
-    missing_states,
+    missing_at,
     what_is_missing,
     without_states,
 )
@@ -124,11 +121,8 @@ def _of_channels(problem: Problem, key: str, start: float, stop: float, points: 
 
 def _missing(equations: _ContrastiveBranches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
     """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
-    points = result["q"].values[result["parameter"].values == end]
-    # Two branches come to one state where five digits of the overlaps agree.
-    apart = np.unique(np.round(points, 5), axis=0, return_index=True)[1]
-    overlaps, there = list(points[apart]), equations.at(end)
-    missing = missing_states(there, overlaps, [index_of(there, q) for q in overlaps])
+    there = equations.at(end)
+    missing = missing_at(there, result["q"].values[result["parameter"].values == end])
     changed = with_value(problem, key, end)
     said = what_is_missing(there, missing, lambda: why_none(changed, Closure(changed, tabulated=False)))
     return f"at {key} = {end:g} {said}" if said else ""

@@ -15,13 +15,14 @@ from meanfield.families.update_rule.density.stationary import (
     overlap_variables,
     resolved_states,
     share_of,
+    why_none_of,
     without,
 )
 from meanfield.families.update_rule.density.totals import TotalEquations
 from meanfield.families.update_rule.fixed_points.branches import PARTS
 from meanfield.families.update_rule.order_parameters.equations import Choices
 from meanfield.families.update_rule.problem import Problem
-from meanfield.mckean_vlasov.stationary import StationaryBranches
+from meanfield.mckean_vlasov.stationary import StationaryBranches, missing_at, what_is_missing
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
@@ -82,9 +83,18 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         without=without(problem),
         none_found=lambda: f"{NONE_FOUND} at {key} = {start:g} or {stop:g}; find_stationary_states says why",
     )
-    if made[0].effort.warning:
-        result.attrs[WARNING] = made[0].effort.warning
+    said = [made[0].effort.warning, *(_lacking(made[0], key, end, result) for end in (start, stop))]
+    if any(said):
+        result.attrs[WARNING] = "; ".join(filter(None, said))
     return result
+
+
+def _lacking(equations: _Branches, key: str, end: float, result: xr.Dataset) -> str:
+    """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
+    there, at_end = equations.at(end), result["parameter"].values == end
+    missing = missing_at(there, result["R"].values[at_end, 0])
+    said = what_is_missing(there, missing, lambda: why_none_of(there))
+    return f"at {key} = {end:g} {said}" if said else ""
 
 
 class _Branches(StationaryBranches):

@@ -89,7 +89,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     arrays |= density_arrays(stationary, states, u, u_weight)
     limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states)]
     missing = missing_states(stationary, [each.q for each in states], [each.topological_index for each in states])
-    said.append(what_is_missing(stationary, missing, lambda: _why_none(stationary)))
+    said.append(what_is_missing(stationary, missing, lambda: why_none_of(stationary)))
     masses = _of_point_masses(limits.rough)
     errors = [arrays[name].max(initial=0.0) for name in ("R_error", "Q_error")]
     tolerance = settings.tolerance or DEFAULT_TOLERANCE
@@ -97,7 +97,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     return Solved(
         "stationary",
         arrays | problem.names,
-        "complete" if states else f"{NONE_FOUND}; {masses or _why_none(stationary)}",
+        "complete" if states else f"{NONE_FOUND}; {masses or why_none_of(stationary)}",
         "; ".join(filter(None, [*said, masses if states else ""])),
         attributes={} if limit.free_norm else {"indices_add_up": str(bool(states) and not missing).lower()},
     )
@@ -223,7 +223,8 @@ def share_of(problem: Problem) -> float:
     return AVERAGE_SHARE * ((problem.density or DensitySettings()).tolerance or DEFAULT_TOLERANCE)
 
 
-def _why_none(equations: StationaryEquations) -> str:
+def why_none_of(equations: StationaryEquations) -> str:
+    """Clause that says why there is no density, at R = 0 where the norm is kept."""
     limit = equations.limit
     if limit.free_norm:
         return why_no_density(equations)
