@@ -31,6 +31,7 @@ LONG = (
     "docs/how-to/online_lasso.md",
     "docs/how-to/own_activation.md",
     "docs/how-to/own_family.md",
+    "docs/how-to/own_runs.md",
     "docs/how-to/real_data.md",
     "docs/how-to/resume.md",
     "docs/how-to/schedules.md",
