@@ -8,7 +8,7 @@ student with a teacher of its own. What changes is their profile over eigenvalue
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,11 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of, train_at
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
 from meanfield.families.hidden_manifold.initial_state import check_no_file
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     System,
     make_system,
-    observables,
     packed,
     start_of,
     unpacked,
@@ -40,9 +39,10 @@ from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.ode import Rate, Tolerance, first_times, solve_in_stretches
 from meanfield.numerics.refinement import largest_of_times
+from meanfield.problems.phases import pieces_of
 from meanfield.process import own_numba as numba
 from meanfield.results.solved import Solved, solver
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 ESCAPED = 0.15
 """Size of the antisymmetric part of R from which students count as told apart: the growth is still linear there."""
@@ -84,7 +84,7 @@ def predict_escape(problem: Problem) -> Solved:
     Notes
     -----
     Steps of SGD are sampled for their noise, with a standard error of which three are in `antisymmetric_part_error`.
-    Numbers of `training` may change in time: profiles move, and noise is added, at the rates of each time.
+    Schedules and phases are followed: profiles move, and noise is added, at the rates of each time.
     Source: hidden_manifold.md, section 5.
     """
     check_escape(problem)
@@ -92,15 +92,16 @@ def predict_escape(problem: Problem) -> Solved:
     digits = math.ceil(-math.log10(tolerance))
     step = STEP_SHARE * tolerance
     _, before = _followed(problem, 1.0, digits, step)
-    system, found = _followed(problem, MORE, digits, SMALLER_STEPS * step)
+    legs, found = _followed(problem, MORE, digits, SMALLER_STEPS * step)
+    system = legs[0].system
     states, scale = found.states, _scale(problem)
     # The part grows exponentially: its change counts relative to its size, and the largest one at any time counts.
     change = np.divide(found.part - before.part, found.part, out=np.zeros_like(found.part), where=found.part > 0.0)
-    seen = observables(system, unpacked(system, states))
+    seen = observed(legs, times, unpacked(system, states))
     arrays = {
         "time": times,
         **{name: seen[name] for name in ("Q", "R", "Omega", "Sigma", "v")},
-        "generalisation_error": _errors(system, states),
+        "generalisation_error": _errors(legs, times, states),
         "antisymmetric_part": scale * found.part,
         # with 3 standard errors of the sampled noise
         "antisymmetric_part_error": scale * (found.part * largest_of_times(change) + 3.0 * found.sampling),
@@ -117,6 +118,12 @@ def check_escape(problem: Problem) -> None:
     """Refuse problems without a symmetric plateau; see `predict_escape`."""
     check_trajectory(problem)
     check_no_file(problem, "escapes from the symmetric plateau")
+    for piece in pieces_of(problem):
+        _check_units(piece.problem)
+
+
+def _check_units(problem: Problem) -> None:
+    """Refuse students or teachers that cannot be permuted."""
     for key, count in (("student", problem.students), ("teacher", problem.teachers)):
         if count < 2:
             raise InputError(f"{key}.output_weights has one unit, and no plateau is symmetric; give two or more")
@@ -136,17 +143,28 @@ def check_escape(problem: Problem) -> None:
         )
 
 
-def _followed(problem: Problem, factor: float, digits: int, step: float) -> tuple[System, Amplification]:
+def _followed(problem: Problem, factor: float, digits: int, step: float) -> tuple[list[Leg], Amplification]:
     """Path with so many times the fewest nodes."""
     nodes = problem.inputs.eigenvalues.nodes(math.ceil(factor * (FEWEST_NODES + digits)))
-    system = make_system(problem, nodes, math.ceil(factor * (LOWEST_ORDER + digits)))
-    return system, amplification(problem, system, problem.time.outputs_at, step)
+    order = math.ceil(factor * (LOWEST_ORDER + digits))
+    legs = legs_of(driven(problem), lambda each: make_system(each, nodes, order, problem))
+    return legs, amplification(problem, legs, problem.time.outputs_at, step)
 
 
-def _errors(system: System, states: FloatArray) -> FloatArray:
+def _errors(legs: list[Leg], times: FloatArray, states: FloatArray) -> FloatArray:
     """Generalisation error of each state, NaN of those that were not reached."""
     waste = np.empty(states.shape[1])
-    return np.array([rates(y.copy(), system, waste) if np.isfinite(y).all() else np.nan for y in states])
+    return np.array(
+        [
+            rates(y.copy(), legs[number].system, waste) if np.isfinite(y).all() else np.nan
+            for number, y in zip(_legs_at(legs, times), states, strict=True)
+        ]
+    )
+
+
+def _legs_at(legs: Sequence[Leg], times: FloatArray) -> IntArray:
+    """Number of the leg at each time; at the end of one the next."""
+    return np.searchsorted([leg.start for leg in legs], times, side="right") - 1
 
 
 def _scale(problem: Problem) -> float:
@@ -191,7 +209,7 @@ class Amplification(NamedTuple):
     status: str
 
 
-def amplification(problem: Problem, system: System, times: FloatArray, step: float) -> Amplification:
+def amplification(problem: Problem, legs: list[Leg], times: FloatArray, step: float) -> Amplification:
     """Follow the path from the start of a problem with students made alike, and the covariance of profiles along it.
 
     That of a random start is the covariance over runs times N, which grows by the noise of steps; that of an informed
@@ -201,14 +219,15 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
     ----------
     problem : Problem
         With units that can be permuted.
+    legs : list of Leg
     times : ndarray, shape (times,)
     step : float
         Tolerance of a step.
     """
+    system = legs[0].system
     start = _alike(system, start_of(problem, system))
     n = len(system.rho)
     pattern, size = pattern_of(system), len(start)
-    legs = legs_of(driven(problem), lambda _: system)
     is_random = problem.student.initial == "random"
     noises = noise_of_steps(problem, legs, start, times) if is_random else [no_noise(n)] * len(legs)
     shape = (GROUPS, n, n)
@@ -220,7 +239,7 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
         def rate(t: float, y: FloatArray) -> FloatArray:
             change = np.empty(len(y))
             train_at(leg, t)
-            linearised(y[:size], system, pattern, change[:size], B)
+            linearised(y[:size], leg.system, pattern, change[:size], B)
             moved = B @ y[size:].reshape(shape)
             change[size:] = (moved + moved.swapaxes(1, 2) + noise(t) / unit).ravel()
             return change
@@ -240,11 +259,14 @@ def amplification(problem: Problem, system: System, times: FloatArray, step: flo
         list(zip(outputs, each, strict=True)), np.append(start, first), times, tolerance, integrator="DOP853",
         label="escape",
     )  # fmt: skip
-    measure = float(system.chance @ (system.slope * system.scale)) * system.weight
-    along = unit * np.einsum("i,tgij,j->tg", measure, found.values[:, size:].reshape(-1, *shape), measure)
+    number = _legs_at(legs, times)
+    measures = [float(leg.system.chance @ (leg.system.slope * leg.system.scale)) * leg.system.weight for leg in legs]
+    covariances, along = found.values[:, size:].reshape(-1, *shape), np.empty((len(times), GROUPS))
+    for k, measure in enumerate(measures):
+        along[number == k] = unit * np.einsum("i,tgij,j->tg", measure, covariances[number == k], measure)
     variance, growth = along.mean(axis=1), np.full(len(times), np.nan)
     for i in np.flatnonzero(variance > 0.0):
-        rate = each[int(np.searchsorted(ends[:-1], times[i], side="right"))]
+        measure, rate = measures[number[i]], each[number[i]]
         change = rate(times[i], found.values[i])[size:].reshape(shape).mean(axis=0)
         growth[i] = 0.5 * unit * (measure @ change @ measure) / variance[i]
     part = np.sqrt(np.maximum(variance, 0.0))

@@ -14,6 +14,7 @@ from meanfield.families.hidden_manifold.order_parameters.legs import Leg, set_tr
 from meanfield.families.hidden_manifold.order_parameters.system import System, packed, unpacked
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
+from meanfield.problems.phases import piece_at
 from meanfield.typing import FloatArray
 
 NOISE_TIMES = 16
@@ -36,7 +37,7 @@ def noise_of_steps(
 
     It has the factor eta^2/tau, which may begin with 0: steps are sampled with the numbers of the largest rate.
     """
-    system, training = legs[0].system, problem.training
+    system = legs[0].system
     pattern = pattern_of(system)
     numbers = np.random.default_rng([problem.particles.seed, 2])  # these samples' stream of the seed
     ends = [*(leg.start for leg in legs), times[-1]]
@@ -45,18 +46,20 @@ def noise_of_steps(
         before[-1] = after[0] = corner  # without rounding
     known, place = np.unique(np.concatenate(nodes), return_inverse=True)
     states = packed(follow(legs, start, known, 1e-6).state)  # the noise is known less accurately
-    eta, _, batch, *_ = training.limits_at(np.linspace(0.0, times[-1], CHECKED_TIMES))
-    largest = float(eta.max()) or 1.0, float(batch[eta.argmax()])
-
-    def sampled(leg: Leg, time: float, y: FloatArray) -> FloatArray:
-        train_at(leg, time)
-        system.training[0], system.training[2] = largest
-        r = unpacked(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers)).r
-        return covariance_of_step(system, np.einsum("snkm,km->sn", r[..., : system.teachers], pattern), GROUPS)
 
     def noise_in(leg: Leg, at: FloatArray, path: FloatArray) -> Callable[[float], FloatArray]:
+        system, phase = leg.system, piece_at(problem, leg.start).problem
+        eta, _, batch, *_ = phase.training.limits_at(np.linspace(0.0, times[-1], CHECKED_TIMES))
+        largest = float(eta.max()) or 1.0, float(batch[eta.argmax()])
+
+        def sampled(time: float, y: FloatArray) -> FloatArray:
+            train_at(leg, time)
+            system.training[0], system.training[2] = largest
+            r = unpacked(system, sampled_steps(phase, system, y, GROUPS * SAMPLES, numbers)).r
+            return covariance_of_step(system, np.einsum("snkm,km->sn", r[..., : system.teachers], pattern), GROUPS)
+
         none = np.zeros((GROUPS, len(system.rho), len(system.rho)))
-        each = [sampled(leg, t, y) if np.isfinite(y).all() else none for t, y in zip(at.tolist(), path, strict=True)]
+        each = [sampled(t, y) if np.isfinite(y).all() else none for t, y in zip(at.tolist(), path, strict=True)]
         between = make_interp_spline(at, np.array(each), k=1)
 
         def noise(t: float) -> FloatArray:

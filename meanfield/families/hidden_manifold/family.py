@@ -77,6 +77,7 @@ FAMILY = Family(
             ("escape",),
             check=f"{HERE}.escape:check_escape",
             follows=TRAINING,
+            phases=True,
             purpose="when students that start alike leave the symmetric plateau",
         ),
     },
