@@ -1,7 +1,7 @@
-"""Distributions of weights, of SGD and of densities alike: of each channel, and given the feature coordinate u.
+"""Distributions of weights, of SGD and of densities alike: of each vector, and given the feature coordinate u.
 
-A density of one weight is compared with weights of SGD as it is. Of several channels each weight is taken by itself,
-and of two channels (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2), whose laws tell how channels share their weights.
+A density of one weight is compared with weights of SGD as it is. Of several vectors, such as channels, each weight is
+taken by itself, and of two (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2), whose laws tell how they share their weights.
 
 SGD has other u than the nodes of a density, and few near each. So given u, averages are compared over groups of u with
 a smooth membership: of SGD, each coordinate weighed by its membership, and of the laws that the density predicts
@@ -34,37 +34,47 @@ class Pair(NamedTuple):
     Parameters
     ----------
     place : tuple of int
-        Its channel in variables that have several; empty where there is one.
+        Its vector in variables of several; empty where there is one.
     density : Result
     particles : xarray.Dataset
-        As of one channel.
+        As of one vector.
+    vector : str
+        What a vector is called, where there are several.
     """
 
     place: tuple[int, ...]
     density: Result
     particles: xr.Dataset
+    vector: str = ""
+
+
+def vector_of(density: Result) -> str:
+    """Dim of the vectors whose weights a density describes, such as `channel`; empty where there is one."""
+    return next(iter(density.family.variables["P"].behind(density.dataset["P"].sizes)), "")
 
 
 def weights_alone(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
-    """The weights of each channel; what SGD counts and the density has one of, such as a student, is that one."""
+    """The weights of each vector; what SGD counts and the density has one of, such as a student, is that one."""
     weights = particles["weights"]
     counted = set(weights.dims) - {"replica", "snapshot_time", "coordinate", *density.dataset["P"].dims}
     particles = particles.assign(weights=weights.squeeze(counted, drop=True))
-    if "channel" not in weights.dims:
+    vector = vector_of(density)
+    if not vector:
         yield Pair((), density, particles)
         return
-    for k in range(particles.sizes["channel"]):
-        yield Pair((k,), density.part(density.dataset.isel(channel=k)), particles.isel(channel=k))
+    for k in range(particles.sizes[vector]):
+        yield Pair((k,), density.part(density.dataset.isel({vector: k})), particles.isel({vector: k}), vector)
 
 
 def diagonals(density: Result, particles: xr.Dataset) -> Iterator[Pair]:
-    """Sum and difference of the weights of two channels, over sqrt(2)."""
+    """Sum and difference of the weights of two vectors, over sqrt(2)."""
     joint = density.dataset
     if "P_sum" not in joint:
         return
-    first, second = (particles["weights"].isel(channel=k, drop=True) for k in (0, 1))
+    vector = vector_of(density)
+    first, second = (particles["weights"].isel({vector: k}, drop=True) for k in (0, 1))
     for s, (name, sign) in enumerate((("P_sum", 1.0), ("P_difference", -1.0))):
-        law = density.part(joint.isel(channel=0).assign(P_w=joint[name]))
+        law = density.part(joint.isel({vector: 0}).assign(P_w=joint[name]))
         yield Pair((s,), law, particles.assign(weights=(first + sign * second) / math.sqrt(2.0)))
 
 

@@ -104,7 +104,7 @@ def _check_whole(name: str, result: Result) -> None:
     dataset = result.dataset
     for held, variable in result.family.compared.items():
         for word in (held, f"{held}_mean"):
-            dims = result.kind.dims(variable, held=dataset.dims)
+            dims = result.kind.dims(variable, held=dataset.sizes)
             gone = [dim for dim in dims if word in dataset and dim not in dataset[word].dims]
             if gone:
                 raise InputError(

@@ -25,6 +25,7 @@ from meanfield.comparison.distributions import (
     laws_given_u,
     marginal_distribution,
     marginal_of,
+    vector_of,
     weights_alone,
 )
 from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
@@ -72,7 +73,7 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
     family = results[0].family
     known = {name: family.variables[name] for name in family.distances}
     found = {
-        name: np.full([sizes[dim] for dim in (*v.dims, *(dim for dim in v.last_dims if dim in held))], np.nan)
+        name: np.full([sizes[dim] for dim in (*v.dims, *v.behind(held))], np.nan)
         for name, v in known.items()
         if family.exists(v, held)
     }
@@ -98,9 +99,10 @@ def _fill_in(first: Result, second: Result, snapshots: FloatArray, row: dict[str
 def _l1(first: Result, second: Result) -> FloatArray:
     """Integral of |P - P'| over w, averaged over u, on the coarser cells; of the marginals if the nodes differ."""
     both = (first, second)
-    if "channel" in first.dataset["P"].dims:
-        channels = range(first.dataset.sizes["channel"])
-        each = [_l1(*(result.part(result.dataset.isel(channel=k)) for result in both)) for k in channels]
+    vector = vector_of(first)
+    if vector:
+        numbers = range(first.dataset.sizes[vector])
+        each = [_l1(*(result.part(result.dataset.isel({vector: k})) for result in both)) for k in numbers]
         return np.asarray(np.max(each, axis=0))
     P, Q = (result.dataset["P"].values for result in both)
     (u, weight), (other_u, _) = (nodes_of(result.dataset) for result in both)
@@ -120,7 +122,7 @@ def _compare_snapshot(
 ) -> None:
     """Fill in the distances between weights and density at one snapshot."""
     edges = edges_of(density.dataset)
-    for place, law, weights in weights_alone(density, particles):
+    for place, law, weights, _ in weights_alone(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[name][index, *place] = value
         for axis, given, at in conditions_of(law.dataset):
@@ -131,7 +133,7 @@ def _compare_snapshot(
                 F, variance = group_distribution(laws, axis, group)
                 for name, value in _distances(w, membership, edges, F, variance).items():
                     result[f"{name}_given_{given}"][index, *at, number, *place] = value
-    for place, law, weights in diagonals(density, particles):
+    for place, law, weights, _ in diagonals(density, particles):
         for name, value in _of_all(law, weights, snapshot).items():
             result[f"{name}_diagonal"][index, *place] = value
 

@@ -154,8 +154,7 @@ def _at(pair: Result, name: str, index: tuple[int, ...]) -> str:
 def _dims(pair: Result, name: str) -> tuple[str, ...]:
     """Dims of a quantity in a pair."""
     known = pair.family.compared.get(name) or pair.family.variables[name]
-    last = (dim for dim in known.last_dims if dim in pair.dataset.sizes)
-    return tuple(dim for dim in (*known.dims, *last) if dim != "pair")
+    return tuple(dim for dim in (*known.dims, *known.behind(pair.dataset.sizes)) if dim != "pair")
 
 
 def format_comparison(report: xr.Dataset) -> str:

@@ -100,7 +100,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
 
 
 def _panels_of_weights(density: Result, particles: xr.Dataset) -> list[Callable[[Axes], Axes]]:
-    """Weights of SGD under the density, those of each channel."""
+    """Weights of SGD under the density, those of each vector."""
     panels: list[Callable[[Axes], Axes]] = []
     for pair in weights_alone(density, particles):
         time = _last_shared(reached(pair.density.dataset), pair.particles)
@@ -156,7 +156,7 @@ def _plot_all_weights(pair: Pair, time: float, axes: Axes) -> Axes:
     plot_histogram(pair.particles, axes, time, COLOURS[5], density, label="SGD")
     plot_density(density, axes, time, COLOURS[-1], label="density")
     axes.set_xlim(visible_weights(density, time))
-    return _titled(axes, f"all weights{_of_channel(pair)} at $t = {time:.4g}$")
+    return _titled(axes, f"all weights{_of_vector(pair)} at $t = {time:.4g}$")
 
 
 def _plot_weights_given(pair: Pair, time: float, condition: Condition, axes: Axes) -> Axes:
@@ -165,7 +165,7 @@ def _plot_weights_given(pair: Pair, time: float, condition: Condition, axes: Axe
     given = r"$\rho$" if condition.name == "rho" else feature_label(density, "u", condition.axis)
     draw_conditional(density, pair.particles, axes, time, condition.axis, given.strip("$"))
     axes.set_xlim(visible_weights(density, time))
-    return _titled(axes, f"weights{_of_channel(pair)} given {given} at $t = {time:.4g}$")
+    return _titled(axes, f"weights{_of_vector(pair)} given {given} at $t = {time:.4g}$")
 
 
 def _titled(axes: Axes, title: str) -> Axes:
@@ -175,8 +175,8 @@ def _titled(axes: Axes, title: str) -> Axes:
     return axes
 
 
-def _of_channel(pair: Pair) -> str:
-    return f" of channel {pair.place[0] + 1}" if pair.place else ""
+def _of_vector(pair: Pair) -> str:
+    return f" of {pair.vector} {pair.place[0] + 1}" if pair.place else ""
 
 
 SYMBOLS = {"q": "overlap $q_t$", "r": "prior work $r_t$"}

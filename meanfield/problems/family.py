@@ -76,7 +76,7 @@ class Kind:
         return (*self.variables, *self.optional)
 
     def dims(
-        self, variable: Variable, indices: Mapping[str, str] = NO_INDICES, held: Container[Any] = ()
+        self, variable: Variable, indices: Mapping[str, str] = NO_INDICES, held: Mapping[Any, int] = NO_INDICES
     ) -> tuple[str, ...]:
         """Dims of a variable in results of this kind, without optional ones.
 
@@ -85,13 +85,13 @@ class Kind:
         variable : Variable
         indices : mapping of str to str
             Dims that have the name of their index; see `Family.indices`.
-        held : container of str
-            Dims that the problem has; of the last dims of a variable those are there.
+        held : mapping of str to int
+            Dims that the problem has, with their sizes; of the last dims of a variable those of several are there.
         """
         if variable.index_of in indices:
             return (indices[variable.index_of],)
         dims = tuple(indices.get(dim, self.leading if dim == "time" else dim) for dim in variable.dims)
-        return tuple(dim for dim in dims if dim) + tuple(dim for dim in variable.last_dims if dim in held)
+        return tuple(dim for dim in dims if dim) + variable.behind(held)
 
 
 STATUS = Variable((), "complete, missing, or failed and why", words=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Variable:
     optional_dims : tuple of str
         Dims that may come before the others, such as `replica`.
     last_dims : tuple of str
-        Dims that come behind the others in results of problems that have them, such as `channel` where there are
-        several. A variable with such dims among `dims` exists only there.
+        Dims that come behind the others in results of problems that have several of them, such as `channel`. A
+        variable with such dims among `dims` exists only where they are.
     only, unless : tuple of str
         Dims that only some problems have: those without which it does not exist, and those with which it does not, as
         others take its place.
@@ -88,6 +88,10 @@ class Variable:
     def in_time(self) -> Variable:
         """The variable in results in time, where it also has values without."""
         return replace(self, dims=("time", *self.dims)) if "time" in self.optional_dims else self
+
+    def behind(self, sizes: Mapping[Any, int]) -> tuple[str, ...]:
+        """Last dims of which there are several, by the sizes of all dims."""
+        return tuple(dim for dim in self.last_dims if sizes.get(dim, 1) > 1)
 
     @property
     def attributes(self) -> dict[str, str]:

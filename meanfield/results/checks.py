@@ -89,7 +89,7 @@ def _faults_of_sweep(result: Result) -> Iterator[str]:
     dataset, fixed = result.dataset, result.problem.fixed_dims
     axes = dataset["status"].dims
     for name, known in result.family.all_variables.items():
-        dims = (*axes, *known.dims, *(dim for dim in known.last_dims if dim in fixed))
+        dims = (*axes, *known.dims, *known.behind(fixed))
         if name in dataset.data_vars and dataset[name].dims == dims:
             known = replace(known, increasing=False)
             yield from _faults_of_values(name, known, dataset[name].values)
@@ -123,7 +123,7 @@ def _faults_of_sizes(result: Result) -> Iterator[str]:
     for name in result.missing(fixed):
         yield f"variable '{name}' is missing, which results of this problem hold"
     for name in result.variables:
-        missing = set(family.all_variables[name].last_dims) & set(fixed) - set(dataset.sizes)
+        missing = set(family.all_variables[name].behind(fixed)) - set(dataset.sizes)
         if missing:
             yield f"variable '{name}' has no dim '{min(missing)}', of which the problem has several"
 

@@ -55,6 +55,19 @@ its cells would stand beside each cell of single weights. Files up to version 5 
 _OF_ALL = ("W1", "W1_expected", "KS", "KS_expected")
 
 
+def sample_of(vector: str) -> dict[str, Variable]:
+    """Variables of interacting particles of the limit of several vectors, called so."""
+    return {
+        "u_sample": Variable(("particle", "feature"), "feature coordinates u of a particle of the limit", gaps="never"),
+        "w_sample": Variable(
+            ("snapshot_time", "particle", vector),
+            f"weights w of all {vector}s of a particle of the limit",
+            gaps="unfinished",
+            needs=("snapshot_time", "u_sample"),
+        ),
+    }
+
+
 def distances_of(vector: str) -> dict[str, Variable]:
     """Distances of each of several vectors that train together, and of the sums and differences of two."""
     each = (*_OF_ALL, *(f"{name}_given_u" for name in _OF_ALL))

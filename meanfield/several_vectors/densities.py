@@ -39,7 +39,7 @@ def settings_of(settings: DensitySettings) -> DensitySettings:
     return settings if fixed else DensitySettings(**settings.model_dump() | {"tolerance": PLANE_TOLERANCE})
 
 
-def solve_on_cells(limit: JointLimit, settings: DensitySettings) -> Solution:
+def solve_on_cells(limit: JointLimit, settings: DensitySettings, compared: JointLimit | None = None) -> Solution:
     """Density of two vectors by finite volumes.
 
     Parameters
@@ -48,6 +48,8 @@ def solve_on_cells(limit: JointLimit, settings: DensitySettings) -> Solution:
         Of two vectors.
     settings : DensitySettings
         With a tolerance or cells; see `settings_of`.
+    compared : JointLimit, optional
+        The same by another quadrature, where coefficients have errors.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def solve_on_cells(limit: JointLimit, settings: DensitySettings) -> Solution:
     few and what they have to resolve is what the prior does. Fluxes are those of Scharfetter and Gummel along the
     lattice directions of the noise. Source: several_channels.md, section 5.
     """
-    search, status = search_plane(limit, settings)
+    search, status = search_plane(limit, settings, compared)
     level = search.shown
     moments, kept = search.moments, np.isfinite(limit.kept)
     outputs, d1 = len(moments), len(limit.initial_q)

@@ -21,6 +21,8 @@ from meanfield.several_vectors.frame import Drift, Frame, first_factor
 from meanfield.several_vectors.limit import LONGEST, JointLimit
 from meanfield.typing import FloatArray
 
+ONE_DIRECTION = "noise acts along one direction of the plane only"
+
 
 class DegenerateError(ArithmeticError):
     """Error of vectors of which one is a function of the other, or without noise: they have no density in the plane.
@@ -207,9 +209,12 @@ class Evolution:
     def _diffuse(self, frame: Frame, drift: Drift, dt: float) -> None:
         """Symmetric product of steps along the directions."""
         inverse = np.linalg.inv(frame.S)
-        rho, directions = selling(0.5 * inverse @ drift.Lambda @ inverse.T)
+        try:
+            rho, directions = selling(0.5 * inverse @ drift.Lambda @ inverse.T)
+        except ValueError as error:
+            raise DegenerateError(self.time, ONE_DIRECTION) from error
         if np.abs(directions).max() > max(2, 0.25 * len(self.axis)):  # beyond it neighbours are too far from each other
-            raise DegenerateError(self.time, "noise acts along one direction of the plane only")
+            raise DegenerateError(self.time, ONE_DIRECTION)
         used = [s for s in range(3) if rho[s] > 0]
         for s in used[:-1]:
             self._sweep(frame, drift, rho[s], directions[s], 0.5 * dt)

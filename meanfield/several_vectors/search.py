@@ -147,8 +147,17 @@ SAFETY = 1.5
 it true errors of 18 random problems are at most 0.8 of the estimated ones."""
 
 
-def search_plane(limit: JointLimit, settings: DensitySettings) -> tuple[PlaneSearch, str]:
+def search_plane(
+    limit: JointLimit, settings: DensitySettings, compared: JointLimit | None = None
+) -> tuple[PlaneSearch, str]:
     """Levels of one problem whose error is small enough, or whose cells are given, and the status.
+
+    Parameters
+    ----------
+    limit : JointLimit
+    settings : DensitySettings
+    compared : JointLimit, optional
+        The same by another quadrature, where coefficients have errors.
 
     Raises
     ------
@@ -159,7 +168,7 @@ def search_plane(limit: JointLimit, settings: DensitySettings) -> tuple[PlaneSea
     """
 
     def search_with(factors: Factors) -> PlaneSearch:
-        return PlaneSearch(limit, settings, factors.widening)
+        return PlaneSearch(limit, settings, factors.widening, compared)
 
     # Up to four times the half-width; shorter steps are those of finer levels.
     return solved(search_with, 1.25, lambda _, factors: factors.widening <= 4.0 and factors.refinement == 1.0)
@@ -174,6 +183,8 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     settings : DensitySettings
     widening : float
         Factor on the half-width of the cells.
+    compared : JointLimit, optional
+        See `search_plane`.
 
     Attributes
     ----------
@@ -195,8 +206,10 @@ class PlaneSearch(LevelSearch[Plan, Level]):
     node_fall = math.inf
     needs_pilot = True  # which tells the extent of the weights
 
-    def __init__(self, limit: JointLimit, settings: DensitySettings, widening: float) -> None:
-        self._limit, self._settings = limit, settings
+    def __init__(
+        self, limit: JointLimit, settings: DensitySettings, widening: float, compared: JointLimit | None = None
+    ) -> None:
+        self._limit, self._settings, self._compared = limit, settings, compared
         self.what = f"{', '.join(limit.words.overlaps)} and r"
         if settings.tolerance is None:
             plan = fixed_plan(limit, settings, widening)
@@ -251,10 +264,14 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         return float((errors / _sizes(judged)).max())
 
     def choose_nodes(self) -> None:
-        """See `LevelSearch.choose_nodes`; it tells the extent of the weights."""
+        """See `LevelSearch.choose_nodes`; it tells the extent of the weights, and errors of coefficients."""
         super().choose_nodes()
         assert self.pilot is not None, "the finest pilots raise"
         self.half_width = self.pilot.reach
+        if self._compared is not None:
+            other = Level(self._compared, self.plan, self.pilot.factor, self._edge)
+            other.run()
+            self.node_error = self.node_error + np.abs(other.judged - self.pilot.judged)
 
     @property
     def shown(self) -> Level:

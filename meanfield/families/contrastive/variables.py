@@ -14,7 +14,7 @@ from meanfield.mckean_vlasov.declarations import (
 )
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
 from meanfield.problems.variable import Variable, statistics_of
-from meanfield.several_vectors.declarations import distances_of, plane_of
+from meanfield.several_vectors.declarations import distances_of, plane_of, sample_of
 
 KEPT_BY_SWEEPS = {
     "similarity": Variable((), "largest cosine similarity |q| of a state that is not unstable", range=PROBABILITY),
@@ -253,13 +253,7 @@ CHANNELS = {
     "M_final_error": Variable(
         _PAIR, "its estimated error: of the discretisation, or of the mean over replicas", range=POSITIVE
     ),
-    "u_sample": Variable(("particle", "feature"), "feature coordinates u of a particle of the limit", gaps="never"),
-    "w_sample": Variable(
-        ("snapshot_time", "particle", "channel"),
-        "weights w of all channels of a particle of the limit",
-        gaps="unfinished",
-        needs=("snapshot_time", "u_sample"),
-    ),
+    **sample_of("channel"),
     "overlap_covariance": Variable(
         ("time", "overlap", "overlap_"),
         "N times the covariance of all overlaps over runs: q feature by feature, then M pair by pair",

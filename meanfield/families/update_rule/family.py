@@ -31,7 +31,7 @@ FAMILY = Family(
         "density": Method(
             "density",
             f"{HERE}.density:solve_density",
-            ("density",),
+            ("density", "limit_particles"),
             check=f"{HERE}.density.solver:check_density",
             follows=FOLLOWS,
             phases=True,
@@ -60,7 +60,7 @@ FAMILY = Family(
             phases=True,
         ),
     },
-    distances=tuple(DISTANCES),
+    distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.particles.measurement:measure_of",
@@ -80,6 +80,8 @@ FAMILY = Family(
         "observable": "observable",
         "eigenvalue_group": "group of eigenvalues",
         "overlap": "order parameter",
+        "diagonal": "combination of weights, (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
+        "particle": "particle of the limit",
     },
     trials=({"particles.replicas": 16},),
 )

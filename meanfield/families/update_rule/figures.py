@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -14,9 +15,16 @@ from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import density_of
 from meanfield.plotting import order_parameters
 from meanfield.plotting.histograms import density_curve
-from meanfield.plotting.panels import draw_panels, mark_quantiles
+from meanfield.plotting.panels import Panel, draw_panels, mark_quantiles
+from meanfield.plotting.plane import plot_channel_densities
 from meanfield.plotting.style import TIME, curve_style
-from meanfield.plotting.weights import plot_densities, plot_density_given_u, reached, visible_weights
+from meanfield.plotting.weights import (
+    plot_densities,
+    plot_density_given_u,
+    plot_sample,
+    reached,
+    visible_weights,
+)
 from meanfield.results.result import Result
 
 PANELS = {
@@ -48,17 +56,27 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
 
 
 def plot_density(dataset: xr.Dataset) -> Figure:
-    """Order parameters, the density of weights at some times, and at the end given each feature and the eigenvalue.
+    """Order parameters and densities of weights at some times; of one student also given features and eigenvalue.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        Of the kind `density`.
+        Of the kind `density` or `limit_particles`.
     """
-    given_u = [partial(plot_density_given_u, feature=k) for k in range(dataset.sizes["feature"])]
-    given_rho = [_plot_given_eigenvalue] if "rho_of_node" in dataset else []
     shown = {name: words for name, words in PANELS.items() if name in dataset}
-    return order_parameters.plot_order_parameters(dataset, shown, NAMES, [plot_densities, *given_u, *given_rho])
+    if dataset.sizes["student"] == 1:
+        features = range(dataset.sizes["feature"])
+        panels: list[Panel] = [plot_densities, *(partial(plot_density_given_u, feature=k) for k in features)]
+        panels += [_plot_given_eigenvalue] if "rho_of_node" in dataset else []
+    else:
+        plot = plot_channel_densities if "P" in dataset else plot_sample
+        panels = [partial(_plot_student, plot=plot, number=k) for k in range(dataset.sizes["student"])]
+    return order_parameters.plot_order_parameters(dataset, shown, NAMES, panels)
+
+
+def _plot_student(dataset: xr.Dataset, axes: Axes, plot: Callable[..., Axes], number: int) -> Axes:
+    """Draw the weights of one of several students, as of a channel."""
+    return plot(dataset.rename(student="channel"), axes, number)
 
 
 def _plot_given_eigenvalue(density: xr.Dataset, axes: Axes) -> Axes:

@@ -142,6 +142,16 @@ class Problem(base.Problem):
         names = [each.get("name") if isinstance(each, dict) else getattr(each, "name", None) for each in groups]
         return data | {"students": [{"group": name} for name in names]}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _several_students_choose_a_scheme(cls, data: Any) -> Any:
+        """Leave the scheme of a density to the method where there are several students, unless the file says it."""
+        settings, students = (data.get(key) for key in ("density", "students")) if isinstance(data, dict) else (None, 1)
+        several = isinstance(students, list | tuple) and len(students) > 1
+        if several and isinstance(settings, dict) and settings.get("scheme") is None:
+            return data | {"density": settings | {"scheme": "automatic"}}
+        return data
+
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Problem:
         for check in (check_groups, check_draws, check_hidden_variables, check_classes):
@@ -305,6 +315,7 @@ class Problem(base.Problem):
         measured = len(self.measured) if self.at_hand else 0
         others = {"feature": len(self.features), "side": len(self.side), "observable": measured}
         others |= {} if self.data.spectrum is None else {"eigenvalue_group": 5}  # as many at most as there are of u
+        others["diagonal"] = 2 if len(self.students) == 2 else 0
         return units | {dim: size for dim, size in others.items() if size}
 
     @property

@@ -42,9 +42,20 @@ KINDS = {
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "density": Kind(
-        "density of the weights of one student, from the Fokker-Planck equation",
+        "density of the weights of students, from the Fokker-Planck equation",
         ("time", "R", "Q", "r", "Lambda", "P", "P_w", "u", "u_weight", "w", "w_bnds", "mass"),
-        ("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, "P_error", *CONDENSATE),
+        (
+            *("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, "P_error", *CONDENSATE),
+            *("P_sum", "P_difference"),
+        ),
+        check=f"{NUMBERS}:faults",
+        figure="meanfield.families.update_rule.figures:plot_density",
+        numbers=f"{NUMBERS}:of_order_parameters",
+    ),
+    "limit_particles": Kind(
+        "density of the weights of several students, by interacting particles of the limit",
+        ("time", "R", "Q", "r", "Lambda", "snapshot_time", "u_sample", "w_sample", "R_error", "Q_error", "r_error"),
+        ("observables", "observables_error", *NAMES),
         check=f"{NUMBERS}:faults",
         figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",

@@ -22,6 +22,7 @@ from meanfield.mckean_vlasov.declarations import ORDER_PARAMETERS as SHARED
 from meanfield.mckean_vlasov.declarations import STATIONARY as AT_A_STATE
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
 from meanfield.problems.variable import Variable, statistics_of
+from meanfield.several_vectors.declarations import distances_of, plane_of, sample_of
 
 
 def _in_time(words: str, *dims: str) -> Variable:
@@ -38,7 +39,7 @@ ORDER_PARAMETERS = {
     "Q_noise": _in_time(f"overlap of students, {BY_NOISE}", "student", "student_"),
     "v": _in_time("side variables v", "side"),
     "observables": _in_time("observables, averaged over samples", "observable"),
-    "r": SHARED["r"],
+    "r": replace(SHARED["r"], last_dims=("student",)),
 }
 
 NAMES = {
@@ -129,14 +130,18 @@ WEIGHTS = {
     ),
 }
 
-LAW = {name: each for name, each in DENSITY.items() if name not in ("q_error", "norm", "r_error")} | {
-    "Lambda": SHARED["Lambda"],
+LAW = {
+    **{name: each for name, each in DENSITY.items() if name not in ("q_error", "norm", "r_error")},
+    **{name: replace(DENSITY[name], last_dims=("student",)) for name in ("P", "P_w")},
+    **{name: each for name, each in plane_of("student").items() if name in ("P_sum", "P_difference")},
+    "Lambda": replace(SHARED["Lambda"], last_dims=("student", "student_"), range=(-inf, inf)),
+    **sample_of("student"),
     "u": replace(DENSITY["u"], no_index_with=("rho",)),
     "rho_of_node": Variable(
         ("node",), "eigenvalue of the noise at a quadrature node", range=POSITIVE, gaps="never", coordinate=True
     ),
 }
-"""The density of the weights of one student, and what follows from it."""
+"""The density of the weights of students, and what follows from it."""
 
 EIGENVALUE_GROUP = "eigenvalue_group"
 """Dim of groups of eigenvalues, given which weights are compared."""
@@ -158,5 +163,5 @@ _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
     **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
-    **(LAW | STATIONARY | DISTANCES | SUPPORT_RECOVERY),
+    **(LAW | STATIONARY | DISTANCES | distances_of("student") | SUPPORT_RECOVERY),
 }

@@ -55,6 +55,10 @@ def committee(y, s, rate):
     return rate * slope(s) * (g(y).sum(axis=0) - g(s).sum(axis=0))
 
 
+def committee_of_one_teacher(y, s, rate):
+    return rate * slope(s) * (g(y) - g(s).sum(axis=0))
+
+
 def relu(y, s, rate):
     return rate * (s > 0) * (np.maximum(y, 0) - np.maximum(s, 0))
 

@@ -1,4 +1,4 @@
-"""Density of the weights of one student of an update rule, under any prior, with a norm that is kept or free."""
+"""Density of the weights of students of an update rule, under any prior, with a norm that is kept or free."""
 
 from meanfield.families.update_rule.density.solver import solve_density
 from meanfield.families.update_rule.density.stationary import find_stationary_states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from meanfield.families.update_rule.density.solver import resolved
+from meanfield.families.update_rule.density.averages import resolved
 from meanfield.families.update_rule.density.stationary import (
     NONE_FOUND,
     Limits,

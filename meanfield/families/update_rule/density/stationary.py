@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanfield.errors import InputError
+from meanfield.families.update_rule.density.averages import resolved
 from meanfield.families.update_rule.density.limit import limit_of
-from meanfield.families.update_rule.density.solver import check_density, resolved
+from meanfield.families.update_rule.density.solver import check_density
 from meanfield.families.update_rule.density.totals import TotalEquations
 from meanfield.families.update_rule.fixed_points.states import SEARCH_TOLERANCE, check_at_rest
 from meanfield.families.update_rule.order_parameters.equations import Choices
@@ -38,6 +40,7 @@ from meanfield.mckean_vlasov.stationary.search import polished
 from meanfield.mckean_vlasov.stationary.unknowns import norm_at, overlap_at
 from meanfield.numerics.continuation.roots import TOLERANCE
 from meanfield.numerics.refinement import missed
+from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
 from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
@@ -105,6 +108,13 @@ def find_stationary_states(problem: Problem) -> Solved:
 
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose stationary states cannot be searched for; see `find_stationary_states`."""
+    check_problem(problem, Problem)
+    K = len(problem.students)
+    if K > 1:
+        raise InputError(
+            f"students: {K} of them, but stationary states are those of one; remove others, or take the density at a "
+            "late time, or fixed_points under a linear prior"
+        )
     check_density(problem)
     check_at_rest(problem)
 

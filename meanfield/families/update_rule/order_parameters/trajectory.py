@@ -110,7 +110,7 @@ def check_order_parameters(problem: Problem) -> None:
     """
     check_problem(problem, Problem)
     for piece in pieces_of(problem):
-        check_linear(piece.problem.prior, "the density of one student, or particles")
+        check_linear(piece.problem.prior, "the density, or particles")
     check_functions(problem)
 
 
