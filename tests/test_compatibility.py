@@ -12,14 +12,16 @@ from meanfield.comparison import format_comparison
 from meanfield.families.contrastive import FAMILY
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting import plot_result
+from meanfield.problems.known_families import find_family
 from meanfield.problems.variable import VERDICTS
+from meanfield.process.checksum import append_checksum
 from meanfield.results import schema
 from meanfield.results.result import Result
 from meanfield.testing.methods import MOST_REPEATED
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
-SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6}
+SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6, "support_recovery": 7}
 """Versions with which kinds came that were not there from the second one on."""
 
 SOLVED = ("density", "order_parameters", "particles")
@@ -111,3 +113,13 @@ def test_old_comparisons_without_verdicts_are_told_and_drawn(path):
     assert ("verdict" in report) == any(word in text for word in VERDICTS)
     labels = [axes.get_ylabel() for axes in plot_result(report).axes]
     assert any("mean of samples" in label for label in labels) or "verdict" in report
+
+
+def test_eigenvalues_of_old_files_get_a_dim_of_their_own(tmp_path):
+    problem = meanfield.load_problem(find_family("hidden_manifold").example_path)
+    now = meanfield.solve_order_parameters(problem)
+    before = now.swap_dims(rho="node").reset_coords("rho").assign_coords(node=np.arange(now.sizes["rho"]))
+    before.assign_attrs(schema_version=6).to_netcdf(tmp_path / "old.nc")
+    append_checksum(tmp_path / "old.nc")
+    meanfield.save(now, tmp_path / "now.nc")
+    assert meanfield.load(tmp_path / "old.nc").identical(meanfield.load(tmp_path / "now.nc"))

@@ -5,7 +5,8 @@ Results that obey an older version of the schema are converted when they are loa
 2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
 `family`, and numbers of the problem such as `dimension` as attributes. 5: coordinates of what people select by, edges
 of cells as bounds of each cell, and no units where there are none. 6: a coordinate of every dim, `P_sum` and
-`P_difference` in place of `P_diagonal`, and joint densities of two channels in results of their own.
+`P_difference` in place of `P_diagonal`, and joint densities of two channels in results of their own. 7: eigenvalues of
+a spectrum are along a dim `rho`, which was `node`.
 """
 
 from __future__ import annotations
@@ -259,7 +260,8 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
     if result.method == "sweep":
         return dataset
     try:
-        dataset = with_coordinates(_with_sum_and_difference(_with_bounds(dataset)), problem)
+        dataset = _with_eigenvalues(_with_sum_and_difference(_with_bounds(dataset)))
+        dataset = with_coordinates(dataset, problem)
     except ValueError as error:  # xarray's, of dims that are not what they were in any version
         raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
     labels = [name for name in result.part(dataset).variables if result.family.all_variables[name].label]
@@ -292,3 +294,10 @@ def _with_sum_and_difference(dataset: xr.Dataset) -> xr.Dataset:
         return dataset
     laws = {name: dataset["P_diagonal"].isel(diagonal=k) for k, name in enumerate(("P_sum", "P_difference"))}
     return dataset.drop_vars("P_diagonal").assign(laws)
+
+
+def _with_eigenvalues(dataset: xr.Dataset) -> xr.Dataset:
+    """Dataset in which the eigenvalues of a spectrum have a dim of their own, in place of one for nodes of any kind."""
+    if "rho" not in dataset.variables or dataset["rho"].dims != ("node",):
+        return dataset
+    return dataset.drop_vars("node", errors="ignore").swap_dims(node="rho")

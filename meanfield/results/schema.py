@@ -24,7 +24,7 @@ from meanfield.results.result import Result
 if TYPE_CHECKING:
     import xarray as xr
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of the files that are written now; see `meanfield.results.files`."""
 
 CONVENTIONS = "CF-1.11"

@@ -41,8 +41,8 @@ def with_value(dataset, value):
         (lambda runs: runs.mean("replica", keep_attrs=True), "its replicas are gone"),
         (lambda runs: runs.transpose("time", ...), r"has dims \('time', 'replica', 'feature'\), not"),
         (lambda runs: runs.rename(replica="run"), "its replicas are gone"),
-        (lambda runs: runs.assign_attrs(schema_version=3), r"older than 6; meanfield\.load\(path\) brings"),
-        (lambda runs: runs.assign_attrs(schema_version=99), "newer than 6"),
+        (lambda runs: runs.assign_attrs(schema_version=3), r"older than 7; meanfield\.load\(path\) brings"),
+        (lambda runs: runs.assign_attrs(schema_version=99), "newer than 7"),
     ],
 )
 def test_changed_results(ode, runs, change, words):

@@ -114,7 +114,7 @@ def test_what_no_version_wrote_is_refused(tmp_path):
 
 def test_an_older_dataset_is_refused_with_the_call_that_converts_it():
     older = xr.load_dataset(RUNS / "density-4.nc")
-    with pytest.raises(InputError, match=r"density 1: schema version 4 is older than 6; meanfield\.load\(path\)"):
+    with pytest.raises(InputError, match=r"density 1: schema version 4 is older than 7; meanfield\.load\(path\)"):
         meanfield.compare(older, older)
-    with pytest.raises(InputError, match=r"schema version 4 is older than 6; meanfield\.load\(path\) brings"):
+    with pytest.raises(InputError, match=r"schema version 4 is older than 7; meanfield\.load\(path\) brings"):
         plot_result(older)

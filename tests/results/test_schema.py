@@ -48,7 +48,7 @@ def test_results_carry_numbers_of_their_problem(dataset):
         (lambda d: d.attrs.pop("method"), "not a result of meanfield"),
         (lambda d: d.attrs.update(method="guess"), "not a result of meanfield"),
         (lambda d: d.attrs.pop("schema_version"), "not a result of meanfield"),
-        (lambda d: d.attrs.update(schema_version=99), "newer than 6, the newest that this version of meanfield reads"),
+        (lambda d: d.attrs.update(schema_version=99), "newer than 7, the newest that this version of meanfield reads"),
         (lambda d: d.__delitem__("g"), "variable 'g' is missing"),
         (lambda d: d.__setitem__("q", d["q"].T), r"variable 'q' has dims \('feature', 'time'\)"),
     ],
