@@ -44,6 +44,11 @@ RULES_STUDIES := $(shell grep -l '^STUDY = ' $(RULES)/*.py)
 RULES_SHARED := validation/study.py $(addprefix $(RULES)/,cases.py erf_networks.py)
 RULES_NUMBERS := $(patsubst $(RULES)/%.py,$(RUNS)/update_rule/papers/%.nc,$(RULES_STUDIES))
 
+SPARSE := validation/update_rule/sparse
+SPARSE_STUDIES := $(shell grep -l '^STUDY = ' $(SPARSE)/*.py)
+SPARSE_SHARED := validation/study.py validation/update_rule/random_rules.py $(addprefix $(SPARSE)/,cases.py batch_lasso.py)
+SPARSE_NUMBERS := $(patsubst $(SPARSE)/%.py,$(RUNS)/update_rule/sparse/%.nc,$(SPARSE_STUDIES))
+
 # Modules are compiled when they are first used, and once for the many processes to come, also where that is switched off:
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
@@ -105,7 +110,7 @@ faults: $(VENV)/installed
 # Linear algebra on one thread, as two studies have two cores.
 figures: export OMP_NUM_THREADS := 1
 figures: $(VENV)/installed
-	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS) $(CONVOLUTIONS) $(RULES_NUMBERS)
+	@$(MAKE) --no-print-directory -j 2 $(NUMBERS) $(MANIFOLD_NUMBERS) $(CHANNELS_NUMBERS) $(IMPORTANCE_NUMBERS) $(TREE_NUMBERS) $(DIGITS) $(CONVOLUTIONS) $(RULES_NUMBERS) $(SPARSE_NUMBERS)
 	$(BIN)/python -m validation.contrastive.figures.page
 	$(BIN)/python -m validation.hidden_manifold.figures.page
 	$(BIN)/python -m validation.contrastive.channels.page
@@ -113,6 +118,7 @@ figures: $(VENV)/installed
 	$(BIN)/python -m validation.latent_tree.digits_page
 	$(BIN)/python -m validation.latent_tree.figures.page
 	$(BIN)/python -m validation.update_rule.papers.page
+	$(BIN)/python -m validation.update_rule.sparse.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
 	$(BIN)/python -m validation.contrastive.figures.$*
@@ -151,6 +157,9 @@ $(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py seeds.py sg
 
 $(RUNS)/update_rule/papers/%.nc: $(RULES)/%.py $(LIBRARY) $(RULES_SHARED)
 	$(BIN)/python -m validation.update_rule.papers.$*
+
+$(RUNS)/update_rule/sparse/%.nc: $(SPARSE)/%.py $(LIBRARY) $(SPARSE_SHARED)
+	$(BIN)/python -m validation.update_rule.sparse.$*
 
 predictions: export OMP_NUM_THREADS := 1
 predictions: $(VENV)/installed-test

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import xarray as xr
 
+from meanfield.cli import DONE
 from validation import ROOT
 
 
@@ -23,6 +24,24 @@ def sections(page: Path) -> dict[str, str]:
     """Sections of a page by their titles."""
     known = re.split(r"\n+(?=## )", page.read_text(encoding="utf-8").strip())[1:]
     return {text.split("\n")[0].removeprefix("## "): text for text in known}
+
+
+def write_page(page: Path, head: str, numbers: Path, scripts: Path) -> int:
+    """Write a page of studies from the files of a folder, in alphabetical order; sections of others stay as they are.
+
+    Parameters
+    ----------
+    head : str
+        Title and introduction.
+    numbers, scripts : Path
+        Folders; see `study_section`.
+    """
+    written = [study_section(file, scripts).rstrip() for file in in_order(numbers)]
+    before = sections(page) if page.exists() else {}
+    found = before | {text.partition("\n")[0].removeprefix("## "): text for text in written}
+    page.write_text("\n\n".join([head.rstrip(), *(found[title] for title in sorted(found))]) + "\n")
+    print(f"wrote {page.relative_to(ROOT)}")
+    return DONE
 
 
 def study_section(numbers: Path, scripts: Path, note: str = "") -> str:

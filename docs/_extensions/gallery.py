@@ -67,6 +67,7 @@ def page() -> str:
     importances = cards("alpha_contrastive_figures.md", "errata/tian_2022.md")
     trees = cards("latent_tree_figures.md", "errata/tian_2020.md")
     rules = cards("update_rule_papers.md", "errata.md")
+    sparse = cards("sparse_learning.md", "errata.md")
     return "\n\n".join(
         [
             f"## The figures of the paper\n\n{grid(paper)}",
@@ -76,6 +77,7 @@ def page() -> str:
             f"## The figures of a paper on pairs with an importance\n\n{grid(importances)}",
             f"## The figures of a paper on latent trees\n\n{grid(trees)}",
             f"## Published results from a rule\n\n{grid(rules)}",
+            f"## Sparse learning\n\n{grid(sparse)}",
             f"## The software against references\n\n{grid([other_card(name) for name in OTHERS])}",
             *ours,
         ]

@@ -17,6 +17,7 @@ STUDIES = (
     "latent_tree_figures",
     "in_time",
     "update_rule_papers",
+    "sparse_learning",
     "verdicts",
     "cost",
     "predictions",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meanfield.cli import DONE, run
+from meanfield.cli import run
 from validation import ROOT
-from validation.pages import in_order, sections, study_section
+from validation.pages import write_page
 from validation.update_rule.papers import FOLDER
 
 FIGURES = Path(__file__).resolve().parent
@@ -28,23 +28,14 @@ abstract or main text is known for, and is confirmed or contradicted for that ca
 hold or fail. Lines are limits, and marks with two standard errors are means of 16 runs of SGD, at N = 500 where a
 section names no other; a mean may be 5.5 standard errors away, by chance once in 160 looks at a hundred numbers.
 
-**What is not here**: sparse priors of [regression and principal or independent components](theory/density.md), whose
-weights have a density; contrastive learning with noisy views (two inputs; see the [first family](figures.md)); the
-directions sign(x) of sign descent in each coordinate; batches in proportion to N and samples that are seen twice.
+**What is not here**: sparse priors, under which the weights have a density ([sparse learning](sparse_learning.md));
+contrastive learning with noisy views (two inputs; see the [first family](figures.md)); the directions sign(x) of sign
+descent in each coordinate; batches in proportion to N and samples that are seen twice.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_committee` makes one of the figures.
 """
 
 
-def main() -> int:
-    """Write the page."""
-    written = [study_section(numbers, FIGURES).rstrip() for numbers in in_order(FOLDER)]
-    found = sections(PAGE) | {text.partition("\n")[0].removeprefix("## "): text for text in written}
-    PAGE.write_text("\n\n".join([HEAD.rstrip(), *(found[title] for title in sorted(found))]) + "\n")
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-    return DONE
-
-
 if __name__ == "__main__":
-    run(main)
+    run(lambda: write_page(PAGE, HEAD, FOLDER, FIGURES))

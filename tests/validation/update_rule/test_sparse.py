@@ -1,0 +1,66 @@
+"""Studies of sparse learning: the limit of batch lasso against scikit-learn, and their cheap statements."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from meanfield.ingredients.laws.coordinate import ThreePointCoordinate
+from validation.update_rule.sparse import random_problems
+from validation.update_rule.sparse.batch_lasso import batch_lasso
+from validation.update_rule.sparse.cases import SIGMA, SPARSE
+
+LAW = ThreePointCoordinate(**SPARSE).quadrature(3)
+
+
+SLOW = pytest.mark.slow  # coordinate descent at N = 2,000, and whole grids
+
+
+@pytest.mark.parametrize(
+    ("samples", "factor", "N"),
+    [(1.0, 1.5, 800), *(pytest.param(*each, 2000, marks=SLOW) for each in ((0.6, 1.8), (1.0, 1.5), (2.0, 1.0)))],
+)
+def test_batch_lasso_has_the_limit_of_state_evolution(samples, factor, N):
+    """Against coordinate descent of scikit-learn for four problems."""
+    Lasso = pytest.importorskip("sklearn.linear_model").Lasso
+    limit = batch_lasso(factor, samples, *LAW, SIGMA)
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        u = ThreePointCoordinate(**SPARSE).sample(rng, (N,))
+        x = rng.standard_normal((round(samples * N), N)) / np.sqrt(N)
+        labels = x @ u + SIGMA * rng.standard_normal(len(x))
+        w = Lasso(alpha=limit.strength / len(x), fit_intercept=False, tol=1e-6).fit(x, labels).coef_
+        found.append([np.mean((w - u) ** 2), np.mean(w[u != 0] != 0), np.mean(w[u == 0] != 0)])
+    spread = np.maximum(np.std(found, axis=0, ddof=1) / 2.0, 1.0 / N)  # one of the 4 N/5 coordinates of all supports
+    assert np.all(np.abs(np.mean(found, axis=0) - limit[:3]) < 7.5 * spread)  # Student's law: 0.5 % each are beyond
+    assert spread.max() < 0.03
+
+
+STUDIES = [
+    ("principal_components", {"STRENGTHS": (0.0, 0.2)}),
+    ("strength_schedule", {"STRENGTHS": (0.2,)}),
+    *(
+        pytest.param(name, {}, marks=SLOW)
+        for name in ("online_lasso", "penalties", "perceptrons", "strength_schedule", "early_stopping")
+    ),
+]
+"""Studies, and parts of their grids on which their statements hold, too."""
+
+
+@pytest.mark.parametrize(("name", "grid"), STUDIES)
+def test_statements_of_studies_hold(name, grid, monkeypatch):
+    study = import_module(f"validation.update_rule.sparse.{name}")
+    for constant, values in grid.items():
+        monkeypatch.setattr(study, constant, values)
+    numbers = study.theory()
+    assert [str(statement) for statement in study.judge(numbers) if not statement.holds] == []
+    assert grid or len(study.draw(numbers).axes) >= 2
+
+
+@pytest.mark.slow
+def test_densities_of_random_rules_are_honest():
+    numbers = random_problems.theory(4, 4)
+    assert numbers["complete"].min() == 1.0
+    assert numbers["ratio"].max() <= 1.0
+    assert numbers["apart"].max() <= 1.0
