@@ -5,7 +5,7 @@ s) x and takes tau lambda sign(w) off every weight; weights start small and know
 time t. Left, the largest difference of true and false positive rate over thresholds of |w| at t = 2. Right, mean square
 errors against the ratio t of samples and coordinates: of online lasso at its best strength and rate for each t, and at
 one pair of both for all, of batch lasso at its best strength by its known limit (Bayati and Montanari, IEEE
-Transactions on Information Theory 58, 1997, 2012), and of four runs of SGD at N = 100,000 until t = 0.5.
+Transactions on Information Theory 58, 1997, 2012), and of four runs of SGD at N = 50,000 until t = 0.5.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ def theory() -> xr.Dataset:
 
 def simulate() -> xr.Dataset:
     """Runs of SGD of one pair of rate and strength."""
-    return simulated(problem_of(**ONE, stop=0.5, outputs=3), 100_000, [0.25, 0.5])
+    return simulated(problem_of(**ONE, stop=0.5, outputs=3), 50_000, [0.25, 0.5])
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

@@ -5,7 +5,7 @@ Strengths lambda are in units of the rate; the elastic net is half l1 and half l
 American Statistical Association 96, 1348, 2001) is a function of nine lines whose pull is that of l1 for |w| < lambda
 and 0 from |w| = 3.7 lambda on. Left, mean square errors of weights, and of the debiased weights w + phi(w)/tau of l1;
 right, the largest difference of true and false positive rate over thresholds of |w|. Four runs of SGD under SCAD have
-N = 20,000 and end at t = 2.
+N = 10,000 and end at t = 2.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,7 @@ def theory() -> xr.Dataset:
 
 def simulate() -> xr.Dataset:
     """SGD under SCAD."""
-    return simulated(problem_of(SCAD, 0.4, 2.0), 20_000, [2.0])
+    return simulated(problem_of(SCAD, 0.4, 2.0), 10_000, [2.0])
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:

@@ -1,11 +1,11 @@
 """Densities of random rules: both schemes against exact laws, against each other, and against SGD.
 
-A hundred problems have random rules with a linear prior, under which w given u is Gaussian with the mean R u and the
-variance Q - R^2 at all times; R and Q are those of order parameters. Fifty have one of eight non-linear priors, and are
-held against each other and against sixteen runs of SGD at N = 2,000. Rules are smooth, or have kinks, coins and label
-noise, or see a spiked signal on the sphere; norms, laws of u, masks, batches, starts and strengths are random, too.
-Both schemes are asked for errors of 1e-6. Left, true against stated errors under linear priors; right, seconds of one
-processor, without those of compilation.
+Random rules under a linear prior have weights that are Gaussian given u, with the mean R u and the variance Q - R^2, at
+all times; R and Q are those of order parameters. Under one of seven other priors both schemes are held against each
+other and against sixteen runs of SGD at N = 2,000. Rules are smooth, or have kinks, coins and label noise, or see a
+spiked signal on the sphere; norms, laws of u, masks, batches, starts and strengths are random, too. Both schemes are
+asked for errors of 1e-6. Left, true against stated errors under linear priors; right, seconds of one processor, without
+those of compilation.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A step adds tau sign(y) x where the student is wrong, tau = 0.7, takes lambda sign(w) off every weight, and goes back to
 the sphere, on which the error is arccos(q)/pi. One coordinate of the sparse teacher in ten is not 0, those of the dense
 one are Gaussian. Left, errors at t = 20 against the strength lambda; right, true against false positive rate of the
-sparse teacher's support at t = 2, at all thresholds of |w|. Four runs of SGD have N = 20,000 and end at t = 2.
+sparse teacher's support at t = 2, at all thresholds of |w|. Four runs of SGD have N = 10,000 and end at t = 2.
 """
 
 import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ def theory() -> xr.Dataset:
 
 def simulate() -> xr.Dataset:
     """SGD of the sparse teacher at one strength."""
-    return simulated(problem_of("sparse", 0.1, 2.0, 2), 20_000, [2.0])
+    return simulated(problem_of("sparse", 0.1, 2.0, 2), 10_000, [2.0])
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
