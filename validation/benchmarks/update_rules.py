@@ -21,10 +21,11 @@ import numpy as np
 from scipy.special import erf
 
 import meanfield
+from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from validation.benchmarks.first_minutes import processor_and_wall_time
 from validation.benchmarks.sgd_elsewhere import INSTALLED, LIBRARIES
 from validation.benchmarks.table import Row, Table, run_benchmark
-from validation.benchmarks.timing import ONE_THREAD, seconds
+from validation.benchmarks.timing import ONE_THREAD, Work, seconds
 
 HERE = "validation.benchmarks.update_rules"
 
@@ -76,6 +77,12 @@ def loop(library: str, N: int, steps: int) -> Any:
     return w
 
 
+def normal_numbers(N: int) -> tuple[Work, Work]:
+    """What draws the normal numbers of an input, ours and NumPy's."""
+    out, rng = np.empty(N), np.random.default_rng(0)
+    return partial(fill_normals, stream_key(0), 0, VECTOR, 0, out), partial(rng.standard_normal, out=out)
+
+
 def one_unit_elsewhere() -> Any:
     """The committee of one unit by StatPhys-ML, as its README calls it, at output times."""
     online = importlib.import_module("statphys.theory.online")
@@ -110,10 +117,12 @@ def steps() -> Iterator[Row]:
     """A step of SGD, by vectors and by overlaps alone."""
     for what, make in (("1 of 1", perceptron), ("2 of 2", partial(committees, 2))):
         settings = {"dimension": 1000, "replicas": 16, "method": "chain"}
-        used = _of_a_step(make, 16 * 20_000, stop=20.0, **settings)
+        used = _of_a_step(make, 16 * 4000, stop=4.0, **settings)
         yield Row(f"overlaps alone, {what}", 1e9 * used, "ns a step")
-    for N, stop in ((1000, 20.0), (1_000_000, 1e-4)):
+    for N, stop in ((1000, 20.0), (1_000_000, 2e-5)):
         count = round(N * stop)
+        drawn, by_numpy = seconds(*normal_numbers(N), rounds=3)
+        yield Row(f"{N:,} normal numbers alone", 1e6 * drawn, "us", "NumPy's", 1e6 * by_numpy)
         used = _of_a_step(perceptron, count, stop=stop, dimension=N, replicas=1, method="plain")
         for library in LIBRARIES:
             elsewhere, note, some = math.nan, f"{library} is not installed", min(count, 2000)
