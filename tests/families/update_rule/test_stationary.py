@@ -11,8 +11,11 @@ from scipy.integrate import quad
 from scipy.optimize import fsolve
 
 import meanfield
+from meanfield.cli import DONE
+from meanfield.commands.dispatch import run_named
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import edges_of
+from meanfield.problems.file import format_problem
 from tests.families.update_rule.problems import feature, problem
 from tests.families.update_rule.test_density import SPARSE_PCA, THREE_POINT, lasso
 
@@ -94,7 +97,12 @@ LINEAR = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LINEAR)
+QUICK = "sphere of another length"
+
+
+@pytest.mark.parametrize(
+    "name", [QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LINEAR if name != QUICK)]
+)
 def test_linear_priors_have_the_fixed_points_of_the_order_parameters(name):
     task = LINEAR[name](order_parameters={"tolerance": 1e-8}, density={"tolerance": 1e-8})
     found, exact = meanfield.find_stationary_states(task), meanfield.find_fixed_points(task)
@@ -126,7 +134,8 @@ def test_a_rule_that_does_not_pull_its_student_rests_if_the_prior_holds_it():
     assert numbers(found, "Q") == pytest.approx([2 * (a**-3 + b**-3) / (1 / a + 1 / b)], rel=1e-9)  # likewise
 
 
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20) if seed != 3)])
+@pytest.mark.slow  # linear priors have the states of order parameters, and lasso that of its density, see above
+@pytest.mark.parametrize("seed", range(20))
 def test_random_rules_come_to_rest_where_their_densities_do(seed):
     rng = np.random.default_rng(seed)
     names, limits = ("first", "second", "third", "spread"), [(0.1, 0.8), (0.2, 0.8), (-0.2, 0.2), (0.1, 0.5)]
@@ -152,6 +161,7 @@ def test_random_rules_come_to_rest_where_their_densities_do(seed):
         )
 
 
+@pytest.mark.slow  # rates are those of a discretised operator in tests/mckean_vlasov/stationary/test_free_norm.py
 def test_densities_leave_an_unstable_state_at_its_rate_and_come_to_a_stable_one():
     """Principal components by Oja's own rule, which keeps no norm, under l1."""
     tables = {
@@ -171,6 +181,7 @@ def test_densities_leave_an_unstable_state_at_its_rate_and_come_to_a_stable_one(
         assert abs(run[name].values[-1] - learnt[name].values).item() <= error.item() + left, name
 
 
+@pytest.mark.slow  # the last test of this file follows one, too
 def test_branches_follow_the_strength_of_a_prior():
     """To the states of a search at both ends; R = 0 of sparse PCA is gone where l1 outweighs the noise."""
     task = problem("oja", 0.5, **SPARSE_PCA)
@@ -224,3 +235,34 @@ def test_what_has_no_states_is_refused_with_a_remedy(tables, words):
     given = {"features": [feature(0.2)], "prior": L1, "numbers": {"rate": 0.7}} | tables
     with pytest.raises(InputError, match=words):
         meanfield.find_stationary_states(problem("perceptron", **given))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [106, 111, 129])
+def test_no_state_of_a_rule_with_several_is_missing(seed):
+    """Two with a free norm, three on the sphere: those of the order parameters. Of 60 such seeds all agree."""
+    rng = np.random.default_rng(seed)
+    names, limits = ("first", "second", "third", "spread"), [(-0.2, 0.8), (-0.2, 0.8), (-0.2, 0.8), (0.05, 0.5)]
+    task = problem(
+        "any_rule", numbers={name: rng.uniform(*limit) for name, limit in zip(names, limits, strict=True)},
+        features=[feature(0.3)], students=[{"initial_norm": rng.uniform(0.5, 2.0)}],
+        prior={"name": "l2", "strength": rng.uniform(0.05, 0.5)},
+        data={"normals": ["eps"], "observed": rng.choice([1.0, 0.6]).item(), "noise": rng.uniform(0.5, 1.5)},
+        model={"batch_size": int(rng.integers(1, 4)), "constraint": ["none", "sphere"][seed % 2]},
+    )  # fmt: skip
+    found, exact = meanfield.find_stationary_states(task), meanfield.find_fixed_points(task)
+    assert found.sizes["state"] == exact.sizes["state"] == 3 - (seed % 2 == 0)
+    order = np.argsort(numbers(exact))
+    for name in ("R", "Q"):
+        errors = found[f"{name}_error"].max() + exact[f"{name}_error"].max()
+        np.testing.assert_allclose(numbers(found, name), numbers(exact, name)[order], rtol=0, atol=errors.item())
+
+
+def test_commands_follow_branches_of_rules(tmp_path, capsys):
+    two_values = [feature(0.2, coordinate={"law": "rademacher"})]
+    task = problem("perceptron", 0.7, features=two_values, model={"constraint": "sphere"}, prior=L1)
+    path = tmp_path / "problem.toml"
+    path.write_text(format_problem(task))
+    asked = ["stationary", str(path), "-o", str(tmp_path / "branches.nc"), "--points", "2"]
+    assert run_named([*asked, "--vary", "prior.strength", "0.3", "0.31"]) == DONE
+    assert "from prior.strength = 0.3 (R = 0.738994, Q = 1.000000, stable)" in capsys.readouterr().out

@@ -73,7 +73,7 @@ def test_the_jacobian_is_the_derivative(prior):
     assert by_averages(x, 2, state.norm) == pytest.approx(slopes, abs=1e-8)  # differences of step 1e-5
 
 
-@pytest.mark.parametrize("prior", ["l1", "double_well"])
+@pytest.mark.parametrize("prior", ["l1", pytest.param("double_well", marks=pytest.mark.slow)])
 def test_rates_agree_with_a_discretised_operator(prior):
     limit = free_limit(prior=PriorSettings(name=prior, strength=0.4))
     equations, (state,) = all_states(limit)
