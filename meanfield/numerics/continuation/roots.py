@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations, product
 
@@ -57,14 +58,14 @@ def newton(
             return x
         factor, gradient = _deflation(x, known)
         # Newton's step for the deflated equations is parallel to the plain one (Sherman and Morrison).
-        stretch = 1.0 - float(gradient @ step) / factor
+        stretch = 1.0 - float(gradient @ step)
         step = step / stretch if abs(stretch) > 1e-3 else 1e3 * step
-        size = factor * float(np.linalg.norm(values))
+        size = float(np.linalg.norm(values))
         for _ in range(6):  # of a step that does not reduce F, or leaves the domain
             trial = inside(x + step)
             values, slope = equations(trial) if values_alone is None else (values_alone(trial), slope)
-            trial_size = _deflation(trial, known)[0] * float(np.linalg.norm(values))
-            if trial_size < size:
+            growth = _deflation(trial, known)[0] - factor
+            if float(np.linalg.norm(values)) < size * math.exp(min(-growth, 700.0)):  # exp(700) is 1e304
                 break
             step = 0.5 * step
         else:
@@ -76,14 +77,10 @@ def newton(
 
 
 def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, FloatArray]:
-    """Deflation: the factor that keeps Newton's method away from known roots, and its gradient."""
-    factor, logarithmic = 1.0, np.zeros_like(x)
-    for root in known:
-        away = x - root
-        square = max(float(away @ away), 1e-30)
-        factor *= 1.0 + 1.0 / square
-        logarithmic -= 2.0 * away / (square * (1.0 + square))
-    return factor, factor * logarithmic
+    """Logarithm of the factor that keeps Newton's method away from known roots, and its gradient."""
+    away = x - np.reshape(known, (-1, x.size))
+    square = np.maximum((away**2).sum(axis=1), 1e-30)
+    return float(np.log1p(1.0 / square).sum()), -2.0 * (1.0 / (square * (1.0 + square))) @ away
 
 
 def rough_differences(

@@ -3,7 +3,7 @@
 Where features that are not there stay away, each face in which some overlaps vanish is invariant, and searched by
 itself for zeros with all its overlaps; of faces and orthants that symmetries map to each other one is. On the sphere of
 every face b points inwards, so that the indices sign det(-db/dq) of all zeros in it add up to 1 (Poincare and Hopf):
-where they do not, the face is searched again with more starts. Features that depend on each other have no such faces.
+where they do not, the search of the face goes on. Features that depend on each other have no such faces.
 
 Where features that are not there stay away, b_k = q_k r_k, and zeros with all overlaps of one sign pattern are those of
 the relative growth rates r_k: zeros in smaller faces, of which there are many, do not attract Newton's method there.
@@ -12,23 +12,20 @@ of low degree, near q = 0 for any a linear function, so that few starts suffice:
 from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates, some of them
 next to the sphere, within 1e-3 of which zeros may lie. The zeros that were found are deflated. Features that may be
 exchanged have one overlap in many zeros, also in such as few starts lead to; these have fewer variables, and are
-searched for first. Where indices say that a zero is missing no start is left out.
+searched for first. Where indices say that a zero is missing starts are beside those that are known, from which it
+may have branched off, and then all searches of the face go on where they were left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, combinations, product
+from itertools import accumulate, combinations, cycle, product
 from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.families.contrastive.fixed_points.orthants import (
-    Coincident,
-    directions_of,
-    zeros_in_orthant,
-)
-from meanfield.families.contrastive.fixed_points.search import TOLERANCE, Face
+from meanfield.families.contrastive.fixed_points.orthants import Coincident, Orthant, directions_of
+from meanfield.families.contrastive.fixed_points.search import Face
 from meanfield.families.contrastive.fixed_points.symmetries import (
     SAME_ZERO,
     copies,
@@ -39,7 +36,7 @@ from meanfield.families.contrastive.fixed_points.symmetries import (
 )
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.numerics.growth_rates import RATE_RESOLUTION
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 BY_CELLS = 2
 """Largest number of features whose faces are searched by cells, where there is another way."""
@@ -116,52 +113,38 @@ class _Faces:
 
     def _search(self, kept: tuple[int, ...], fineness: int) -> None:
         """Add the zeros of one face, and of its images."""
-        face = Face(self._field, kept, self._size)
-        before = self._found
-        # Starts are doubled twice where indices say that a zero is missing: cells are finer for the whole ball.
-        for factor in (1, 2, 4) if self._in_orthants(kept) else (1,):
-            zeros = self._inside(face, kept, fineness * factor)
-            self._found = before + _with_images(zeros, self._flips, self._orders)
-            if self._adds_up(list(kept)):
+        face, before = Face(self._field, kept, self._size), self._found
+        if self._field.features <= BY_CELLS or len(kept) == 1:
+            found = [x for x in face.zeros(self._reflected, fineness) if np.all(np.abs(x) > SAME_ZERO)]
+            self._found = before + self._images(face, found)
+            return
+        patterns = list(self._patterns(face, list(kept)))
+        found = [x for pattern in patterns for x in pattern.on_sphere()]
+        for beside in cycle((False, True)):
+            found += [x for pattern in patterns for x in pattern.zeros(beside)]
+            self._found = before + self._images(face, found)
+            if self._adds_up(list(kept)) or (beside and not any(pattern.goes_on for pattern in patterns)):
                 break
 
-    def _inside(self, face: Face, kept: tuple[int, ...], fineness: int) -> Iterator[Zero]:
-        """Zeros of a face with all its overlaps."""
-        if not self._in_orthants(kept):
-            for x in face.zeros(self._reflected, fineness):
-                if np.all(np.abs(x) > SAME_ZERO):
-                    q = face.embedded(x)
-                    yield Zero(q, jacobian_at(self._field, q))
-            return
+    def _images(self, face: Face, found: list[FloatArray]) -> list[Zero]:
+        """Zeros that were found in a face, with all their images."""
+        places = map(face.embedded, found)
+        return _with_images((Zero(q, jacobian_at(self._field, q)) for q in places), self._flips, self._orders)
+
+    def _patterns(self, face: Face, kept: list[int]) -> Iterator[_Pattern]:
+        """Searches of a face by signs of its overlaps; of those that symmetries map to each other one."""
         done: set[tuple[float, ...]] = set()
         for signs in product((1.0, -1.0), repeat=len(kept)):
             if signs not in done:
                 orthant = face.embedded(np.array(signs))
-                moved = [orthant[order] for order in self._orders]
-                done |= {tuple(image[list(kept)].tolist()) for flip in self._flips for image in flip * moved}
-                yield from self._in_orthant(face, kept, np.array(signs), fineness)
-
-    def _in_orthants(self, kept: tuple[int, ...]) -> bool:
-        """Whether a face is searched orthant by orthant."""
-        return self._field.features > BY_CELLS and len(kept) > 1
-
-    def _in_orthant(self, face: Face, kept: tuple[int, ...], signs: FloatArray, fineness: int) -> Iterator[Zero]:
-        at_rest: list[FloatArray] = []
-        for x in face.on_sphere(directions_of(face, signs)):
-            if np.all(signs * x > SAME_ZERO):
-                yield Zero(face.embedded(x), jacobian_at(self._field, face.embedded(x)))
-        for x in self._by_symmetry(face, list(kept), signs, fineness):
-            slope = jacobian_at(self._field, face.embedded(x))
-            within = slope[np.ix_(kept, kept)] / self._size
-            for _ in range(3):  # of Newton's method, which is at its end: the Jacobian does not change any more
-                x = x - np.linalg.lstsq(within, face(x), rcond=None)[0]
-            if not np.abs(face(x)).max() <= TOLERANCE or np.any(signs * x <= SAME_ZERO):
-                continue
-            if face.in_continuum(x):
-                if at_rest:
-                    continue
-                at_rest.append(x)
-            yield Zero(face.embedded(x), slope)
+                images = [orthant[order] for order in self._orders]
+                done |= {tuple(image[kept].tolist()) for flip in self._flips for image in flip * images}
+                at = np.array(signs)
+                moved = [[order[k] for k in kept] for order in self._orders]
+                alike = [[kept.index(k) for k in order] for order in moved if set(order) == set(kept)]
+                exchanges = np.unique([order for order in alike if np.array_equal(at[order], at)], axis=0)
+                partitions, beside = self._partitions(kept, at), self._beside(kept, at)
+                yield _Pattern(face, at, self._powers[kept], partitions, beside, exchanges)
 
     def _beside(self, kept: list[int], signs: FloatArray) -> list[FloatArray]:
         """Points of an orthant next to zeros in which one of its overlaps vanishes: where others may branch off."""
@@ -174,18 +157,6 @@ class _Faces:
                 start[kept] = raised
                 starts[max(tuple(np.round(start[order], 6)) for order in self._orders)] = raised
         return list(starts.values())
-
-    def _by_symmetry(self, face: Face, kept: list[int], signs: FloatArray, fineness: int) -> Iterator[FloatArray]:
-        """Approximate zeros of an orthant, those first in which features that may be exchanged have one overlap."""
-        found: list[FloatArray] = []
-        for parts in self._partitions(kept, signs):
-            alike = Coincident(face, parts)
-            beside = self._beside(kept, signs) if len(parts) == len(kept) else []
-            known = [alike.reduced(q) for q in found if np.array_equal(alike.expanded(alike.reduced(q)), q)]
-            powers = self._powers[kept][alike.first]
-            for x in zeros_in_orthant(alike, signs[alike.first], powers, beside, fineness, known):
-                found.append(alike.expanded(x))
-                yield found[-1]
 
     def _partitions(self, kept: list[int], signs: FloatArray) -> list[list[list[int]]]:
         """Partitions of the features of an orthant into those with one overlap, the coarsest first, up to exchanges."""
@@ -213,6 +184,76 @@ class _Faces:
                 return True
             total += np.sign(np.linalg.det(-zero.slope[np.ix_(kept, kept)]))
         return total == 1.0
+
+
+class _Pattern:
+    """Search of the zeros of a face with overlaps of given signs, which goes on where it was left.
+
+    Parameters
+    ----------
+    face : Face
+    signs, powers : ndarray, shape (n,)
+        See `Orthant`.
+    partitions : list
+        Partitions of the features into those with one overlap, which are searched in this order.
+    beside : list of ndarray, shape (n,)
+        Points next to zeros of smaller faces.
+    exchanges : ndarray of int, shape (orders, n)
+        Orders of the features that leave the field and the signs as they are.
+    """
+
+    def __init__(
+        self,
+        face: Face,
+        signs: FloatArray,
+        powers: FloatArray,
+        partitions: list[list[list[int]]],
+        beside: list[FloatArray],
+        exchanges: IntArray,
+    ) -> None:
+        self._face, self._signs, self._exchanges = face, signs, exchanges
+        self._searches: list[tuple[Coincident, Orthant]] = []
+        for parts in partitions:
+            plane = Coincident(face, parts)
+            likely = beside if len(parts) == len(signs) else []
+            self._searches.append((plane, Orthant(plane, signs[plane.first], powers[plane.first], likely)))
+        self._at_rest = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there are starts left."""
+        return not all(search.exhausted for _, search in self._searches)
+
+    def on_sphere(self) -> list[FloatArray]:
+        """Zeros with |q| = 1."""
+        face, signs = self._face, self._signs
+        return [x for x in face.on_sphere(directions_of(face, signs)) if np.all(signs * x > SAME_ZERO)]
+
+    def zeros(self, beside: bool) -> Iterator[FloatArray]:
+        """Zeros that are new, those first in which features that may be exchanged have one overlap.
+
+        Parameters
+        ----------
+        beside : bool
+            Whether starts are those beside known zeros.
+        """
+        for plane, search in self._searches:
+            for x in search.beside() if beside else search.zeros():
+                q = self._face.polished(plane.expanded(x))
+                isolated = q is not None and not self._face.in_continuum(q)
+                self._leave_out(plane.expanded(x), isolated)
+                if q is None or np.any(self._signs * q <= SAME_ZERO) or (self._at_rest and not isolated):
+                    continue
+                self._at_rest = self._at_rest or not isolated
+                yield q
+
+    def _leave_out(self, q: FloatArray, isolated: bool) -> None:
+        """Leave out a zero and its images in all searches; of those of a continuum there may be any number."""
+        images = np.unique(q[self._exchanges], axis=0)
+        for plane, search in self._searches:
+            reduced = plane.reduced(images)
+            there = np.abs(plane.expanded(reduced) - images).max(axis=1) < SAME_ZERO
+            search.leave_out(reduced[there], isolated)
 
 
 def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Coincident:
     Parameters
     ----------
     face : callable
-        See `zeros_in_orthant`.
+        See `Orthant`.
     parts : list of list of int
         Places of the features of each part.
     """
@@ -39,22 +39,21 @@ class Coincident:
 
     def reduced(self, q: FloatArray) -> FloatArray:
         """Variables of overlaps that coincide."""
-        return np.asarray(self._root * q[self.first])
+        return np.asarray(self._root * q[..., self.first])
 
 
 FRUITLESS = 12
 """Starts in a row that bring nothing new before an orthant is left, unless indices say that a zero is missing."""
 
+BESIDE = 0.05
+"""Distance from a zero at which others are searched for that branched off from it."""
 
-def zeros_in_orthant(
-    face: Rates,
-    signs: FloatArray,
-    powers: FloatArray,
-    likely: list[FloatArray],
-    fineness: int,
-    known: Sequence[FloatArray] = (),
-) -> Iterator[FloatArray]:
-    """Approximate zeros with overlaps of the given signs, each once.
+MOST_SCATTERED = 64
+"""Largest number of scattered starts, for each dimension, in the ball; as many are next to the sphere."""
+
+
+class Orthant:
+    """Search for approximate zeros with overlaps of given signs, which goes on where it was left.
 
     Parameters
     ----------
@@ -64,43 +63,75 @@ def zeros_in_orthant(
         Signs of the overlaps, and the powers p of the variables x = |q|^p: 2 where the field is odd in an overlap.
     likely : list of ndarray, shape (n,)
         Overlaps that are tried first.
-    fineness : int
-        Factor of the number of starts.
-    known : sequence of ndarray, shape (n,)
-        Zeros that are not to be found again.
     """
 
-    def rates(x: FloatArray) -> FloatArray:
-        q = signs * np.maximum(x, 0.0) ** (1.0 / powers)
-        inside = np.all(x > 0.0, axis=-1) & (np.square(q).sum(axis=-1) < 1.0)
-        return np.asarray(np.where(inside[..., None], face(q) / np.where(q == 0.0, 1.0, q), np.nan))
+    def __init__(self, face: Rates, signs: FloatArray, powers: FloatArray, likely: list[FloatArray]) -> None:
+        self._face, self._signs, self._powers = face, signs, powers
+        axis = [signs * (norm / len(signs)) ** 0.5 for norm in (0.1, 0.35, 0.6, 0.8, 0.95)]  # values of q.q
+        self._likely = [*likely, *axis]
+        self._starts = self._scattered()
+        self._known: list[FloatArray] = []
+        self._beside: list[FloatArray] = []
+        self._fruitless = 0
+        self.exhausted = False
 
-    def equations(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values = rates(x)
-        if not np.all(np.isfinite(values)):
-            return values, np.full((len(x), len(x)), np.nan)
-        steps = 1e-5 * x  # inwards; Newton's method then converges by five digits a step
-        return values, ((values - rates(x - np.diag(steps))) / steps[:, None]).T
+    def leave_out(self, images: FloatArray, isolated: bool) -> None:
+        """Take a zero, which stands in rows with its images, for known: it is not to be found again."""
+        self._known += list(np.abs(images) ** self._powers)
+        if isolated:
+            self._beside += list(images[:1])
+            self._fruitless = 0
 
-    n = len(signs)
-    axis = [signs * (norm / n) ** 0.5 for norm in (0.1, 0.35, 0.6, 0.8, 0.95)]  # values of q.q
-    parts, norms = scattered_parts(n, 16 * fineness * n)
-    parts, norms = np.tile(parts, (2, 1)), np.concatenate([norms, 1.0 - 0.05 * norms**2])  # some next to the sphere
-    scattered = (norms[:, None] * parts) ** (0.5 * powers)
-    scattered = scattered[np.argsort(np.linalg.norm(rates(scattered), axis=1))]
-    found = [np.abs(q) ** powers for q in known]
-    fruitless = 0
-    for start in [*(np.abs(q) ** powers for q in (*likely, *axis)), *scattered]:
-        x = _root(equations, rates, start, found)
+    def zeros(self) -> Iterator[FloatArray]:
+        """Zeros that are new, until starts in a row bring nothing; whoever takes one calls `leave_out` for it."""
+        for start in self._likely:
+            yield from self._from(np.abs(start) ** self._powers)
+        self._likely = []
+        self._fruitless = 0
+        for start in self._starts:
+            self._fruitless += 1
+            yield from self._from(start)
+            if self._fruitless >= FRUITLESS:
+                return
+        self.exhausted = True
+
+    def beside(self) -> Iterator[FloatArray]:
+        """Zeros that are new, from starts beside those that are known, along the directions of the linearised rates."""
+        while self._beside:
+            q = self._beside.pop()
+            _, slope = self._equations(np.abs(q) ** self._powers)
+            for along in np.linalg.eig(slope)[1].real.T:
+                for step in (BESIDE, -BESIDE):
+                    start = q + step * along
+                    yield from self._from(np.abs(start * (np.linalg.norm(q) / np.linalg.norm(start))) ** self._powers)
+
+    def _from(self, start: FloatArray) -> Iterator[FloatArray]:
+        """The zero that a start leads to, if it is new."""
+        x = _root(self._equations, self._rates, start, self._known)
         # Zeros closer to a smaller face cannot be told from those in it.
-        if x is not None and np.all(x >= 1e-3**powers) and all(np.linalg.norm(x - other) > 1e-7 for other in found):
-            found.append(x)
-            fruitless = 0
-            yield signs * x ** (1.0 / powers)
-            continue
-        fruitless += 1
-        if fineness == 1 and fruitless >= FRUITLESS + len(likely):
+        if x is None or np.any(x < 1e-3**self._powers):
             return
+        if all(np.linalg.norm(x - other) > 1e-7 for other in self._known):
+            yield self._signs * x ** (1.0 / self._powers)
+
+    def _scattered(self) -> Iterator[FloatArray]:
+        """Scattered starts, half of them next to the sphere, in three parts that are sorted by rates."""
+        n = len(self._signs)
+        parts, norms = scattered_parts(n, MOST_SCATTERED * n)
+        for few in np.split(np.arange(len(parts)), [len(parts) // 4, len(parts) // 2]):
+            both = np.concatenate([norms[few], 1.0 - 0.05 * norms[few] ** 2])
+            starts = (both[:, None] * np.tile(parts[few], (2, 1))) ** (0.5 * self._powers)
+            yield from starts[np.argsort(np.linalg.norm(self._rates(starts), axis=1))]
+
+    def _rates(self, x: FloatArray) -> FloatArray:
+        q = self._signs * np.maximum(x, 0.0) ** (1.0 / self._powers)
+        inside = np.all(x > 0.0, axis=-1) & (np.square(q).sum(axis=-1) < 1.0)
+        return np.asarray(np.where(inside[..., None], self._face(q) / np.where(q == 0.0, 1.0, q), np.nan))
+
+    def _equations(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        steps = 1e-5 * x  # inwards; Newton's method then converges by five digits a step
+        ahead = self._rates(np.concatenate([x[None], x - np.diag(steps)]))
+        return ahead[0], ((ahead[0] - ahead[1:]) / steps[:, None]).T
 
 
 def _root(equations: Equations, rates: Rates, x: FloatArray, known: list[FloatArray]) -> FloatArray | None:

@@ -80,6 +80,13 @@ class Face:
         slope = self._field.jacobian(self.embedded(x))[np.ix_(self._kept, self._kept)]
         return self(x), slope / self._size
 
+    def polished(self, x: FloatArray) -> FloatArray | None:
+        """Zero next to an approximate one; None if there is none."""
+        _, slope = self.equations(x)
+        for _ in range(3):  # of Newton's method, which is at its end: the Jacobian does not change any more
+            x = x - np.linalg.lstsq(slope, self(x), rcond=None)[0]
+        return x if np.abs(self(x)).max() <= TOLERANCE else None
+
     def zeros(self, positive: bool, fineness: int) -> list[FloatArray]:
         """Zeros in the face, or only those with positive overlaps."""
         dimensions = len(self._kept)

@@ -265,10 +265,12 @@ def test_random_starts_find_nothing_new_with_three_to_five_features(activation, 
 
 @pytest.mark.slow
 def test_states_that_few_starts_lead_to_are_found():
-    """One with four equal overlaps, which random starts found first, and one of a pair next to the sphere."""
+    """One with four equal overlaps, which random starts found first, one of a pair next to the sphere, and another
+    there to which starts beside one with three equal overlaps lead."""
     points = found(*(LAWS[name][0] for name in ["two_point"] * 4 + ["wide"]), lines=['model.activation = "tanh"'])
     assert points.complete
-    for q in ([0.13568432] * 4 + [-0.80730447], [0.56518, 0.56518, 0.37878, 0.0, 0.46437]):
+    beside = [0.38822, 0.38822, 0.32276, 0.0, 0.76971]
+    for q in ([0.13568432] * 4 + [-0.80730447], [0.56518, 0.56518, 0.37878, 0.0, 0.46437], beside):
         assert np.linalg.norm(points.q - q, axis=1).min() < 2e-5  # digits of q
 
 
