@@ -180,7 +180,8 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
             "the same on all other trees, for a lucky node whose gap is positive",
             "paper, theorem 5",
             not bool((others > 0.0).any()),
-            f"some nodes break it for {float(breaking):.0%} of these trees and c with polarities from U[{NEARLY_ONE:g}, 1]: the proof then gives nodes of negative gap",
+            f"some nodes break it for {float(breaking):.0%} of these trees and c with polarities from "
+            f"U[{NEARLY_ONE:g}, 1]: the proof then gives nodes of negative gap",
         ),
         Statement(
             "the variance of a pre-activation is the sum over inputs of those of its parts",
