@@ -32,8 +32,8 @@ def lasso(spectrum=THREE, noise=MEAN, **tables):
 
 def assert_same(first, second, names=OVERLAPS):
     for name in names:
-        off = np.abs(first[name].values - second[name].values)
-        assert np.all(off <= first[f"{name}_error"].values + second[f"{name}_error"].values), name
+        off, errors = np.abs(first[name].values - second[name].values), first[f"{name}_error"] + second[f"{name}_error"]
+        assert np.all(off <= errors.values + 1e-14), name  # rounding
 
 
 @pytest.mark.parametrize("scheme", ["lagrangian", pytest.param("eulerian", marks=pytest.mark.slow)])
@@ -68,11 +68,11 @@ def test_a_power_law_has_the_reference_numbers():
 def test_equal_variances_change_nothing(constraint):
     made = partial(
         problem, "oja", 0.5, features=[feature(0.3, 2.0, **THREE_POINT)], model={"constraint": constraint},
-        prior={"name": "l1", "strength": 0.3}, time={"stop": 2.0, "outputs": 3},
+        prior={"name": "l1", "strength": 0.3}, time={"stop": 1.0, "outputs": 2}, density={"tolerance": 1e-4},
     )  # fmt: skip
     plain, same = (meanfield.solve_density(made(data={"signal": "spiked"} | more)) for more in ({}, {"spectrum": ONES}))
     assert_same(plain, same, ("R", "Q", "r"))
-    np.testing.assert_allclose(same["Q_noise"], same["Q"], rtol=0, atol=1e-6)  # errors of E[w^2] on the sphere
+    np.testing.assert_allclose(same["Q_noise"], same["Q"], rtol=0, atol=1e-4)  # errors of E[w^2] on the sphere
     np.testing.assert_array_equal(same["rho"], [1.0])
 
 
@@ -118,12 +118,13 @@ def test_both_schemes_agree_on_a_signal_under_a_double_well():
 @pytest.mark.slow
 def test_sgd_agrees_given_eigenvalues_and_a_wrong_spectrum_differs():
     """5 % of true comparisons differ; the seed is fixed."""
-    runs = {"dimension": 10_000, "replicas": 16, "snapshots": [1.0, 2.0]}
+    runs = {"dimension": 2000, "replicas": 16, "snapshots": [1.0, 2.0]}
     density, sgd = (meanfield.solve(lasso(particles=runs), method) for method in ("density", "particles"))
     compared = meanfield.compare(density, sgd)
     assert compared["verdict"].item() == AGREES
     np.testing.assert_allclose(compared["group_rho"].values[0, :3], THREE["eigenvalues"])
-    exchanged = density.assign_coords(rho_of_node=sum(density["rho"].values[[0, -1]]) - density["rho_of_node"])
+    rho = density["rho"].values
+    exchanged = density.assign_coords(rho_of_node=("node", rho[::-1][np.searchsorted(rho, density["rho_of_node"])]))
     assert meanfield.compare(exchanged, sgd)["verdict"].item() == DIFFERS
 
 

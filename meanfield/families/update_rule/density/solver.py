@@ -28,6 +28,10 @@ NAMES = {
 """Names here of variables of densities of one vector."""
 
 
+OFF_WITH_AVERAGES = ("q_error", "norm_error", "q_noise_error", "norm_noise_error", "r_error")
+"""Errors of averages over weights, which follow those of averages of the rule."""
+
+
 @solver
 def solve_density(problem: Problem) -> Solved:
     """Density of the weights of students given the features, under any prior, with norms that are kept or free.
@@ -45,18 +49,19 @@ def solve_density(problem: Problem) -> Solved:
     -------
     xarray.Dataset
         `R`, `Q`, `r`, `observables`, `Lambda`, `P`, `P_w`, `u`, `u_weight`, `w`, `w_bnds` and `mass`; with a tolerance
-        also the estimates `R_error`, `Q_error`, `r_error`, `observables_error` and `P_error`. Of two students `P` and
-        `P_w` are those of each, and `P_sum` and `P_difference` those of (w_1 +- w_2)/sqrt(2). Of particles `w_sample`
-        and `u_sample` take the place of densities, and the attribute `warning` says why where two students have none
-        on cells. The attribute `status` is `complete`, `interrupted` or `failed: ...`; output times that were not
-        reached are NaN.
+        also the estimates `R_error`, `Q_error`, `r_error`, `observables_error` and `P_error`. With `data.spectrum` also
+        `R_noise` and `Q_noise` with their errors, and `R_rho`, `Q_rho` as of order parameters; `P` is given u and the
+        eigenvalue `rho_of_node`. Of two students `P` and `P_w` are those of each, and `P_sum` and `P_difference` those
+        of (w_1 +- w_2)/sqrt(2). Of particles `w_sample` and `u_sample` take the place of densities, and the attribute
+        `warning` says why where two students have none on cells. The attribute `status` is `complete`, `interrupted` or
+        `failed: ...`; output times that were not reached are NaN.
 
     Raises
     ------
     InputError
-        If there are no features or too many, side variables, or a spectrum of the noise; if averages of the rule do not
-        exist or cannot be resolved without random points; if the solution does not fit into the free memory; if cells
-        are asked for, and two students have no density on them.
+        If there are no features or too many, side variables, a spectrum of the noise that features know or of several
+        students; if averages of the rule do not exist or cannot be resolved without random points; if the solution does
+        not fit into the free memory; if cells are asked for, and two students have no density on them.
 
     Notes
     -----
@@ -74,7 +79,7 @@ def solve_density(problem: Problem) -> Solved:
         return (limit, solved), np.array([by.equations.packed(row) for row in _overlaps(solved.arrays)])
 
     by, (limit, solved) = along_its_path(TotalEquations(problem), share, solve)
-    arrays = _as_kept(limit, solved.arrays)
+    arrays = _as_kept(limit, solved.arrays, share)
     errors = _overlaps(arrays, "_error") if "q_error" in arrays else None
     more = observed(by, _overlaps(arrays), errors, by.equations.packed)
     return replace(solved, arrays=_as_overlaps(arrays) | more | problem.names)
@@ -123,9 +128,12 @@ def _overlaps(arrays: dict[str, FloatArray], end: str = "") -> FloatArray:
     return np.column_stack([arrays[name] for name in names if name in arrays])
 
 
-def _as_kept(limit: Limit, arrays: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """Variables with the prior's work by the strength of the time itself, and with the norm that is kept."""
-    arrays = dict(arrays)
+def _as_kept(limit: Limit, arrays: dict[str, FloatArray], share: float) -> dict[str, FloatArray]:
+    """Variables with the prior's work by the strength of the time itself, and with the norm that is kept.
+
+    Averages of the rule may be off by a share of their size, and overlaps by that much besides what is stated.
+    """
+    arrays = arrays | {name: arrays[name] + share for name in OFF_WITH_AVERAGES if name in arrays}
     for name in ("r", "r_error"):  # with the strength of the time itself
         if name in arrays:
             arrays[name] = arrays[name] * limit.learning_rates
