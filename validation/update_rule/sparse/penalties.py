@@ -4,8 +4,8 @@ The task is that of online lasso at the rate tau = 1, and all numbers are of t =
 Strengths lambda are in units of the rate; the elastic net is half l1 and half l2, and SCAD (Fan and Li, Journal of the
 American Statistical Association 96, 1348, 2001) is a function of nine lines whose pull is that of l1 for |w| < lambda
 and 0 from |w| = 3.7 lambda on. Left, mean square errors of weights, and of the debiased weights w + phi(w)/tau of l1;
-right, the largest difference of true and false positive rate over thresholds of |w|. Four runs of SGD under SCAD have
-N = 10,000 and end at t = 2.
+right, the largest difference of true and false positive rate over thresholds of |w|. Where SGD was run, under SCAD, it
+is four runs at N = 10,000 until t = 2.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@
 A step adds tau sign(y) x where the student is wrong, tau = 0.7, takes lambda sign(w) off every weight, and goes back to
 the sphere, on which the error is arccos(q)/pi. One coordinate of the sparse teacher in ten is not 0, those of the dense
 one are Gaussian. Left, errors at t = 20 against the strength lambda; right, true against false positive rate of the
-sparse teacher's support at t = 2, at all thresholds of |w|. Four runs of SGD have N = 10,000 and end at t = 2.
+sparse teacher's support at t = 2, at all thresholds of |w|. Where SGD was run, it is four runs at N = 10,000.
 """
 
 import matplotlib.pyplot as plt
