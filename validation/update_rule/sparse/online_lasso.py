@@ -5,7 +5,7 @@ s) x and takes tau lambda sign(w) off every weight; weights start small and know
 time t. Left, the largest difference of true and false positive rate over thresholds of |w| at t = 2. Right, mean square
 errors against the ratio t of samples and coordinates: of online lasso at its best strength and rate for each t, and at
 one pair of both for all, of batch lasso at its best strength by its known limit (Bayati and Montanari, IEEE
-Transactions on Information Theory 58, 1997, 2012). Marks, where SGD was run, are four runs at N = 50,000.
+Transactions on Information Theory 58, 1997, 2012). Marks are four runs of SGD at N = 50,000.
 """
 
 import matplotlib.pyplot as plt
