@@ -103,15 +103,12 @@ def test_printed_table():
     found = table_1.judge(printed)
     assert decided(found, "not to differentiate the variance") == [True, True]
     assert decided(found, "printed means are those") == [True]
-    assert decided(found, "with the variance frozen") == [True, True]
+    assert decided(found, "with the variance frozen") == [None, None]
     assert "| 5 | 3 | 0.90 / 0.90 | 0.45 / 0.45 |" in table_1.table_page(printed)
     printed["sgd_plus"] = 1.0 - printed["sgd_plus"]
     found = table_1.judge(printed)
     assert decided(found, "not to differentiate the variance") == [True, False]
     assert decided(found, "printed means are those") == [False]
-    more = 0.2 * (printed["normalisation"] == "mean")
-    printed["sgd_plus"] = (printed["sgd_printed"] + more).expand_dims(seed=SEEDS)
-    assert decided(table_1.judge(printed), "with the variance frozen") == [True, False]
 
 
 def test_printed_means_and_deviations_have_their_places():
