@@ -105,7 +105,7 @@ def dims_of(problem: Problem) -> dict[str, tuple[str, ...]]:
         known = family.variables[name]
         if "replica" in (*known.dims, *known.optional_dims) and family.exists(known, held):
             inner = ("time" if dim == AT_SNAPSHOTS else dim for dim in known.dims if dim != "replica")
-            found[name] = ("replica", *inner, *(dim for dim in known.last_dims if dim in held))
+            found[name] = ("replica", *inner, *known.behind(held))
     return found
 
 

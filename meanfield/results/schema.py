@@ -225,7 +225,7 @@ def validate(result: Result) -> None:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
-        right = result.kind.dims(known, indices, dataset.sizes)
+        right = result.kind.dims(known, indices, {**dataset.sizes, **result.problem.fixed_dims})
         if dims != right and dims not in _longer(known.optional_dims, right):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 

@@ -98,6 +98,7 @@ def results():
         ),
         "portrait": meanfield.contrastive.phase_portrait(pair),
         "limit_particles": meanfield.solve_density(channels),
+        "support_recovery": meanfield.support_recovery(density, 0.5),
         "joint_density": meanfield.contrastive.solve_joint_density(cells)[1],
         "sweep": sweep_of(density),
     }

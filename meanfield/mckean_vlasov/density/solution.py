@@ -104,8 +104,9 @@ class Solution:
         P_w, between = self._marginal(limit, range(len(self.density)))
         errors = self.errors and replace(self.errors, density=self.errors.density + between)
         return (
-            {
-                "time": limit.times,
+            {"time": limit.times}
+            | _overlaps(limit, self.moments[:, :-3])
+            | {
                 "r": self.moments[:, -3],
                 "norm": self.moments[:, -2],
                 "mass": self.moments[:, -1],
@@ -116,7 +117,6 @@ class Solution:
                 "u": grid.u[:, :d1],
                 "u_weight": grid.u_weight,
             }
-            | _overlaps(limit, self.moments[:, :-3])
             | ({} if limit.spectrum is None else self._at_variances(d1))
             | cell_arrays(grid.edges)
             | (errors.arrays(limit) if errors else {})

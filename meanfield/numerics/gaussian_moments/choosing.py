@@ -207,11 +207,15 @@ class _Task(NamedTuple):
                 shown = rule if rule.parts is None else Rule("random", ORDERS["random"][0], self.kinks)
                 rows = law.mean + shown.nodes(law).z.T @ law.factor.T
                 size = np.abs(self.function(rows, self.constants)).max(axis=1)  # NaN counts as the largest
-                raise InputError(
-                    f"the function or its square is not finite at {_listed(self.names, rows[size.argmax()])}; let it "
-                    "be finite, and grow like a power at most"
-                )
+                raise self._infinite(rows[size.argmax()])
         return found if self.weights is None else [_mixture(found, self.weights)]
+
+    def _infinite(self, row: FloatArray) -> InputError:
+        """Error about a row at which the function is not finite."""
+        return InputError(
+            f"the function or its square is not finite at {_listed(self.names, row)}; let it be finite, and grow like "
+            "a power at most"
+        )
 
     def degree(self) -> int:
         """Degree of the function as a polynomial, found along random lines; at least `POINTS` - 1 if it is none.
@@ -235,6 +239,8 @@ class _Task(NamedTuple):
         rough = find_rough(self.function, self.constants, self.typical, self.kinks)
         if rough is None:
             return
+        if np.isinf(rough.high):
+            raise self._infinite(rough.row)
         what = ("jumps", "bends, its slope jumps", "bends, its curvature jumps")[rough.derivative]
         others = [slot for slot in range(len(self.names)) if slot != rough.slot]
         place = _listed([self.names[rough.slot]], rough.row[[rough.slot]])

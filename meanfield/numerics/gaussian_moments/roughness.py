@@ -42,7 +42,7 @@ class Rough(NamedTuple):
     derivative : int
         0 where the function itself jumps, 1 where its slope does, 2 where its curvature does.
     low, high : float
-        Values of the derivative on both sides.
+        Values of the derivative on both sides; `high` is infinite where the function is not finite.
     """
 
     row: FloatArray
@@ -88,6 +88,12 @@ def _along(
     for zoom in range(max(JUDGED_AT) + 1):
         whole[:, slot] = (start[:, None] + step * np.arange(STEPS + 1)).ravel()
         values = function(whole, constants).reshape(len(rows), STEPS + 1, -1)
+        gaps = np.argwhere(~np.isfinite(values).all(axis=2))
+        if len(gaps):
+            row = rows[gaps[0, 0]].copy()
+            row[slot] = start[gaps[0, 0]] + step * gaps[0, 1]
+            yield Rough(row, slot, 0, 0.0, np.inf)
+            return
         if zoom == 0:
             scale = np.maximum(np.abs(values).max(axis=(0, 1)), 1e-300)
         third = np.abs(np.diff(values, n=3, axis=1)) / scale

@@ -84,7 +84,7 @@ RULES = {
 
 SOLVED = {
     "of_bessel": "step: does not compile .*'jv'.*, in line .*use arithmetic, functions of math and numpy, erf",
-    "pole": "step: the function or its square is not finite at y = 0, s = 0",
+    "pole": r"step: the function or its square is not finite at y = -?[\d.]+, s = 0; let",
     "grows": "step: .*so that they may not exist; let it grow more slowly, or clip it",
     "bends": "step: the function bends, its slope jumps from -0.7 to 0.7 at s = 0.*no kink is declared; declare it",
     "kink_elsewhere": "step: the function bends, its slope jumps from -0.7 to 0.7 at s = 1.*; declare it",
