@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
-from meanfield.families.update_rule.density.averages import resolved
+from meanfield.families.update_rule.density.averages import By, observed, resolved
 from meanfield.families.update_rule.density.limit import limit_of
 from meanfield.families.update_rule.density.solver import check_density
 from meanfield.families.update_rule.density.totals import TotalEquations
@@ -206,12 +206,9 @@ def observable_variables(
     equations: TotalEquations, choices: Choices, found: Mapping[str, FloatArray]
 ) -> dict[str, FloatArray]:
     """Observables of a state, if there are some, and what the errors of R and Q change in them."""
-    if not equations.problem.measured:
-        return {}
-    y, step = (np.append(found[f"R{end}"], found[f"Q{end}"]) for end in ("", "_error"))
-    rules = equations.rules(choices, chosen_rule)
-    value, *moved = (equations.measured(rules, 0.0, y + each) for each in (np.zeros(len(y)), *np.diag(step)))
-    return {"observables": value, "observables_error": np.abs(np.array(moved) - value).sum(axis=0)}
+    by = By(equations, equations.rules(choices, chosen_rule))
+    y, step = (np.append(found[f"R{end}"], found[f"Q{end}"])[None] for end in ("", "_error"))
+    return {name: values[0] for name, values in observed(by, y, step, np.asarray).items()}
 
 
 def without(problem: Problem) -> dict[str, Any]:

@@ -305,12 +305,12 @@ def between_wells(limit: Limit, level: Level) -> Grading | None:
 
 
 def _potential(limit: Limit, moments: FloatArray, w: FloatArray) -> tuple[FloatArray, float]:
-    """Potential of the drift without tilt at increasing w, and the noise D."""
+    """Potential of the drift without tilt at increasing w, and the noise D, of the mean variance."""
     q, r, square = moments[:-3], moments[-3], moments[-2]
-    last, rate = limit.phases[-1], float(limit.learning_rates[-1])
+    last, rate, mean = limit.phases[-1], float(limit.learning_rates[-1]), limit.mean_variance
     values = coefficients_at(last, float(limit.times[-1]), limit.arguments_of(moments))
-    noise = 0.5 * float(values[q.size])
+    noise = 0.5 * mean * float(values[q.size])
     growth = values[-1] if limit.free_norm else (q @ values[:-1] + rate * r - noise) / square
-    growth -= values[len(limit.coordinates) * 2] if limit.spectrum is not None else 0.0  # of the mean variance
+    growth -= mean * values[len(limit.coordinates) * 2] if limit.spectrum is not None else 0.0
     steps = rate * last.prior.potential_steps(w)
     return np.concatenate([[0.0], np.cumsum(steps)]) - 0.5 * growth * w * w, noise
