@@ -129,7 +129,7 @@ def as_numbers(given: object, name: str, wanted: str) -> tuple[float, ...]:
 
 
 def as_array(given: object, name: str, wanted: str) -> FloatArray:
-    """Array of numbers that an argument is, or a nested list of them.
+    """Array of real numbers that an argument is, or a nested list of them; NaN where it is masked.
 
     Raises
     ------
@@ -139,6 +139,9 @@ def as_array(given: object, name: str, wanted: str) -> FloatArray:
     try:
         import numpy as np
 
-        return np.asarray(given, dtype=float)
+        array = np.asanyarray(given)
+        if array.dtype.kind in "bcmMSU":  # a cast would make numbers of them, such as real parts
+            raise TypeError(f"its entries are of the type {array.dtype}")
+        return np.asarray(np.ma.filled(array.astype(float, copy=False), np.nan))
     except (TypeError, ValueError) as error:
         raise InputError(f"{wrong(name, given, wanted)} ({error})") from error

@@ -85,7 +85,9 @@ def runs(problem: Problem, *, time: Any = None, steps: Any = None, **variables: 
     (2, 2, 1)
     """
     check_problem(problem)
-    given = {name: as_array(each, name, "give an array of numbers") for name, each in variables.items()}
+    dims = dims_of(problem)
+    ordered = {name: _in_order(each, dims.get(name, ())) for name, each in variables.items()}
+    given = {name: as_array(each, name, "give an array of numbers") for name, each in ordered.items()}
     arrays, sizes = fitted(problem, given)
     problem = with_values(problem, settings_of(problem, sizes))
     times = _times(problem, time, steps, sizes)
@@ -107,6 +109,12 @@ def dims_of(problem: Problem) -> dict[str, tuple[str, ...]]:
             inner = ("time" if dim == AT_SNAPSHOTS else dim for dim in known.dims if dim != "replica")
             found[name] = ("replica", *inner, *known.behind(held))
     return found
+
+
+def _in_order(given: Any, dims: tuple[str, ...]) -> Any:
+    """Array of xarray with its dims in the order of others, if it has their names."""
+    own = {"time" if dim == AT_SNAPSHOTS else dim: dim for dim in getattr(given, "dims", ())}
+    return given.transpose(*(own[dim] for dim in dims if dim in own)) if own and own.keys() <= set(dims) else given
 
 
 def is_kept(problem: Problem, name: str) -> bool:
@@ -166,6 +174,8 @@ def _times(problem: Any, time: Any, steps: Any, sizes: Mapping[str, int]) -> Flo
         raise InputError(f"{name}: has {len(values)} entries, and arrays have {sizes['time']} times; give one for each")
     N = problem.labels.get("dimension")
     if steps is not None:
+        if not (values == values.clip(min=0).round()).all():
+            raise InputError("steps: are no whole numbers from 0 on; give the numbers k of steps taken")
         clock = None if N else Clock(problem)
         values = np.array([k / N if clock is None else clock.time_of(int(k)) for k in values])
     place = problem.time.output_of(values, 0.5 / N if N else 0.0)

@@ -82,23 +82,33 @@ class Recorder:
         InputError
             If something does not fit the problem.
         """
-        if k in self._outputs or not self._outputs:
-            self._keep(k, {"weights": weights, **variables})
+        number = as_whole(k, "k", "give the number of steps taken", least=0)
+        if number in self._outputs or not self._outputs:
+            self._keep(number, {"weights": weights, **variables})
 
     def _keep(self, k: int, variables: Arrays) -> None:
-        number = as_whole(k, "k", "give the number of steps taken", least=0)
         given = {name: as_array(_at_hand(each), name, "give numbers") for name, each in variables.items()}
         of_one = [dim for dim in dims_of(self._problem)["weights"][2:] if self._problem.fixed_dims.get(dim, 2) > 1]
         if given["weights"].ndim <= len(of_one):
             given = {name: each[None] for name, each in given.items()}
         if not self._outputs:
             self._begin(given["weights"].shape[1])
-        output = self._outputs.get(number)
+        output = self._outputs.get(k)
         if output is None:
             return
         if any(output <= known for known in self._runs[-1]):
+            if output != min(self._runs[0]):
+                raise InputError(
+                    f"k = {k}: has been there, so that other runs begin, and the first began at another k; give each "
+                    "k once, and begin all runs at the same"
+                )
             self._first += self._count
             self._runs.append({})
+        if self._runs[-1] and len(given["weights"]) != self._count:
+            raise InputError(
+                f"weights: are of {len(given['weights'])} runs at k = {k}, and of {self._count} before; give the same "
+                "runs at all k"
+            )
         self._count = len(given["weights"])
         given = {name: each[:, None] for name, each in given.items()}
         if self._features is not None:

@@ -197,6 +197,37 @@ def test_results_without_weights_are_made_of_arrays_alone():
         meanfield.Recorder(COMMITTEE)
 
 
+def test_arrays_of_xarray_go_by_the_names_of_their_dims(one):
+    arrays = {name: one[name].transpose() for name in ("weights", "U", "q", "r")}
+    own = meanfield.runs(ONE, time=one["time"], **arrays)
+    np.testing.assert_array_equal(own["weights"], one["weights"])
+    np.testing.assert_array_equal(own["q"], one["q"])
+
+
+MISTAKES_IN_LOOPS = {
+    "k that repeats": ([(0, 1), (8, 1), (8, 1)], "k = 8: has been there"),
+    "a run that is taken up": ([(0, 1), (8, 1), (16, 1), (8, 1)], "k = 8: has been there"),
+    "fewer runs": ([(0, 2), (8, 1)], "weights: are of 1 runs at k = 8, and of 2 before"),
+    "k that is no number of steps": ([(0, 1), (8.0, 1)], "k = 8.0: give the number of steps"),
+}
+
+
+@pytest.mark.parametrize(("calls", "message"), MISTAKES_IN_LOOPS.values(), ids=MISTAKES_IN_LOOPS)
+def test_mistakes_in_loops_are_named(one, calls, message):
+    record = meanfield.Recorder(ONE, features=one["U"][0])
+    for k, count in calls[:-1]:
+        record(k, one["weights"].values[:count, 0])
+    with pytest.raises(meanfield.InputError, match=message):
+        record(calls[-1][0], one["weights"].values[: calls[-1][1], 0])
+
+
+def test_k_may_be_an_array_of_one_number(one):
+    record = meanfield.Recorder(ONE, features=one["U"][0])
+    for k in (0, 8):
+        record(np.array(k), one["weights"].values[0, 0])
+    assert record.result().sizes["time"] == 2
+
+
 def test_nothing_recorded_is_no_result():
     with pytest.raises(meanfield.InputError, match="no runs are recorded; call it with the number of steps"):
         meanfield.Recorder(PERCEPTRON).result()
@@ -248,6 +279,14 @@ MISTAKES = {
         r"q: is 0.9 in replica 0 at t = 0, and 0.5 by the other arrays",
     ),
     "impossible overlaps": (changed(q=np.full((2, 3), 1.9), weights=None, U=None, r=np.ones((2, 3))), "at most 1"),
+    "steps in between": (changed(time=None, steps=[0, 8.5, 16]), "steps: are no whole numbers from 0 on"),
+    "steps that are not known": (changed(time=None, steps=[0, np.nan, 16]), "steps: are no whole numbers from 0 on"),
+    "complex weights": (scaled("weights", 1.0 + 0.5j), r"weights = <ndarray>: .* of the type complex128"),
+    "signs": (lambda given: given | {"U": given["U"] > 0}, r"U = <ndarray>: .* of the type bool"),
+    "masked features": (
+        lambda given: given | {"U": np.ma.masked_less(given["U"], 0.0)},
+        r"U: is not known in replica 0",
+    ),
     "words": (changed(weights="all"), "weights = 'all': give an array of numbers"),
     "other replicas": (changed(r=np.ones((3, 3))), r"r: has the shape \(3, 3\); give one of \(replica: 2, time: 3\)"),
 }
