@@ -185,14 +185,19 @@ def _noise_along(limit: JointLimit, R: FloatArray, Q: FloatArray) -> FloatArray:
 def _on_cells(limit: JointLimit, compared: JointLimit, settings: DensitySettings) -> Solved:
     solution = solve_on_cells(limit, settings, compared)
     alone = {name: values for name, values in solution.arrays.items() if name not in OF_BOTH_WEIGHTS}
-    # Single entries of two extrapolations may agree by chance, of students that see nothing of each other most of all.
-    alone |= {name: _largest(alone[name]) for name in ("q_error", "M_error", "r_error") if name in alone}
-    return Solved("density", alone, solution.status, effort=solution.effort)
+    return Solved("density", alone | _largest(alone), solution.status, effort=solution.effort)
 
 
-def _largest(errors: FloatArray) -> FloatArray:
-    """Largest error of all entries at each time, in the place of all that are not exact."""
-    return np.where(errors > 0.0, errors.max(axis=tuple(range(1, errors.ndim)), keepdims=True), 0.0)
+def _largest(arrays: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Largest error of R, Q and r, of r relative to its size if above 1, in the place of all that are not exact.
+
+    Entries of two extrapolations may agree by chance, of students that see nothing of each other most of all.
+    """
+    if "q_error" not in arrays:
+        return {}
+    sizes = {"q_error": np.ones(1), "M_error": np.ones(1), "r_error": np.maximum(1.0, np.abs(arrays["r"]))}
+    largest = np.max([(arrays[name] / size).max() for name, size in sizes.items()])
+    return {name: np.where(arrays[name] == 0.0, 0.0, largest * size) for name, size in sizes.items()}
 
 
 def _by_particles(limit: JointLimit, compared: JointLimit, tolerance: float) -> Solved:
