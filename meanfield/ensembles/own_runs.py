@@ -38,6 +38,10 @@ AT_SNAPSHOTS = "snapshot_time"
 AGREEMENT = 1e-3
 """Largest difference of what is given and what follows, in units of the largest value: far beyond single precision."""
 
+LENGTH_ERROR, FEATURE_LENGTH_ERROR = 0.02, 0.5
+"""Largest errors of |w|^2/N of weights that count as normalised, as some measure before a step is complete, and of
+|u|^2/N of features, which may be drawn at random."""
+
 Arrays = dict[str, Any]
 Measure = Callable[[FloatArray, Mapping[str, Any]], Mapping[str, Any]]
 """What follows from arrays of runs at some times; see `meanfield.problems.family.Family.measure`."""
@@ -203,6 +207,24 @@ def measure_of(problem: Problem) -> Measure:
     address = family_of(problem).measure
     found: Measure = resolve(address)(problem) if address else lambda times, arrays: {}
     return found
+
+
+def check_lengths(name: str, squares: FloatArray, times: FloatArray | None = None) -> None:
+    """Refuse vectors whose squared length is not N, where they are known.
+
+    Parameters
+    ----------
+    squares : ndarray, shape (replica, T, ...) of weights at some times, or (replica, ...) of features
+        |.|^2/N.
+    """
+    wrong = np.argwhere(np.abs(squares - 1.0) > (FEATURE_LENGTH_ERROR if times is None else LENGTH_ERROR))
+    if len(wrong):
+        replica, at, *_ = wrong[0].tolist()
+        when = "" if times is None else f" at t = {times[at]:g}"
+        raise InputError(
+            f"{name}: have |.|^2/N = {squares[tuple(wrong[0])]:.4g} in replica {replica}{when}, and 1 here, where "
+            "outputs are w.x/sqrt(N); multiply weights of length 1 by sqrt(N), and normalise them after each step"
+        )
 
 
 def completed(given: Arrays, measured: Mapping[str, Any], times: FloatArray) -> Arrays:

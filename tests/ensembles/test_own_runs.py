@@ -172,6 +172,13 @@ def test_runs_may_be_recorded_one_by_one_and_as_tensors(perceptrons):
     np.testing.assert_array_equal(own["snapshot_time"], [0.0, 1.0, 2.0])
 
 
+def test_features_of_length_1_are_refused_of_update_rules(perceptrons):
+    U, _, w = perceptrons[1][0]
+    record = meanfield.Recorder(PERCEPTRON, features=U[0] / np.sqrt(200))
+    with pytest.raises(meanfield.InputError, match=r"U: have \|.\|\^2/N = 0.005 in replica 0, and 1 here"):
+        record(0, w[0])
+
+
 def test_only_times_that_all_runs_reached_count(perceptrons):
     _, kept = perceptrons
     recorder = meanfield.Recorder(PERCEPTRON, features=kept[0][0][0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.ensembles.own_runs import check_lengths
 from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.problem import Problem, pulls
 from meanfield.families.update_rule.system import system_of
@@ -29,6 +30,8 @@ def _measured(
     """Overlaps and r from weights; observables from overlaps and side variables."""
     M = len(problem.features)
     found: dict[str, Any] = dict(problem.names)
+    if "U" in given:
+        check_lengths("U", np.mean(given["U"] ** 2, axis=1))
     if "weights" in given and ("U" in given or not M):
         G = _gram(given)
         found |= {"R": G[..., M:, :M], "Q": G[..., M:, M:]} if M else {"Q": G}
