@@ -8,7 +8,7 @@ student with a teacher of its own. What changes is their profile over eigenvalue
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,14 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of, train_at
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
 from meanfield.families.hidden_manifold.initial_state import check_no_file
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
+from meanfield.families.hidden_manifold.order_parameters.legs import (
+    Leg,
+    driven,
+    errors_along,
+    legs_of,
+    numbers_at,
+    observed,
+)
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (
     System,
@@ -42,7 +49,7 @@ from meanfield.numerics.refinement import largest_of_times
 from meanfield.problems.phases import pieces_of
 from meanfield.process import own_numba as numba
 from meanfield.results.solved import Solved, solver
-from meanfield.typing import FloatArray, IntArray
+from meanfield.typing import FloatArray
 
 ESCAPED = 0.15
 """Size of the antisymmetric part of R from which students count as told apart: the growth is still linear there."""
@@ -101,7 +108,7 @@ def predict_escape(problem: Problem) -> Solved:
     arrays = {
         "time": times,
         **{name: seen[name] for name in ("Q", "R", "Omega", "Sigma", "v")},
-        "generalisation_error": _errors(legs, times, states),
+        "generalisation_error": errors_along(legs, times, states),
         "antisymmetric_part": scale * found.part,
         # with 3 standard errors of the sampled noise
         "antisymmetric_part_error": scale * (found.part * largest_of_times(change) + 3.0 * found.sampling),
@@ -149,22 +156,6 @@ def _followed(problem: Problem, factor: float, digits: int, step: float) -> tupl
     order = math.ceil(factor * (LOWEST_ORDER + digits))
     legs = legs_of(driven(problem), lambda each: make_system(each, nodes, order, problem))
     return legs, amplification(problem, legs, problem.time.outputs_at, step)
-
-
-def _errors(legs: list[Leg], times: FloatArray, states: FloatArray) -> FloatArray:
-    """Generalisation error of each state, NaN of those that were not reached."""
-    waste = np.empty(states.shape[1])
-    return np.array(
-        [
-            rates(y.copy(), legs[number].system, waste) if np.isfinite(y).all() else np.nan
-            for number, y in zip(_legs_at(legs, times), states, strict=True)
-        ]
-    )
-
-
-def _legs_at(legs: Sequence[Leg], times: FloatArray) -> IntArray:
-    """Number of the leg at each time; at the end of one the next."""
-    return np.searchsorted([leg.start for leg in legs], times, side="right") - 1
 
 
 def _scale(problem: Problem) -> float:
@@ -259,7 +250,7 @@ def amplification(problem: Problem, legs: list[Leg], times: FloatArray, step: fl
         list(zip(outputs, each, strict=True)), np.append(start, first), times, tolerance, integrator="DOP853",
         label="escape",
     )  # fmt: skip
-    number = _legs_at(legs, times)
+    number = numbers_at(legs, times)
     measures = [float(leg.system.chance @ (leg.system.slope * leg.system.scale)) * leg.system.weight for leg in legs]
     covariances, along = found.values[:, size:].reshape(-1, *shape), np.empty((len(times), GROUPS))
     for k, measure in enumerate(measures):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, observables
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.mckean_vlasov.drive import Drive, drive_of, fill_numbers, piece_of, steady_drive
@@ -15,7 +16,7 @@ from meanfield.numerics.compiled.separate_calls import call
 from meanfield.problems.base import schedules_of
 from meanfield.problems.phases import Piece, pieces_of
 from meanfield.process import own_numba as numba
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 NUMBERS = 5
 """Length of `System.training`."""
@@ -67,15 +68,27 @@ def legs_of(stretches: Driven, make: Callable[[Problem], System]) -> list[Leg]:
     return legs
 
 
+def numbers_at(legs: Sequence[Leg], times: FloatArray) -> IntArray:
+    """Number of the leg at each time; at the end of one the next."""
+    return np.searchsorted([leg.start for leg in legs], times, side="right") - 1
+
+
 def observed(legs: Sequence[Leg], times: FloatArray, state: State) -> dict[str, FloatArray]:
     """Variables of a result along a path; at the end of a leg those of the next."""
-    starts = [leg.start for leg in legs]
-    leg_at = np.searchsorted(starts, times, side="right") - 1
+    leg_at = numbers_at(legs, times)
     systems = [leg.system for leg in legs]
     if all(system is systems[0] for system in systems):
         return observables(systems[0], state)
     parts = [observables(system, State(*(part[leg_at == k] for part in state))) for k, system in enumerate(systems)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def errors_along(legs: Sequence[Leg], times: FloatArray, states: FloatArray) -> FloatArray:
+    """Generalisation errors along a path of packed states; NaN where it was not reached."""
+    errors, waste, leg_at = np.full(len(times), np.nan), np.empty(states.shape[1]), numbers_at(legs, times)
+    for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
+        errors[i] = rates(np.ascontiguousarray(states[i]), legs[leg_at[i]].system, waste)
+    return errors
 
 
 def steadily(system: System) -> list[Leg]:

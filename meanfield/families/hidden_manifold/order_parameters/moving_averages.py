@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from meanfield.families.hidden_manifold.expectations.choice import expectations
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, observed, set_training
-from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, errors_along, observed, set_training
+from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, packed, unpacked
 from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
 from meanfield.typing import FloatArray
@@ -64,7 +64,7 @@ def averages_along(
         "Q_average": seen["Q"][..., K:, K:],
         "R_average": seen["R"][..., K:, :],
         "v_average": state.v[..., K:],
-        "generalisation_error_average": _errors(legs, times, packed(own)),
+        "generalisation_error_average": errors_along(legs, times, packed(own)),
         "overlap_average": state.Omega[..., :K, K:],
     }
 
@@ -108,12 +108,3 @@ def _rate(leg: Leg, wide: System, a: float) -> Rate:
 def _moves(a: float, decay: float, K: int) -> FloatArray:
     """Matrix of the moves of trained and averaged students that are linear in their weights."""
     return np.asarray(np.kron([[-decay, 0.0], [a, -a]], np.eye(K)), dtype=float)
-
-
-def _errors(legs: Sequence[Leg], times: FloatArray, states: FloatArray) -> FloatArray:
-    """Generalisation errors of students."""
-    errors, waste = np.full(len(times), np.nan), np.empty(states.shape[1])
-    leg_at = np.searchsorted([leg.start for leg in legs], times, side="right") - 1
-    for i in np.flatnonzero(np.isfinite(states).all(axis=1)):
-        errors[i] = rates(np.ascontiguousarray(states[i]), legs[leg_at[i]].system, waste)
-    return errors
