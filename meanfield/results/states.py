@@ -45,6 +45,7 @@ def continue_states(
     equations: Callable[[tuple[float, float]], Sequence[StateEquations]],
     without: Mapping[str, Any],
     none_found: Callable[[], str] = lambda: "complete",
+    warning: Callable[[Any, Mapping[str, Any]], str] = lambda made, arrays: "",
     tolerance: float = TOLERANCE,
     at: Callable[[Any, str, float], Any] = with_value,
 ) -> Solved:
@@ -71,6 +72,8 @@ def continue_states(
         The variables of no state, for a result without points; see `stacked`.
     none_found : callable
         Gives the attribute `status` of a result without points.
+    warning : callable
+        Gives the attribute `warning` from the equations and the arrays of the result.
     tolerance : float
         Largest component of F at a root.
     at : callable
@@ -107,6 +110,7 @@ def continue_states(
         kind,
         arrays,
         "complete" if rows else none_found(),
+        warning(made, arrays),
         effort={"key": key},
         variable_attributes={"parameter": {"key": key}},
         without=_varied(problem, first, last),

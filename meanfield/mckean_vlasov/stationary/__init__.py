@@ -3,8 +3,8 @@
 from meanfield.mckean_vlasov.stationary.gaps import (
     Missing,
     frozen_words,
-    missing_at,
     missing_states,
+    warning_of_branches,
     what_is_missing,
     why_no_density,
 )
@@ -23,9 +23,9 @@ __all__ = [
     "density_arrays",
     "frozen_words",
     "index_of",
-    "missing_at",
     "missing_states",
     "point_masses",
+    "warning_of_branches",
     "what_is_missing",
     "why_no_density",
     "without_states",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,8 +18,8 @@ import numpy as np
 
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import index_of, probes
-from meanfield.mckean_vlasov.stationary.states import StationaryState
-from meanfield.mckean_vlasov.stationary.unknowns import closure_at, starts
+from meanfield.mckean_vlasov.stationary.states import StationaryBranches, StationaryState
+from meanfield.mckean_vlasov.stationary.unknowns import closure_at, overlap_at, starts
 from meanfield.typing import FloatArray
 
 PLACES = 15
@@ -51,7 +52,7 @@ def missing_states(
     Parameters
     ----------
     overlaps : sequence of ndarray, shape (d1,)
-        Those of all states, in order.
+        Those of all states in units of sqrt E[w^2], in order.
     indices : sequence of float
         Their indices.
     """
@@ -60,41 +61,67 @@ def missing_states(
     if len(overlaps[0]) > 1:
         total = sum(indices)
         return [] if total == 1 else [_among(equations, total)]
-    size = math.sqrt(equations.limit.initial_norm)
-    places = [-size, *(float(q[0]) for q in overlaps), size]
+    places = [-1.0, *(float(x[0]) for x in overlaps), 1.0]
     ends = pairwise(zip(places, [-1.0, *indices, -1.0], strict=True))  # F points inwards
     return [_between(equations, one[0], other[0], one[1]) for one, other in ends if one[1] == other[1]]
 
 
-def missing_at(equations: StationaryEquations, points: FloatArray) -> list[Missing]:
+def warning_of_branches(
+    branches: StationaryBranches,
+    key: str,
+    ends: tuple[float, float],
+    parameter: FloatArray,
+    overlaps: FloatArray,
+    why_none: Callable[[float], str],
+) -> str:
+    """Sentences about what branches may lack, and what they lack at both ends of the range of a number.
+
+    Parameters
+    ----------
+    key : str
+        Key of the number.
+    parameter, overlaps : ndarray, shapes (points,) and (points, d1)
+        Points of all branches.
+    why_none : callable
+        As for `what_is_missing`, at a value of the number.
+    """
+    said = []
+    for end in ends:
+        there = branches.at(end)
+        missing = _missing_at(there, overlaps[parameter == end])
+        lacking = what_is_missing(there, missing, partial(why_none, end))
+        said.append(f"at {key} = {end:g} {lacking}" if lacking else "")
+    return "; ".join(filter(None, [branches.effort.warning, *said]))
+
+
+def _missing_at(equations: StationaryEquations, points: FloatArray) -> list[Missing]:
     """Gaps among states of branches at one value of the parameter, by their overlaps, shape (points, d1)."""
     if equations.limit.free_norm:
         return []
+    places = points / math.sqrt(equations.limit.initial_norm)
     # Two branches come to one state where five digits of the overlaps agree.
-    overlaps = list(points[np.unique(np.round(points, 5), axis=0, return_index=True)[1]])
-    size = math.sqrt(equations.limit.initial_norm)
-    return missing_states(equations, overlaps, [index_of(equations, q / size) for q in overlaps])
+    found = list(places[np.unique(np.round(places, 5), axis=0, return_index=True)[1]])
+    return missing_states(equations, found, [index_of(equations, x) for x in found])
 
 
 def _between(equations: StationaryEquations, start: float, stop: float, index: float) -> Missing:
     """Gaps on a line, between neighbours with one index."""
     inside = np.linspace(start, stop, 11)[1:-1]  # nine overlaps between two states
     inside[np.argmin(np.abs(inside))] *= abs(inside).min() > 1e-9  # exactly 0, of which more can be said
-    return Missing(f"between q = {start:.4g} and {stop:.4g}", index < 0, _empty(equations, inside[:, None]))
+    low, high = (overlap_at(equations.limit, np.array([x]))[0] for x in (start, stop))
+    return Missing(f"between q = {low:.4g} and {high:.4g}", index < 0, _empty(equations, inside[:, None]))
 
 
 def _among(equations: StationaryEquations, total: float) -> Missing:
     """Gaps among states of several features."""
     where = f"among the states, whose indices add up to {total:.0f}, not to 1"
-    tried = math.sqrt(equations.limit.initial_norm) * np.array(probes(len(equations.limit.coordinates)))
-    return Missing(where, total < 1, _empty(equations, tried))
+    return Missing(where, total < 1, _empty(equations, np.array(probes(len(equations.limit.coordinates)))))
 
 
 def _empty(equations: StationaryEquations, overlaps: FloatArray) -> FloatArray | None:
     """The first of some overlaps, from 0 outwards, that has no density of the norm."""
-    size = math.sqrt(equations.limit.initial_norm)
     outwards = overlaps[np.argsort(np.linalg.norm(overlaps, axis=1))]
-    return next((q for q in outwards if equations.state(q / size) is None), None)
+    return next((overlap_at(equations.limit, x) for x in outwards if equations.state(x) is None), None)
 
 
 def what_is_missing(equations: StationaryEquations, missing: Sequence[Missing], why_none: Callable[[], str]) -> str:

@@ -10,14 +10,8 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.states import check_stationary, potential_of
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, why_none
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary import (
-    StationaryBranches,
-    missing_at,
-    what_is_missing,
-    without_states,
-)
+from meanfield.mckean_vlasov.stationary import StationaryBranches, warning_of_branches, without_states
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
@@ -65,13 +59,12 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     check_stationary(problem)
     if problem.model.channels > 1:
         return _of_channels(problem, key, start, stop, points)
-    made: list[_ContrastiveBranches] = []
 
-    def equations(limits: tuple[float, float]) -> list[_ContrastiveBranches]:
-        made.append(_ContrastiveBranches(problem, key, limits))
-        return made
+    def why_none_at(value: float) -> str:
+        changed = with_value(problem, key, value)
+        return why_none(changed, Closure(changed, tabulated=False))
 
-    result = continue_states(
+    return continue_states(
         problem,
         key,
         start,
@@ -80,15 +73,13 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         kind="continuation",
         states="stationary states",
         parts=OF_THE_LIMIT,
-        equations=equations,
+        equations=lambda limits: [_ContrastiveBranches(problem, key, limits)],
         without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
+        warning=lambda made, arrays: warning_of_branches(
+            made[0], key, (start, stop), arrays["parameter"], arrays["q"], why_none_at
+        ),
     )
-    at_ends = [_missing(made[0], problem, key, end, result) for end in (start, stop)]
-    said = list(filter(None, [made[0].effort.warning, *at_ends]))
-    if said:
-        result.attrs[WARNING] = "; ".join(said)
-    return result
 
 
 def _of_channels(problem: Problem, key: str, start: float, stop: float, points: int) -> xr.Dataset:
@@ -100,7 +91,7 @@ def _of_channels(problem: Problem, key: str, start: float, stop: float, points: 
     from meanfield.families.contrastive.channels.stationary.plane import NOT_LOOKED_FOR
 
     linear = problem.prior.functions.linear
-    result = continue_states(
+    return continue_states(
         problem,
         key,
         start,
@@ -112,20 +103,9 @@ def _of_channels(problem: Problem, key: str, start: float, stop: float, points: 
         equations=lambda limits: branches_of_states(problem, key, limits),
         without=without_branches(problem),
         none_found=lambda: f"failed: no stationary state was found; {NOT_LOOKED_FOR}",
+        warning=lambda _, arrays: "" if linear or not len(arrays["parameter"]) else NOT_LOOKED_FOR,
         tolerance=CHANNEL_TOLERANCE if linear else ROOT,
     )
-    if not linear and result.sizes["point"]:
-        result.attrs[WARNING] = NOT_LOOKED_FOR
-    return result
-
-
-def _missing(equations: _ContrastiveBranches, problem: Problem, key: str, end: float, result: xr.Dataset) -> str:
-    """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
-    there = equations.at(end)
-    missing = missing_at(there, result["q"].values[result["parameter"].values == end])
-    changed = with_value(problem, key, end)
-    said = what_is_missing(there, missing, lambda: why_none(changed, Closure(changed, tabulated=False)))
-    return f"at {key} = {end:g} {said}" if said else ""
 
 
 def _why_none(problem: Problem, key: str, ends: tuple[float, float]) -> str:

@@ -78,7 +78,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
     arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
-    missing = missing_states(equations, [state.q for state in states], [state.topological_index for state in states])
+    missing = missing_states(equations, [state.x for state in states], [state.topological_index for state in states])
     lacking = what_is_missing(equations, missing, partial(why_none, problem, closure))
     said = [equations.effort.warning, lacking, frozen_words(states)]
     attributes = {"indices_add_up": str(not missing).lower()}

@@ -22,9 +22,8 @@ from meanfield.families.update_rule.density.totals import TotalEquations
 from meanfield.families.update_rule.fixed_points.branches import PARTS
 from meanfield.families.update_rule.order_parameters.equations import Choices
 from meanfield.families.update_rule.problem import Problem
-from meanfield.mckean_vlasov.stationary import StationaryBranches, missing_at, what_is_missing
+from meanfield.mckean_vlasov.stationary import StationaryBranches, warning_of_branches
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.schema import WARNING
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
 
@@ -64,13 +63,8 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     ends inside the range does so where its density can no longer be normalised. Source: update_rules.md, section 5.
     """
     check_stationary(problem)
-    made: list[_Branches] = []
 
-    def equations(limits: tuple[float, float]) -> list[_Branches]:
-        made.append(_Branches(problem, key, limits))
-        return made
-
-    result = continue_states(
+    return continue_states(
         problem,
         key,
         start,
@@ -79,22 +73,18 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         kind="continuation",
         states="stationary states",
         parts=PARTS,
-        equations=equations,
+        equations=lambda limits: [_Branches(problem, key, limits)],
         without=without(problem),
         none_found=lambda: f"{NONE_FOUND} at {key} = {start:g} or {stop:g}; find_stationary_states says why",
+        warning=lambda made, arrays: warning_of_branches(
+            made[0],
+            key,
+            (start, stop),
+            arrays["parameter"],
+            arrays["R"][:, 0],
+            lambda p: why_none_of(made[0].at(p)),
+        ),
     )
-    said = [made[0].effort.warning, *(_lacking(made[0], key, end, result) for end in (start, stop))]
-    if any(said):
-        result.attrs[WARNING] = "; ".join(filter(None, said))
-    return result
-
-
-def _lacking(equations: _Branches, key: str, end: float, result: xr.Dataset) -> str:
-    """Sentences about the states that branches lack at an end of the range, empty where they lack none."""
-    there, at_end = equations.at(end), result["parameter"].values == end
-    missing = missing_at(there, result["R"].values[at_end, 0])
-    said = what_is_missing(there, missing, lambda: why_none_of(there))
-    return f"at {key} = {end:g} {said}" if said else ""
 
 
 class _Branches(StationaryBranches):

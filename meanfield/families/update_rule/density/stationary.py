@@ -91,7 +91,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     arrays = stacked(rows, without(problem))
     arrays |= density_arrays(stationary, states, u, u_weight)
     limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states)]
-    missing = missing_states(stationary, [each.q for each in states], [each.topological_index for each in states])
+    missing = missing_states(stationary, [each.x for each in states], [each.topological_index for each in states])
     said.append(what_is_missing(stationary, missing, lambda: why_none_of(stationary)))
     masses = _of_point_masses(limits.rough)
     errors = [arrays[name].max(initial=0.0) for name in ("R_error", "Q_error")]
