@@ -209,21 +209,25 @@ def measure_of(problem: Problem) -> Measure:
     return found
 
 
-def check_lengths(name: str, squares: FloatArray, times: FloatArray | None = None) -> None:
-    """Refuse vectors whose squared length is not N, where they are known.
+def check_lengths(
+    name: str, squares: FloatArray, times: FloatArray | None = None, wanted: FloatArray | float = 1.0
+) -> None:
+    """Refuse vectors whose squared length over N is not as wanted, where they are known.
 
     Parameters
     ----------
     squares : ndarray, shape (replica, T, ...) of weights at some times, or (replica, ...) of features
         |.|^2/N.
     """
-    wrong = np.argwhere(np.abs(squares - 1.0) > (FEATURE_LENGTH_ERROR if times is None else LENGTH_ERROR))
+    wanted = np.broadcast_to(wanted, squares.shape)
+    wrong = np.argwhere(np.abs(squares - wanted) > wanted * (FEATURE_LENGTH_ERROR if times is None else LENGTH_ERROR))
     if len(wrong):
         replica, at, *_ = wrong[0].tolist()
         when = "" if times is None else f" at t = {times[at]:g}"
         raise InputError(
-            f"{name}: have |.|^2/N = {squares[tuple(wrong[0])]:.4g} in replica {replica}{when}, and 1 here, where "
-            "outputs are w.x/sqrt(N); multiply weights of length 1 by sqrt(N), and normalise them after each step"
+            f"{name}: have |.|^2/N = {squares[tuple(wrong[0])]:.4g} in replica {replica}{when}, and "
+            f"{wanted[tuple(wrong[0])]:.4g} here, where outputs are w.x/sqrt(N); multiply weights of length 1 by "
+            "sqrt(N), and normalise them after each step"
         )
 
 

@@ -306,6 +306,13 @@ def test_mistakes_are_named(one, change, message):
         meanfield.runs(ONE, **given)
 
 
+def test_a_teacher_of_length_1_is_refused():
+    sgd = with_all_weights(COMMITTEE)
+    given = scaled("teacher_components", 40**-0.5)(arrays_of(sgd, "S", "teacher_components"))
+    with pytest.raises(meanfield.InputError, match=r"teacher_components: have .* = 0.025 in replica 0, and 1 here"):
+        meanfield.runs(COMMITTEE, time=sgd["time"].values, **given)
+
+
 def test_a_committee_of_another_size_says_what_to_set():
     sgd = with_all_weights(COMMITTEE)
     with pytest.raises(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanfield.ensembles.own_runs import check_lengths
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import (
     QUADRATURE,
@@ -124,6 +125,8 @@ def _measured(problem: Problem, times: FloatArray, given: Mapping[str, FloatArra
     v = given.get("v", found.get("v"))
     if v is None:
         return found
+    squares = np.mean(given["teacher_components"] ** 2, axis=1)
+    check_lengths("teacher_components", squares, wanted=np.diag(problem.teacher_overlap))
     teacher = np.repeat(given["teacher_components"][:, None], T, axis=1)
     square = np.einsum("rtkn,rtjn->rtkj", S, S) / D
     parts = (
