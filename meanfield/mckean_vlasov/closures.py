@@ -192,9 +192,9 @@ def values_at_time(phase: Limit, time: float, arguments: FloatArray) -> FloatArr
     return values_of(phase, arguments)
 
 
-def closures_of(phase: Limit) -> tuple[ClosureFunction, ...]:
-    """Closures of a phase at some of its times, one where it does not change."""
-    return getattr(phase.closure, "closures", (phase.closure,))
+def closures_of(closure: Any) -> tuple[ClosureFunction, ...]:
+    """Those of some times of which a closure in time is made; one that does not change itself."""
+    return getattr(closure, "closures", (closure,))
 
 
 def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, float]:

@@ -168,7 +168,7 @@ def _fastest_rate(limit: Limit) -> float:
     two_deviations, largest = np.array([2.0]), limit.largest_variance
 
     def fastest(phase: Limit) -> float:
-        alone = [replace(phase, closure=closure) for closure in closures_of(phase)]
+        alone = [replace(phase, closure=closure) for closure in closures_of(phase.closure)]
         values = [values_of(each, q) for each in alone for q in ball]
         rates = [np.linalg.norm(np.delete(each, limit.overlaps)) + 0.5 * each[limit.overlaps] for each in values]
         return largest * float(max(rates)) + 0.5 * phase.learning_rate * float(phase.prior.force(two_deviations)[0])

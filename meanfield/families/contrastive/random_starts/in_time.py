@@ -29,7 +29,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.random_starts.outcomes import TAKE_OFF, TOLERANCE, Outcomes, beyond
 from meanfield.families.contrastive.random_starts.start import amplitudes_of, check_overlap, check_rests
 from meanfield.mckean_vlasov.closure_in_time import ClosureInTime, weights_at
-from meanfield.mckean_vlasov.closures import ClosureFunction
+from meanfield.mckean_vlasov.closures import ClosureFunction, closures_of
 from meanfield.mckean_vlasov.drive import factors_of
 from meanfield.numerics.linear_noise import covariance_in_stretches
 from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
@@ -217,7 +217,7 @@ def _parts_of(closure: Closure | ClosureInTime, features: int) -> Parts:
             return BallTable(parts, features)
         return lambda points: np.array([parts(q) for q in points])
 
-    each = [by_one(one) for one in getattr(closure, "closures", (closure,))]
+    each = [by_one(one) for one in closures_of(closure)]
     return lambda points: np.array([values(points) for values in each])
 
 

@@ -63,7 +63,6 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
     ends inside the range does so where its density can no longer be normalised. Source: update_rules.md, section 5.
     """
     check_stationary(problem)
-
     return continue_states(
         problem,
         key,
