@@ -76,7 +76,7 @@ test-slow: $(VENV)/installed-test
 # What is trained by PyTorch, and what it is held against, with the one thread that replicas have.
 test-torch: export OMP_NUM_THREADS := 1
 test-torch: $(VENV)/installed-torch
-	$(BIN)/pytest -m torch tests/networks tests/families/latent_tree tests/validation/latent_tree
+	$(BIN)/pytest -m torch tests/ensembles tests/networks tests/families/latent_tree tests/validation/latent_tree
 
 # Linear algebra on one thread: what is timed says how many cores it uses.
 bench: export OMP_NUM_THREADS := 1

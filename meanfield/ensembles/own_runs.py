@@ -35,6 +35,12 @@ KIND = "particles"
 AT_SNAPSHOTS = "snapshot_time"
 """Dim of arrays that are kept at some output times only."""
 
+SHARED = (
+    "All runs have the same features, whose draw is in no scatter of runs: by it whole weights differ from a density "
+    "more often than by chance. Overlaps do not; for weights, give each run features of its own."
+)
+"""Warning about weights of runs that share their features."""
+
 AGREEMENT = 1e-3
 """Largest difference of what is given and what follows, in units of the largest value: far beyond single precision."""
 
@@ -284,7 +290,15 @@ def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: Fl
             if "time" in dims.get(name, ("time",)) and not is_kept(problem, name)
         }
     problem = with_values(problem, {"particles.snapshots": tuple(snapshots.tolist())})
-    built = Solved(KIND, {"time": times, **arrays}, effort={"steps": "own code"}).dataset(problem, 0.0)
+    built = Solved(KIND, {"time": times, **arrays}, warning=_warning(arrays), effort={"steps": "own code"}).dataset(
+        problem, 0.0
+    )
     for fault in faults(Result.of(built, problem)):
         raise InputError(f"runs: {fault}")
     return built
+
+
+def _warning(arrays: Mapping[str, Any]) -> str:
+    """What is to be known of results whose runs share their features; empty if they do not, or hold no weights."""
+    U = arrays.get("U")
+    return SHARED if U is not None and len(U) > 1 and all(np.array_equal(each, U[0]) for each in U) else ""
