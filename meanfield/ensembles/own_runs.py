@@ -142,7 +142,7 @@ def fitted(problem: Problem, given: Mapping[str, FloatArray]) -> tuple[Arrays, d
     in_time = [name for name in given if "time" in known[name]]
     if not in_time:
         raise InputError(f"runs: no run is given; give one or more of {', '.join(known)}")
-    for name in (*in_time, *(given.keys() - in_time)):
+    for name in (*in_time, *(name for name in given if name not in in_time)):
         dims, array = known[name], given[name]
         fits = _whole(array, dims, sizes)
         if fits is None and "time" not in dims:  # the same of all runs
@@ -239,7 +239,7 @@ def check_lengths(
 
 def completed(given: Arrays, measured: Mapping[str, Any], times: FloatArray) -> Arrays:
     """Arrays with what follows from them; refused where both are there and differ."""
-    for name in given.keys() & measured.keys():
+    for name in (name for name in given if name in measured):
         array, other = given[name], measured[name]
         differ = np.abs(array - other) > AGREEMENT * max(1.0, float(np.nanmax(np.abs(array), initial=0.0)))
         if differ.any():
@@ -272,7 +272,9 @@ def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: Fl
     for name in family.all_kinds[KIND].variables:
         if name in dims and name not in arrays:
             raise InputError(f"runs: '{name}' is missing, and does not follow from what is given; give {name}=...")
-    for name in dims.keys() & arrays.keys():
+    for name in sorted(
+        dims.keys() & arrays.keys(), key=lambda name: ("time" in dims[name], name)
+    ):  # first what others follow from
         gaps = np.argwhere(~np.isfinite(arrays[name]))
         if len(gaps):
             place = dict(zip(dims[name], gaps[0].tolist(), strict=True))
