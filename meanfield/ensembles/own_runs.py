@@ -272,9 +272,8 @@ def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: Fl
     for name in family.all_kinds[KIND].variables:
         if name in dims and name not in arrays:
             raise InputError(f"runs: '{name}' is missing, and does not follow from what is given; give {name}=...")
-    for name in sorted(
-        dims.keys() & arrays.keys(), key=lambda name: ("time" in dims[name], name)
-    ):  # first what others follow from
+    # first what is the same at all times, from which others follow
+    for name in sorted(dims.keys() & arrays.keys(), key=lambda name: ("time" in dims[name], name)):
         gaps = np.argwhere(~np.isfinite(arrays[name]))
         if len(gaps):
             place = dict(zip(dims[name], gaps[0].tolist(), strict=True))

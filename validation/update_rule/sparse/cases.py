@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 import meanfield
+from meanfield.plotting import curve_style
 from validation.study import Statement
 
 SIGMA = 0.5
@@ -107,3 +108,11 @@ def draw_runs(axis: Axes, numbers: xr.Dataset, name: str, **style: Any) -> None:
         runs = numbers[f"sgd_{name}"]
         spread = 2.0 * runs.std("replica", ddof=1) / RUNS**0.5
         axis.errorbar(runs["sgd_time"], runs.mean("replica"), spread, fmt="o", mfc="white", label="SGD", **style)
+
+
+def draw_rates(axis: Axes, numbers: xr.Dataset, strengths: Sequence[float]) -> None:
+    """True against false positive rates at all thresholds, a curve for each strength."""
+    for k, strength in enumerate(strengths):
+        one, label = numbers.sel(strength=strength), rf"$\lambda = {strength:g}$"
+        axis.plot(one["false_positive_rate"], one["true_positive_rate"], label=label, **curve_style(k))
+    axis.set(xlabel="false positive rate", ylabel="true positive rate")

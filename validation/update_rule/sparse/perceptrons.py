@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from meanfield.plotting import curve_style, place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.sparse import FOLDER
-from validation.update_rule.sparse.cases import agreement, problem, simulated, solved
+from validation.update_rule.sparse.cases import agreement, draw_rates, problem, simulated, solved
 
 STRENGTHS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 TEACHERS = {"sparse": {"law": "three_point", "fourth_moment": 10.0}, "dense": {"law": "gaussian"}}
@@ -77,12 +77,7 @@ def draw(numbers: xr.Dataset) -> Figure:
             **curve_style(k),
         )
     left.set(xlabel=r"strength $\lambda$", ylabel="error")
-    for k, strength in enumerate(STRENGTHS[:6:2]):
-        one = numbers.sel(teacher="sparse", strength=strength, time=2.0)
-        right.plot(
-            one["false_positive_rate"], one["true_positive_rate"], label=rf"$\lambda = {strength:g}$", **curve_style(k)
-        )
-    right.set(xlabel="false positive rate", ylabel="true positive rate")
+    draw_rates(right, numbers.sel(teacher="sparse", time=2.0), STRENGTHS[:6:2])
     place_legend(left), place_legend(right)
     return figure
 

@@ -10,10 +10,10 @@ import matplotlib.pyplot as plt
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.plotting import curve_style, place_legend
+from meanfield.plotting import place_legend
 from validation.study import Statement, Study, run_study
 from validation.update_rule.sparse import FOLDER
-from validation.update_rule.sparse.cases import agreement, problem, simulated, solved
+from validation.update_rule.sparse.cases import agreement, draw_rates, problem, simulated, solved
 
 OMEGA, RATE, STRENGTHS = 0.5, 0.5, (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 PLAIN = ((2.0 * OMEGA - RATE) / (OMEGA * (2.0 + RATE))) ** 0.5
@@ -70,12 +70,7 @@ def draw(numbers: xr.Dataset) -> Figure:
     left.plot(numbers["strength"], numbers["R"], "o-", mfc="white")
     left.axhline(PLAIN, color="0.3", ls=":", label="plain Oja")
     left.set(xlabel=r"strength $\lambda$", ylabel="overlap q")
-    for k, strength in enumerate((0.0, 0.1, 0.3, 0.5)):
-        one = numbers.sel(strength=strength)
-        right.plot(
-            one["false_positive_rate"], one["true_positive_rate"], label=rf"$\lambda = {strength:g}$", **curve_style(k)
-        )
-    right.set(xlabel="false positive rate", ylabel="true positive rate")
+    draw_rates(right, numbers, (0.0, 0.1, 0.3, 0.5))
     place_legend(left), place_legend(right)
     return figure
 
