@@ -3,6 +3,7 @@
 from meanfield.alpha_contrastive import PairLoss as PairLoss
 from meanfield.alpha_contrastive import continue_critical_points as continue_critical_points
 from meanfield.alpha_contrastive import contrastive_covariance as contrastive_covariance
+from meanfield.citation import cite as cite
 from meanfield.comparison import compare as compare
 from meanfield.contrastive import analyse_dynamics as analyse_dynamics
 from meanfield.contrastive import best_augmentation as best_augmentation

@@ -19,7 +19,7 @@ FLOORS = (
     ("ensembles", "mckean_vlasov"),
     ("one_vector", "several_vectors"),
     ("comparison",),
-    ("explanation", "plotting", "sweep"),
+    ("citation", "explanation", "plotting", "sweep"),
     ("report",),
     ("methods",),
     ("families",),

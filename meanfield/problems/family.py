@@ -160,6 +160,9 @@ class Family:
         any two in time agree in the first trial that can compare them, and differ where one learns twice as fast.
     untold : mapping of (str, str) to str
         Pairs of methods, in their order, that no trial can compare, and why.
+    cites : mapping of str to tuple of str
+        What to cite, keys of `references.bib` or BibTeX entries, by which results rest on it: "" for all, or a key of
+        the problem or of the provenance, with any value or with one, as in `model.rule=ica`; see `meanfield.cite`.
     """
 
     name: str
@@ -186,6 +189,7 @@ class Family:
     counted: Mapping[str, str] = field(default_factory=dict)
     trials: tuple[Mapping[str, Any], ...] = ({},)
     untold: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    cites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Family, ...]:

@@ -106,4 +106,5 @@ FAMILY = Family(
         },
     ),
     untold={("density", "population"): "filters start with their law, or with one draw of it"},
+    cites={"": ("tian_2022",)},
 )

@@ -115,4 +115,5 @@ FAMILY = Family(
         "trace": "point of curves",
     },
     trials=({"particles.replicas": 16, "time.stop": 6.0, "particles.snapshots": [0.0, 6.0]},),
+    cites={"": ("meng_wang_2024",), "backend=fipy": ("fipy",)},
 )

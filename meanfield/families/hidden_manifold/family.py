@@ -110,4 +110,10 @@ FAMILY = Family(
         "teacher": "unit of the teacher",
     },
     trials=({"particles.replicas": 16},),
+    cites={
+        "": ("goldt_2020",),
+        "inputs.nonlinearity=linear": ("saad_solla_1995",),
+        "inputs.components": ("bae_jeong_2024",),
+        "inputs.random_means": ("bae_jeong_2024",),
+    },
 )

@@ -92,4 +92,5 @@ FAMILY = Family(
         {"particles.replicas": 8},
     ),
     untold={("population", "density"): "nodes start with one draw of their law, or with the law"},
+    cites={"": ("tian_2020",)},
 )

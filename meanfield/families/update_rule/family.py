@@ -84,4 +84,11 @@ FAMILY = Family(
         "particle": "particle of the limit",
     },
     trials=({"particles.replicas": 16},),
+    cites={
+        "": ("wang_mattingly_lu_2017",),
+        "model.rule=hebb": ("mace_coolen_1998",),
+        "model.rule=perceptron": ("mace_coolen_1998",),
+        "model.rule=adatron": ("mace_coolen_1998",),
+        "model.rule=ica": ("wang_lu_2017",),
+    },
 )
