@@ -167,16 +167,6 @@ class Problem(base.Problem):
         return self
 
     @model_validator(mode="after")
-    def _lasting_velocities_are_of_one_channel(self) -> Problem:
-        b = self.model.momentum_rate
-        if self.model.channels > 1 and b is not None:
-            raise ValueError(
-                f"model.momentum_rate = {b:g} with model.channels = {self.model.channels}: velocities that last are "
-                "known for a single channel; remove it, or set model.channels to 1"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _fourth_moments_exist_at_all_times(self) -> Problem:
         for k, feature in enumerate(self.features):
             if isinstance(law := feature.hidden, ThreePoint):

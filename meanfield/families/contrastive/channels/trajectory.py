@@ -1,29 +1,23 @@
-"""Trajectories of the overlaps q and M of several channels, with their errors.
-
-For linear phi the overlaps close, with n_k = tau D_kk + Lambda_kk/2 the multiplier that keeps |w_k|^2 = N:
-
-    dq_k/dt  = tau P_k - q_k n_k
-    dM_kl/dt = tau (D_kl + D_lk) + Lambda_kl - M_kl (n_k + n_l)
-
-M_kk = 1 is conserved. Source: several_channels.md, section 2.
-"""
+"""Trajectories of the overlaps q and M of several channels, with their errors, and of one with a velocity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.errors import BlowUpError, InputError
-from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
+from meanfield.families.contrastive.channels.closure import BatchAverages
+from meanfield.families.contrastive.channels.field import OverlapField
 from meanfield.families.contrastive.channels.fluctuations import StepCovariance, step_covariance_of
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
+from meanfield.families.contrastive.channels.limit import coefficients
 from meanfield.families.contrastive.channels.moving_averages import moving_averages_along
+from meanfield.families.contrastive.channels.velocity import FieldWithVelocity
 from meanfield.families.contrastive.initial_state import with_errors_of_start
-from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
+from meanfield.families.contrastive.variables import AVERAGES, AVERAGES_OF_CHANNELS
 from meanfield.mckean_vlasov.declarations import ODE_ACCURACY
 from meanfield.numerics.linear_noise import covariance_in_stretches, interpolant
 from meanfield.numerics.ode import Rate, Solution, Tolerance, solve_in_stretches
@@ -43,79 +37,6 @@ class Trajectory(NamedTuple):
 
     arrays: dict[str, FloatArray]
     status: str
-
-
-class OverlapField:
-    """Velocity of the overlaps as a vector field of q and the pairs of M in one vector.
-
-    Attributes
-    ----------
-    unknowns : int
-        Length of the vector.
-    """
-
-    def __init__(self, closure: ChannelClosure) -> None:
-        self.closure = closure
-        self._shape = len(closure.problem.features), closure.problem.model.channels
-        self._pairs = np.triu_indices(self._shape[1], 1)
-        self.unknowns = self._shape[0] * self._shape[1] + len(self._pairs[0])
-
-    def at(self, closure: ChannelClosure) -> OverlapField:
-        """The same field with the averages of another time."""
-        if closure is self.closure:
-            return self
-        field = copy(self)
-        field.closure = closure
-        return field
-
-    def packed(self, q: FloatArray, M: FloatArray) -> FloatArray:
-        """Vector of shape (d1 d2 + d2 (d2 - 1)/2,)."""
-        return np.concatenate([np.ravel(q), M[self._pairs]])
-
-    def unpacked(self, vector: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Overlaps q, shape (d1, d2), and M, shape (d2, d2)."""
-        d1, d2 = self._shape
-        M = np.eye(d2)
-        M[self._pairs] = vector[d1 * d2 :]
-        M.T[self._pairs] = vector[d1 * d2 :]
-        return vector[: d1 * d2].reshape(d1, d2), M
-
-    def __call__(self, vector: FloatArray) -> FloatArray:
-        """Velocity of the vector."""
-        q, M = self.unpacked(vector)
-        return self.packed(*velocity(self.closure(q, M), q, M, self.closure.problem.model.rate))
-
-    def jacobian(self, vector: FloatArray) -> FloatArray:
-        """Jacobian of the velocity by central differences; NaN where K is singular."""
-        # The truncation of differences is about 1e-9 of the velocity; they take a tenth of the least eigenvalue of K.
-        step = min(1e-4, 0.1 * -self.excess(vector))
-        if not step > 0.0:
-            return np.full((self.unknowns, self.unknowns), np.nan)
-        shifts = step * np.eye(self.unknowns)
-        return np.array([self(vector + shift) - self(vector - shift) for shift in shifts]).T / (2.0 * step)
-
-    def covariances(self, C: FloatArray) -> dict[str, FloatArray]:
-        """Covariances of q, shape (..., d1, d1, d2, d2), and variances of M, shape (..., d2, d2), of all there are."""
-        d1, d2 = self._shape
-        of_q = C[..., : d1 * d2, : d1 * d2].reshape(*C.shape[:-2], d1, d2, d1, d2)
-        of_M = np.zeros((*C.shape[:-2], d2, d2))
-        k, j = self._pairs
-        of_M[..., k, j] = of_M[..., j, k] = np.einsum("...ii->...i", C)[..., d1 * d2 :]
-        return {"q_covariance": of_q.swapaxes(-3, -2), "M_variance": of_M}
-
-    def excess(self, vector: FloatArray) -> float:
-        """Negative of the least eigenvalue of K = M - q^T q, NaN if an overlap is not finite."""
-        if not np.isfinite(vector).all():
-            return np.nan
-        q, M = self.unpacked(vector)
-        return -float(np.linalg.eigvalsh(M - q.T @ q).min())
-
-
-def velocity(averages: BatchAverages, q: FloatArray, M: FloatArray, tau: float) -> tuple[FloatArray, FloatArray]:
-    """Velocities dq/dt, shape (d1, d2), and dM/dt, shape (d2, d2), for linear phi."""
-    P, D, noise = averages
-    n = tau * np.diag(D) + 0.5 * np.diag(noise)
-    return tau * P - q * n, tau * (D + D.T) + noise - M * (n[:, None] + n)
 
 
 def trajectory_of_channels(closure: ChannelsInTime, fluctuations: bool = False) -> Trajectory:
@@ -143,31 +64,48 @@ def trajectory_of_channels(closure: ChannelsInTime, fluctuations: bool = False) 
             break
     runs, status = [solution.values for solution in solutions], solutions[-1].status
     arrays: dict[str, Any] = {"time": problem.time.outputs_at}
-    arrays["q"], arrays["M"] = _unpacked(OverlapField(closure.closures[0]), np.mean(runs, axis=0))
+    arrays["q"], arrays["M"] = _unpacked(_field_of(closure), np.mean(runs, axis=0))
     if status != "interrupted":
         other = None if closure.compared is None else _integrated(closure.compared, "order parameters, error")
         arrays |= _errors(closure, runs, other)
         if problem.model.average_rate is not None:
             arrays |= _moving_averages(closure, solutions, other, problem.model.average_rate)
         arrays = with_errors_of_start(problem, arrays)
-        if fluctuations and solutions[0].path is not None and not closure.at_random:
+        known = fluctuations and not closure.at_random and problem.model.momentum_rate is None
+        if known and solutions[0].path is not None:
             covariance, interrupted = _covariance(closure, solutions[0])
             arrays |= covariance
             status = "interrupted" if interrupted else status
     return Trajectory(arrays | averages_along(closure, arrays["q"], arrays["M"]), status)
 
 
+def as_one_channel(closure: ChannelsInTime, found: Trajectory) -> Trajectory:
+    """Trajectory of a single channel with the variables that its results have."""
+    arrays = dict(found.arrays)
+    M, P, D, noise, q = (arrays.pop(name) for name in ("M", "P_gain", "D", "Lambda", "q"))
+    g = np.full(q.shape[:2], np.nan)
+    for i in np.flatnonzero(np.isfinite(q).all(axis=(1, 2))):
+        averages = BatchAverages(P[i], D[i], noise[i])
+        rate = closure.at(arrays["time"][i]).problem.model.rate
+        g[i] = -coefficients(averages, q[i], M[i], rate).of_features[0]
+    one = {"time": arrays["time"], "q": q[:, :, 0], "g": g, "Lambda": noise[:, 0, 0]}
+    if "q_average" in arrays:
+        values = (arrays["q_average"][:, :, 0], arrays["overlap_average"][:, 0, 0], arrays["M_average"][:, 0, 0])
+        one |= dict(zip(AVERAGES, values, strict=True))
+    return Trajectory(one, found.status)
+
+
 def _integrated(closure: ChannelsInTime, label: str) -> Solution:
     """Vectors at the output times and between them."""
     problem, times = closure.problem, closure.problem.time.outputs_at
-    field = OverlapField(closure.closures[0])
+    field = _field_of(closure)
 
     def rate_in(stretch: ChannelStretch) -> Rate:
         return lambda t, vector: field.at(stretch.at(t))(vector)
 
     return solve_in_stretches(
         [(stretch.outputs(times), rate_in(stretch)) for stretch in closure.stretches],
-        field.packed(problem.initial_overlap, problem.initial_channel_overlap),
+        field.start(problem.initial_overlap, problem.initial_channel_overlap),
         times,
         **_steps(closure),
         check=lambda t, vector: _blow_up(field, t, vector),
@@ -175,6 +113,14 @@ def _integrated(closure: ChannelsInTime, label: str) -> Solution:
         label=label,
         interruptible=True,
     )
+
+
+def _field_of(closure: ChannelsInTime) -> OverlapField:
+    """Velocity of what is integrated, with the averages of the start."""
+    model = closure.problem.model
+    if model.momentum_rate is None:
+        return OverlapField(closure.closures[0])
+    return FieldWithVelocity(closure.closures[0], model.momentum_rate, model.average_rate or 0.0)
 
 
 def _steps(closure: ChannelsInTime) -> dict[str, Any]:
@@ -250,7 +196,7 @@ def _errors(closure: ChannelsInTime, runs: list[FloatArray], other: Solution | N
     error = _error(runs, None if other is None else other.values)
     if error is None:
         return {}
-    q, M = _unpacked(OverlapField(closure.closures[0]), error)
+    q, M = _unpacked(_field_of(closure), error)
     M[:, range(M.shape[1]), range(M.shape[1])] = 0.0
     return {"q_error": _stated(q), "M_error": _stated(M, 1.0 - np.eye(M.shape[1]))}
 
@@ -275,10 +221,12 @@ def _moving_averages(
     closure: ChannelsInTime, solutions: list[Solution], other: Solution | None, a: float
 ) -> dict[str, FloatArray]:
     """Order parameters of the averages of weights, with their errors where overlaps have some."""
-    d1, d2 = closure.problem.initial_overlap.shape
+    d1, d2 = len(closure.problem.features), closure.problem.model.channels
 
     def along(each: ChannelsInTime, solution: Solution) -> FloatArray:
-        field, path = OverlapField(each.closures[0]), solution.path
+        field, path = _field_of(each), solution.path
+        if isinstance(field, FieldWithVelocity):
+            return field.averages(solution.values)
         reached = int(np.isfinite(solution.values).all(axis=1).sum())
 
         def overlaps(t: float) -> tuple[FloatArray, FloatArray]:

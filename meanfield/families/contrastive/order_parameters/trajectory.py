@@ -27,10 +27,6 @@ from meanfield.families.contrastive.closures.sensitivities import Sensitivities
 from meanfield.families.contrastive.limit import Stage, limit_of_stages, stages_along, stages_of
 from meanfield.families.contrastive.order_parameters.averages import averages_along
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
-from meanfield.families.contrastive.order_parameters.velocity import (
-    check_velocity,
-    order_parameters_with_velocity,
-)
 from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
@@ -210,13 +206,13 @@ def solve_order_parameters(problem: Problem) -> Solved:
         If the prior does not close the ODEs or the start is random.
     """
     check_trajectory(problem)
-    if problem.model.channels > 1:
+    if problem.model.channels > 1 or problem.model.momentum_rate is not None:
         from meanfield.families.contrastive.channels.in_time import ChannelsInTime  # both imported where they are used
-        from meanfield.families.contrastive.channels.trajectory import trajectory_of_channels
+        from meanfield.families.contrastive.channels.trajectory import as_one_channel, trajectory_of_channels
 
-        return Solved("order_parameters", *trajectory_of_channels(ChannelsInTime(problem), fluctuations=True))
-    if problem.model.momentum_rate is not None:
-        return order_parameters_with_velocity(problem, problem.model.momentum_rate)
+        closure = ChannelsInTime(problem)
+        found = trajectory_of_channels(closure, fluctuations=True)
+        return Solved("order_parameters", *(found if problem.model.channels > 1 else as_one_channel(closure, found)))
     stages = stages_of(problem)
     limit = limit_of_stages(stages)
     solution = overlaps_along(limit)
@@ -314,8 +310,6 @@ def check_trajectory(problem: Problem) -> None:
     check_problem(problem, Problem)
     for piece in pieces_of(problem):
         check_linear(without_velocity(piece.problem))
-    if problem.model.momentum_rate is not None:
-        check_velocity(problem)
     if problem.random_start:
         raise InputError(
             "features.initial_overlap = 'random': the order parameters stay at q = 0 from a random start in the "

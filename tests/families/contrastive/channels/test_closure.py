@@ -8,8 +8,8 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive.channels import closure as module
 from meanfield.families.contrastive.channels import randomised
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.field import OverlapField, velocity
 from meanfield.families.contrastive.channels.fourier import _mean_signs
-from meanfield.families.contrastive.channels.trajectory import OverlapField, velocity
 from meanfield.families.contrastive.closures import Closure
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.numerics.quadrature import gaussian_trapezoid

@@ -9,9 +9,10 @@ from scipy.stats import kstest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.field import OverlapField, velocity
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.limit import coefficients, joint_limit_of
-from meanfield.families.contrastive.channels.trajectory import OverlapField, _integrated, velocity
+from meanfield.families.contrastive.channels.trajectory import _integrated
 from meanfield.problems.problem_keys import with_value
 from meanfield.several_vectors.particle_search import _errors
 from meanfield.several_vectors.particles import Size, _ends_of_steps, march

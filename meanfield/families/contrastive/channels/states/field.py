@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.contrastive.channels.closure import ChannelClosure
-from meanfield.families.contrastive.channels.trajectory import OverlapField
+from meanfield.families.contrastive.channels.field import OverlapField
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.continuation import directions
 from meanfield.numerics.growth_rates import RATE_RESOLUTION

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.families.contrastive.channels.field import velocity
 from meanfield.families.contrastive.channels.states.analysis import channel_states, state_variables
 from meanfield.families.contrastive.channels.states.field import SmoothField
 from meanfield.families.contrastive.channels.states.search import ChannelState
 from meanfield.families.contrastive.channels.stationary.motion import SINGULAR, Motion
-from meanfield.families.contrastive.channels.trajectory import velocity
 from meanfield.families.contrastive.problem import Problem
 from meanfield.numerics.growth_rates import sorted_rates
 from meanfield.results.solved import Solved
