@@ -78,6 +78,8 @@ def _faults(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             continue  # a text in place of a number or word is no slip of a list
         hint = _innermost(location, model)[0] or (_keys(location, model) if kind.startswith("model_") else "")
         reason = item["msg"].replace("Input should", "should")
+        if kind in ("int_type", "float_type") and isinstance(given, dict):
+            reason = "should be a number, the same at all times; no table stands here"
         if kind in _PLAIN_WORDS:
             reason = _PLAIN_WORDS[kind].format(**item.get("ctx", {}))
         if kind == "union_tag_invalid":

@@ -96,7 +96,7 @@ def checked_pieces(problem: P) -> tuple[Piece[P], ...]:
     start, pieces = 0.0, []
     for number, phase in enumerate(problem.phases):
         try:
-            _check_keys(problem, phase.set)
+            _check_keys(current, phase.set)
             current = with_values(current, phase.set)
         except InputError as error:
             raise ValueError(f"phases[{number}].set: {error}") from error

@@ -87,8 +87,8 @@ def test_functions_stand_in_problems_that_are_made_of_keys_and_in_phases():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda t: 0.05 / t, r"learning_rate: the function at t = 0: ZeroDivisionError: .*; let it return a number"),
-        (lambda t: None, r"learning_rate: the function at t = 0: TypeError: .*; let it return a number"),
+        (lambda t: 0.05 / t, r"learning_rate: the function at t = 0: ZeroDivisionError: .*; let it take t alone"),
+        (lambda t: None, r"learning_rate: the function at t = 0: TypeError: .*; let it take t alone"),
         (
             lambda t: math.inf if t > 3.0 else 1.0,
             r"the function is inf at t = 3\.0[0-9]*; let it return a finite number",

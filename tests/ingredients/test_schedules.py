@@ -155,8 +155,8 @@ KEY = r"^model\.learning_rate"
         ("{ function = 'own_rates' }", r"\.function: 'own_rates' names no module; write 'module:function'"),
         ("'own_rates:number'", r"\.function: 'own_rates:number' is int; give a function of t"),
         ("'own_rates:rat'", r"\.function: 'own_rates:rat': module 'own_rates' has no 'rat'; did you mean 'rate'"),
-        ("'own_rates:nothing'", r"\.function: 'own_rates:nothing' at t = 0: TypeError: .*; let it return a number"),
-        ("'own_rates:late'", r"\.function: 'own_rates:late' at t = 2\.0.*: IndexError: .*; let it return a number"),
+        ("'own_rates:nothing'", r"\.function: 'own_rates:nothing' at t = 0: TypeError: .*; let it take t alone"),
+        ("'own_rates:late'", r"\.function: 'own_rates:late' at t = 2\.0.*: IndexError: .*; let it take t alone"),
         ("{ function = 'own_rates:rate', jumps = [-1.0] }", r"\.jumps: has -1; give times t = k/N of the run, from 0"),
     ],
 )

@@ -145,6 +145,7 @@ def test_the_good_problem_is_good():
         ("particles.dimension", 256.5, "valid integer"),
         ("particles.replicas", True, "valid integer"),
         ("particles.seed", 1.5, "valid integer"),
+        ("particles.seed", {"times": [0.0], "values": [1]}, "a number, the same at all times; no table"),
         ("particles.snapshots[1]", "0.5", "valid number"),
         # out of range
         ("model.activation", "quadratc", "did you mean 'quadratic'?"),

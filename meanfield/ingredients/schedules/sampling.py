@@ -188,7 +188,7 @@ def value_of(function: Callable[[float], Any], time: float, what: str) -> float:
         value = float(function(time))
     except Exception as error:  # whatever a user's function raises
         raise ValueError(
-            f"{what} at t = {time:.6g}: {type(error).__name__}: {error}; let it return a number"
+            f"{what} at t = {time:.6g}: {type(error).__name__}: {error}; let it take t alone and return a number"
         ) from error
     if not np.isfinite(value):
         raise ValueError(f"{what} is {value} at t = {time:.6g}; let it return a finite number until time.stop")
