@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationInfo, field_validator
 
 from meanfield.errors import InputError
-from meanfield.ingredients.fingerprints import fingerprint_of_file, unknown
-from meanfield.ingredients.named_functions import Missing, NamesOutside
+from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of, fingerprint_of_file, unknown
+from meanfield.ingredients.named_functions import Missing, NamesOutside, remedy_for
+from meanfield.ingredients.objects import Object, is_of_object
 
 T = TypeVar("T")
 
@@ -23,11 +24,18 @@ def is_trusted(info: ValidationInfo) -> bool:
 
 def absolute(path: str, info: ValidationInfo) -> str:
     """Path of a file that may be opened, from the folder of the problem file or the working directory."""
-    return str((Path((info.context or {}).get("folder") or "") / path).resolve()) if is_trusted(info) else path
+    if not is_trusted(info) or is_of_object(path):
+        return path
+    return str((Path((info.context or {}).get("folder") or "") / path).resolve())
 
 
 class FilePart(NamesOutside):
     """Part with a field `file` or `path`, and a property `atoms` that reads the file."""
+
+    @classmethod
+    def outside(cls) -> tuple[str, ...]:
+        """See `NamesOutside.outside`."""
+        return tuple(key for key in ("file", "path") if key in cls.model_fields)
 
     @field_validator("file", "path", check_fields=False)
     @classmethod
@@ -64,7 +72,7 @@ class FilePart(NamesOutside):
     @property
     def paths(self) -> dict[str, str]:
         """Paths of the files by the keys that name them."""
-        return {key: getattr(self, key) for key in ("file", "path") if key in type(self).model_fields}
+        return {key: getattr(self, key) for key in self.outside()}
 
     @property
     def asked(self) -> Any:
@@ -88,16 +96,18 @@ class FilePart(NamesOutside):
         """
         found = self.kept
         if found is None:
-            fingerprints = {
-                key: fingerprint_of_file(path) if os.path.isfile(path) else unknown(path)
-                for key, path in self.paths.items()
-            }
+            fingerprints = {key: _fingerprint_of(path) for key, path in self.paths.items()}
             content = read(tuple(each["sha256"] for each in fingerprints.values()))
             found = self.keep(content, fingerprints)
         if found.content is Missing.REFUSED:
-            raise InputError(
-                f"{key} = {next(iter(self.paths.values()))!r}: no file is opened because a result names it; load the "
-                "problem file with meanfield.load_problem and solve that"
-            )
+            path = next(iter(self.paths.values()))
+            raise InputError(f"{key} = {path!r}: no file is opened because a result names it; {remedy_for(path)}")
         content = found.content
         return content
+
+
+def _fingerprint_of(path: str) -> Fingerprint:
+    """Fingerprint of a file, or of the object in its place."""
+    if isinstance(path, Object):
+        return fingerprint_of(path.content, path)
+    return fingerprint_of_file(path) if os.path.isfile(path) else unknown(path)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from inspect import isfunction
 from typing import Any, ClassVar, Self
 
-from pydantic import ValidationInfo, model_validator
+from pydantic import ModelWrapValidatorHandler, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of, unknown
+from meanfield.ingredients.objects import REBUILT, given_at, is_of_object, restored, texts_in, with_texts
 from meanfield.ingredients.part import FieldError, Part
-from meanfield.ingredients.user_functions import address_of, is_address
+from meanfield.ingredients.user_functions import is_address
 
 
 class Missing(Enum):
@@ -51,8 +51,40 @@ class Found:
         return self
 
 
+def remedy_for(text: str) -> str:
+    """What to do about a text that a result alone names."""
+    return REBUILT if is_of_object(text) else "load the problem file with meanfield.load_problem and solve that"
+
+
 class NamesOutside(Part):
-    """Part that names something outside of its text, and keeps what it found there."""
+    """Part that names something outside of its text, or is given it as an object of Python, and keeps what it is."""
+
+    @classmethod
+    def outside(cls) -> tuple[str, ...]:
+        """Keys that name it; the first is that of an object in place of the table."""
+        raise NotImplementedError
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _take_objects(cls, data: Any, validate: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Let texts stand for objects while they are validated, which makes plain texts of all."""
+        keys = cls.outside()
+        if not isinstance(data, dict):
+            given = with_texts(data)
+            data = {keys[0]: given} if isinstance(given, str) and not isinstance(data, str) else data
+        if not isinstance(data, dict):
+            return validate(data)
+        data = {key: with_texts(value) if key in keys else value for key, value in data.items()}
+        try:
+            named = {text for key in keys for text in texts_in(data.get(key)) if is_of_object(text)}
+            trusted = (info.context or {}).get("trusted", True)
+            objects = {str(text): given for text in named if trusted and (given := given_at(text))}
+        except ValueError as error:
+            raise FieldError(keys[0], str(error)) from error
+        made = validate(data)
+        if objects:
+            made.__dict__.update({key: restored(made.__dict__[key], objects) for key in keys if key in made.__dict__})
+        return made
 
     @model_validator(mode="after")
     def _is_there(self, info: ValidationInfo) -> Self:
@@ -132,20 +164,12 @@ class NamesFunctions(NamesOutside):
 
     @property
     def _key(self) -> str:
-        return self.function_key.rpartition(".")[2]
+        return self.outside()[0]
 
-    @model_validator(mode="before")
     @classmethod
-    def _name_objects(cls, data: Any) -> Any:
-        """Take a function itself, or a description such as `meanfield.Rule`, for its address."""
-        key = cls.function_key.rpartition(".")[2]
-        given = data.get(key) if isinstance(data, dict) else None
-        if not isfunction(given) and (isinstance(given, type) or not is_dataclass(given)):
-            return data
-        try:
-            return data | {key: address_of(given)}
-        except ValueError as error:
-            raise FieldError(key, str(error)) from error
+    def outside(cls) -> tuple[str, ...]:
+        """See `NamesOutside.outside`."""
+        return (cls.function_key.rpartition(".")[2],)
 
     def look_up(self, info: ValidationInfo) -> None:
         """See `NamesOutside.look_up`; functions of the library are found in any case."""
@@ -175,8 +199,8 @@ class NamesFunctions(NamesOutside):
         """
         if not self.at_hand:
             raise InputError(
-                f"{self.function_key} = '{self.named[0]}': no module is imported because a result names it; load the "
-                "problem file with meanfield.load_problem and solve that"
+                f"{self.function_key} = '{self.named[0]}': no module is imported because a result names it; "
+                f"{remedy_for(self.named[0])}"
             )
         try:
             return (self.kept or self._make()).content

@@ -6,7 +6,6 @@ Order parameters are entire functions of the eigenvalue, so that polynomials thr
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -237,7 +236,7 @@ class SpectrumFile(FilePart, _Discrete):
         return f"{known} of {matrix} from {self.path}"
 
     def _eigenvalues(self) -> Nodes:
-        values = read_samples(Path(self.path), None)
+        values = read_samples(self.path, None)
         if values.shape[1] != 1:
             raise InputError(f"{self.path}: holds {values.shape[1]} columns; give one eigenvalue per row")
         rho = values[:, 0]

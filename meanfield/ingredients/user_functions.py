@@ -7,27 +7,19 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from traceback import extract_tb
-from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Protocol, TypeVar
-
-import numba
-import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.module_sources import import_current
 from meanfield.ingredients.nearest import nearest
-from meanfield.ingredients.user_modules import homes_of, is_followed, is_users
-from meanfield.numerics.compiled.code_objects import closed_over, globals_in, names_in
+from meanfield.ingredients.objects import given_at
+from meanfield.ingredients.snapshots import snapshot
 from meanfield.numerics.compiled.differences import difference
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 
@@ -87,39 +79,6 @@ def _built(factory: Callable[..., Any], parameters: tuple[tuple[str, float], ...
     return factory(**dict(parameters))
 
 
-_lent: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
-
-
-@contextmanager
-def lent(objects: Mapping[str, Any]) -> Iterator[None]:
-    """Context in which these objects stand at their addresses, for processes that cannot import them."""
-    token = _lent.set(objects)
-    try:
-        yield
-    finally:
-        _lent.reset(token)
-
-
-def address_of(content: Any) -> str:
-    """Address "package.module:name" of an object of a user, by the variable of its module that holds it.
-
-    Raises
-    ------
-    ValueError
-        If no module holds it.
-    """
-    parts = [content] if inspect.isfunction(content) else vars(content).values()
-    modules = {str(getattr(part, "__module__", "__main__")): None for part in parts} | {"__main__": None}
-    for module in modules:
-        for name, value in list(vars(sys.modules[module]).items()) if module in sys.modules else ():
-            if value is content:
-                return f"{module}:{name}"
-    raise ValueError(
-        f"{getattr(content, '__qualname__', type(content).__name__)} stands under no name in a module, so that results "
-        "could not say what it is; give it a name at the top level of its module, script or notebook"
-    )
-
-
 def load_object(address: str, folder: Path | None = None) -> Any:
     """Object at the address "package.module:name", from the Python path, the working directory or `folder`.
 
@@ -128,8 +87,8 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     ValueError
         If there is none.
     """
-    if address in _lent.get():
-        return _lent.get()[address]
+    if (given := given_at(address)) is not None:
+        return given.content
     module_name, _, name = address.partition(":")
     try:
         module = import_current(module_name, folder)
@@ -243,79 +202,3 @@ def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
         check_function(made.derivative, f"the derivative of '{name}'", made.kinks, least)
     check_slope(made.value, made.slope, made.kinks, f"the derivative of '{name}'", remedy, least)
     return made
-
-
-def snapshot(found: T) -> T:
-    """Copy of a function, or of a dataclass of functions, with copies of all functions, constants and arrays it names.
-
-    What packages hold is named as before; so are objects of other classes, and functions that numba has compiled for
-    the types of arguments that their author wrote down.
-    """
-    return _Snapshot(homes_of(found)).of(found)  # type: ignore[no-any-return]
-
-
-class _Snapshot:
-    """Copies of one snapshot: functions that call each other stay together."""
-
-    def __init__(self, homes: frozenset[str]) -> None:
-        self._homes = homes
-        self._copies: dict[int, Any] = {}
-        self._kept: list[Any] = []
-        self._globals: dict[int, dict[str, Any]] = {}
-
-    def of(self, value: Any, attributes: frozenset[str] = frozenset()) -> Any:
-        """The copy of a value; of a module, as far as functions take these attributes of it."""
-        if isinstance(value, ModuleType):
-            return self._module(value, attributes) if is_users(value.__name__) else value
-        if id(value) in self._copies:
-            return self._copies[id(value)]
-        self._kept.append(value)  # or its identity could become that of another
-        if isinstance(value, FunctionType):
-            return self._function(value) if is_followed(value, self._homes) else value
-        if type(value) is tuple:
-            return tuple(self.of(part, attributes) for part in value)
-        if type(value) is np.ndarray:
-            return self._copies.setdefault(id(value), value.copy())
-        if is_dataclass(value) and not isinstance(value, type):
-            return self._dataclass(value)
-        if isinstance(value, Dispatcher) and is_followed(value, self._homes) and getattr(value, "_can_compile", True):
-            options = {name: option for name, option in value.targetoptions.items() if option is not None}
-            return self._copies.setdefault(id(value), numba.jit(**options)(self.of(value.py_func)))
-        return value
-
-    def _dataclass(self, value: Any) -> Any:
-        """Copy of a dataclass; what it has computed is left behind."""
-        copy = object.__new__(type(value))
-        for part in fields(value):
-            object.__setattr__(copy, part.name, self.of(getattr(value, part.name)))
-        return copy
-
-    def _function(self, function: FunctionType) -> FunctionType:
-        """Copy of a function, whose globals are those that it names; functions of one module share theirs."""
-        if id(function.__globals__) not in self._globals:
-            own = {name: value for name, value in function.__globals__.items() if name.startswith("__")}
-            self._globals[id(function.__globals__)] = own
-        names = self._globals[id(function.__globals__)]
-        cells = tuple(CellType() for _ in function.__closure__ or ())
-        copy = FunctionType(function.__code__, names, function.__name__, closure=cells or None)
-        self._copies[id(function)] = copy
-        copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
-        copy.__dict__.update(function.__dict__)
-        attributes = frozenset(names_in(function.__code__))
-        copy.__defaults__ = self.of(function.__defaults__)
-        copy.__kwdefaults__ = function.__kwdefaults__ and {k: self.of(v) for k, v in function.__kwdefaults__.items()}
-        new = dict(zip(function.__code__.co_freevars, cells, strict=True))
-        for name, value in closed_over(function).items():
-            new[name].cell_contents = self.of(value, attributes)
-        for name in globals_in(function.__code__) & set(function.__globals__):
-            names[name] = self.of(function.__globals__[name], attributes)
-        return copy
-
-    def _module(self, module: ModuleType, attributes: frozenset[str]) -> ModuleType:
-        """Copy of a module that has what functions take of it."""
-        copy = self._copies.setdefault(id(module), ModuleType(module.__name__))
-        for name in attributes - set(vars(copy)):
-            if hasattr(module, name):
-                setattr(copy, name, None)  # a module may name itself
-                setattr(copy, name, self.of(getattr(module, name), attributes))
-        return copy  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.schedules.sampling import run_until
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
-from meanfield.problems.phases import Phase, checked_pieces, pieces_of
+from meanfield.problems.phases import Phase, as_files_say, checked_pieces, pieces_of
 from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -211,7 +211,8 @@ class Problem(Whole):
     @model_validator(mode="after")
     def _phases_follow_each_other(self) -> Self:
         if self.phases is not None:
-            self.__dict__["_pieces"] = checked_pieces(self)
+            pieces = self.__dict__["_pieces"] = checked_pieces(self)
+            self.__dict__["phases"] = as_files_say(self.phases, pieces)
         return self
 
     @model_validator(mode="after")
@@ -259,10 +260,11 @@ class Problem(Whole):
         """
         from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
 
-        found = ((path, part.named_outside()) for path, part in _parts_in_phases(self))
-        return fingerprint_of_family(self) | {
-            f"{path}.{key}".removeprefix("."): each for path, named in found for key, each in named.items()
-        }
+        found = fingerprint_of_family(self) | _named_outside(self)
+        for number, phase in enumerate(self.phases or ()):
+            of_phase = _named_outside(pieces_of(self)[number].problem)
+            found |= {f"phases[{number}].set.{key}": of_phase[key] for key in of_phase if _is_set(key, phase)}
+        return found
 
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
@@ -296,8 +298,19 @@ def _parts_in_phases(problem: Problem) -> Iterator[tuple[str, Part]]:
     yield from parts_in(problem)
     for number, phase in enumerate(problem.phases or ()):
         for path, part in parts_in(pieces_of(problem)[number].problem):
-            if any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in phase.set):
+            if _is_set(path, phase):
                 yield f"phases[{number}].set.{path}", part
+
+
+def _is_set(path: str, phase: Phase) -> bool:
+    """Whether a phase sets what a key holds."""
+    return any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in phase.set)
+
+
+def _named_outside(problem: Problem) -> dict[str, Fingerprint]:
+    """Fingerprints of what a problem names, by the keys that name it, without its phases."""
+    found = ((path, part.named_outside()) for path, part in parts_in(problem))
+    return {f"{path}.{key}".removeprefix("."): each for path, named in found for key, each in named.items()}
 
 
 def schedules_of(problem: Problem) -> dict[str, Schedule]:

@@ -13,6 +13,7 @@ import tomli_w
 from meanfield.arguments import as_path, as_text
 from meanfield.errors import InputError
 from meanfield.ingredients.nearest import meant_number
+from meanfield.ingredients.objects import REBUILT, by_text, is_of_object, lent, texts_in
 from meanfield.ingredients.part import Part
 from meanfield.problems.base import Problem
 from meanfield.problems.known_families import DEFAULT, class_named, written_name
@@ -21,13 +22,15 @@ from meanfield.process.text_files import read_utf8
 P = TypeVar("P", bound=Problem)
 
 
-def load_problem(path: str | Path) -> Problem:
+def load_problem(path: str | Path, objects: Sequence[Any] = ()) -> Problem:
     """Read and validate a problem file.
 
     Parameters
     ----------
     path : str or Path
         A TOML file.
+    objects : sequence
+        Functions, arrays and other objects of Python for which texts such as 'object:bent-1f0e...' stand there.
 
     Returns
     -------
@@ -46,7 +49,7 @@ def load_problem(path: str | Path) -> Problem:
     path = as_path(path, "path", "give the path of a problem file, such as 'data/problems/no_prior.toml'")
     text = read_text(path, "problem file", "data/problems/")
     try:
-        return parse_problem(text, path.parent)
+        return parse_problem(text, path.parent, objects=objects)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -67,7 +70,7 @@ def read_text(path: Path, kind: str, examples: str) -> str:
         raise InputError(f"{path}: cannot be read as text ({error}); give a TOML {kind}") from error
 
 
-def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -> Problem:
+def parse_problem(text: str, folder: Path | None = None, trusted: bool = True, objects: Sequence[Any] = ()) -> Problem:
     """Validate the text of a problem file; see `load_problem`.
 
     Parameters
@@ -79,6 +82,8 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
         the working directory, and the Python path for modules.
     trusted : bool
         False for the text in a result: what it names is neither opened nor imported, now or later.
+    objects : sequence
+        See `load_problem`.
 
     Returns
     -------
@@ -105,7 +110,10 @@ def parse_problem(text: str, folder: Path | None = None, trusted: bool = True) -
     folder = None if folder is None else as_path(folder, "folder", "give the path of a folder, or nothing")
     if text.endswith(".toml"):
         raise InputError(f"parse_problem takes the text of a file; call meanfield.load_problem('{text}') for its path")
-    return problem_from(parse_toml(text), folder, trusted)
+    if not isinstance(objects, list | tuple):
+        raise InputError(f"objects: is {type(objects).__name__}; give a list, such as [my_function, my_array]")
+    with lent(by_text(objects)):
+        return problem_from(parse_toml(text), folder, trusted)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -145,8 +153,14 @@ def validated(
 
 
 def format_problem(problem: Problem) -> str:
-    """TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem."""
-    return tomli_w.dumps(plain_data(problem))
+    """TOML text of a problem, with all defaults written out; `parse_problem` returns an equal problem.
+
+    Comments above say which objects of Python it names, and how to give them.
+    """
+    data = plain_data(problem)
+    objects = dict.fromkeys(filter(is_of_object, texts_in(data)))
+    note = f"# This text alone does not reproduce the run, which had objects of Python; {REBUILT}.\n" if objects else ""
+    return note + "".join(f"# {each}\n" for each in objects) + tomli_w.dumps(data)
 
 
 def plain_data(problem: Problem) -> dict[str, Any]:

@@ -15,8 +15,10 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from meanfield.errors import InputError
-from meanfield.ingredients.part import FieldError, NamedValues, Part
+from meanfield.ingredients.objects import with_texts
+from meanfield.ingredients.part import FieldError, NamedValues, Part, with_unchecked
 from meanfield.ingredients.schedules.sampling import is_function, schedule_of
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -27,16 +29,11 @@ P = TypeVar("P", bound="Problem")
 _INDEX = re.compile(r"\[\d+\]")
 
 
-def _as_files_say(values: dict[str, Any]) -> NamedValues:
-    """What a phase sets, with what a file would say of functions of t."""
-    return NamedValues({key: schedule_of(value) if is_function(value) else value for key, value in values.items()})
-
-
 class Phase(Part):
     """Stretch of a run, from the end of the one before."""
 
     stop: float = Field(gt=0, le=1e12, description="last time t of the phase; of the last phase time.stop")
-    set: Annotated[dict[str, Any], AfterValidator(_as_files_say)] = Field(
+    set: Annotated[dict[str, Any], AfterValidator(NamedValues)] = Field(
         default=NamedValues(),
         description="keys that change and their values from then on, such as "
         '{ "model.learning_rate" = 0.01, "prior.strength" = 0.5 }',
@@ -103,6 +100,23 @@ def checked_pieces(problem: P) -> tuple[Piece[P], ...]:
         pieces.append(Piece(start, phase.stop, current))
         start = phase.stop
     return tuple(pieces)
+
+
+def as_files_say(phases: tuple[Phase, ...], pieces: tuple[Piece[P], ...]) -> tuple[Phase, ...]:
+    """Phases with what a file would say of functions of t and of other objects of Python."""
+    from meanfield.problems.problem_keys import held_by  # which knows problems
+
+    def said(value: Any, held: Any) -> Any:
+        if is_function(value) and isinstance(held, Schedule):
+            return schedule_of(value)
+        return with_texts(held if isinstance(held, str) else value)
+
+    return tuple(
+        with_unchecked(
+            phase, set=NamedValues({key: said(value, held_by(piece.problem, key)) for key, value in phase.set.items()})
+        )
+        for phase, piece in zip(phases, pieces, strict=False)  # there are no pieces where something else is wrong
+    )
 
 
 def _check_stops(stops: list[float], last: float) -> None:

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart, absolute
+from meanfield.ingredients.objects import Object
 from meanfield.problems.base import parts_in, same_times
 from meanfield.problems.problem_keys import without_numbers
 from meanfield.typing import FloatArray
@@ -118,6 +119,11 @@ class InitialState(FilePart):
     wanted: ClassVar[str]
     """Results that can be a start, in words, for messages."""
 
+    @classmethod
+    def outside(cls) -> tuple[str, ...]:
+        """See `NamesOutside.outside`."""
+        return ("from",)
+
     @field_validator("from")
     @classmethod
     def _find_source(cls, path: str, info: Any) -> str:
@@ -126,7 +132,8 @@ class InitialState(FilePart):
     @property
     def path(self) -> str:
         """Path of the file."""
-        return str(getattr(self, "from"))
+        found: str = getattr(self, "from")
+        return found
 
     @property
     def paths(self) -> dict[str, str]:
@@ -215,7 +222,7 @@ class InitialState(FilePart):
         from meanfield.results.files import load  # which imports xarray
         from meanfield.results.result import Result
 
-        result = Result.of(load(path))
+        result = Result.of(self.path.content if isinstance(self.path, Object) else load(path))
         held, family = result.dataset, result.family.name
         if family != self.family:
             raise InputError(

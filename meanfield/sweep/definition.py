@@ -9,10 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
-from pydantic import Field, PrivateAttr, SerializeAsAny, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
+from meanfield.ingredients.objects import with_texts
 from meanfield.ingredients.part import Part
 from meanfield.ingredients.user_functions import is_address, load_object
 from meanfield.problems.base import Problem, Whole
@@ -91,6 +92,11 @@ class Axis(Part):
     grid: Range | None = Field(default=None, description="{ start, stop, points }, evenly spaced")
     log: LogRange | None = Field(default=None, description="{ start, stop, points }, evenly spaced logarithms")
     random: RandomRange | None = Field(default=None, description="{ low, high, points, seed }, uniform")
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _take_objects(cls, values: Any) -> Any:
+        return with_texts(values)
 
     @model_validator(mode="after")
     def _one_way_to_say_the_values(self) -> Axis:

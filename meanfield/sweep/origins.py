@@ -1,19 +1,18 @@
 """Functions and files that decide the numbers of a sweep: those of problems, and reductions of a user.
 
-Functions of `__main__`, of a script or a notebook, go to workers by value: nobody can import them there.
+Objects, and functions of `__main__`, go to workers by value: nobody can import them there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint, fingerprint_of
+from meanfield.ingredients.objects import Object, packed, texts_in
 from meanfield.ingredients.user_functions import load_object
-from meanfield.problems.file import plain_data
 from meanfield.results.made_by import RESTART, MadeBy, changes
 from meanfield.sweep.definition import Sweep
 
@@ -51,46 +50,14 @@ def check_origin(place: Path, before: MadeBy | None, now: MadeBy) -> None:
         )
 
 
-def packed(sweep: Sweep) -> bytes:
-    """All that a sweep names in `__main__`, by value; nothing if it names nothing there.
+def sent(sweep: Sweep) -> bytes:
+    """All that a sweep names in `__main__` or is given as an object, by value; nothing if there is none.
 
     Raises
     ------
     InputError
-        If cloudpickle is not installed.
+        If it cannot be sent.
     """
-    names = sorted({text for text in _texts([sweep.model_dump(), plain_data(sweep.problem)]) if text.startswith(MAIN)})
-    if not names:
-        return b""
-    try:
-        import cloudpickle
-    except ImportError as error:
-        raise InputError(
-            f"'{names[0]}': workers cannot import what stands in a script or a notebook, and get it by cloudpickle: "
-            "pip install 'meanfield-dynamics[cluster]', or put it into a module beside the problem file"
-        ) from error
-    data: bytes = cloudpickle.dumps({name: load_object(name) for name in names})
-    return data
-
-
-@lru_cache(maxsize=4)
-def unpacked(data: bytes) -> dict[str, Any]:
-    """Packed objects by their addresses: the same objects for the same data, which are compiled once."""
-    if not data:
-        return {}
-    import cloudpickle
-
-    found: dict[str, Any] = cloudpickle.loads(data)
-    return found
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """All texts in plain data."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
+    texts = set(texts_in([sweep.model_dump(), sweep.problem.model_dump()]))
+    names = sorted(text for text in texts if text.startswith(MAIN) or isinstance(text, Object))
+    return packed({name: load_object(name) for name in names}) if names else b""

@@ -21,7 +21,7 @@ from meanfield.results.made_by import FINGERPRINTS, MadeBy, made_by, to_json
 from meanfield.results.provenance import provenance
 from meanfield.sweep.definition import Sweep
 from meanfield.sweep.merge import merged
-from meanfield.sweep.origins import check_origin, of_reductions, packed, together
+from meanfield.sweep.origins import check_origin, of_reductions, sent, together
 from meanfield.sweep.points import Point, points_of
 from meanfield.sweep.reductions import own_reductions
 from meanfield.sweep.solve import Outcome, Work, checked, solve_points
@@ -133,7 +133,7 @@ def _complete(
     if not left:
         store.open(sweep)  # with other axes than before, perhaps
         return "complete"
-    dispatch = _Dispatch(sweep, left, packed(sweep), make_workers(len(left)))
+    dispatch = _Dispatch(sweep, left, sent(sweep), make_workers(len(left)))
     try:
         _keep_all(sweep, dispatch, store, outcomes, origins, len(points))
     except KeyboardInterrupt:

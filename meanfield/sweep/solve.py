@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.ingredients.user_functions import lent
+from meanfield.ingredients.objects import lent, unpacked
 from meanfield.problems.base import Problem
 from meanfield.problems.file import problem_from
 from meanfield.problems.known_families import family_of
@@ -24,7 +24,7 @@ from meanfield.process.cores import at_most
 from meanfield.process.progress import no_progress_bars
 from meanfield.results.made_by import MadeBy, changes, made_by
 from meanfield.results.provenance import provenance
-from meanfield.sweep.origins import of_reductions, unpacked
+from meanfield.sweep.origins import of_reductions
 from meanfield.sweep.reductions import Variables, own_reductions, reduced
 
 COMPLETE = "complete"
@@ -97,7 +97,7 @@ def checked(outcome: Outcome, origin: MadeBy) -> Outcome:
 
 def solve_points(work: Work, problems: Sequence[tuple[str, dict[str, Any]]]) -> list[Outcome]:
     """Solve problems, given by name and data; no failure of one of them reaches the others."""
-    with at_most(1), no_progress_bars(), lent(unpacked(work.by_value)):
+    with at_most(1), no_progress_bars(), lent(unpacked(work.by_value) if work.by_value else {}):
         return [_solve_point(work, name, data) for name, data in problems]
 
 

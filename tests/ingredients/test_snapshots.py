@@ -9,7 +9,7 @@ import pytest
 
 from meanfield import Activation, Prior
 from meanfield.ingredients.fingerprints import fingerprint
-from meanfield.ingredients.user_functions import snapshot
+from meanfield.ingredients.snapshots import snapshot
 from meanfield.numerics.compiled.scalar_functions import evaluate
 
 SOURCE = """

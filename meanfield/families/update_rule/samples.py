@@ -12,7 +12,7 @@ from meanfield.errors import InputError
 from meanfield.families.update_rule.model import Constraint, make_rule
 from meanfield.families.update_rule.rule import Rule
 from meanfield.ingredients.fingerprints import fingerprint_of, unknown
-from meanfield.ingredients.named_functions import Missing, NamesOutside
+from meanfield.ingredients.named_functions import Missing, NamesOutside, remedy_for
 from meanfield.ingredients.part import NamedValues, Part
 from meanfield.ingredients.user_functions import is_address
 
@@ -87,6 +87,11 @@ class Sample(NamesOutside):
         default=None, description="functions that are averaged over such samples at each time, by name"
     )
 
+    @classmethod
+    def outside(cls) -> tuple[str, ...]:
+        """See `NamesOutside.outside`."""
+        return "gain", "move", "means", "observables"
+
     @model_validator(mode="after")
     def _views_fit_together(self) -> Sample:
         L = self.views or 1
@@ -157,10 +162,8 @@ class Sample(NamesOutside):
             If it cannot be imported.
         """
         if not self.at_hand:
-            raise InputError(
-                "draws: no module is imported because a result names it; load the problem file with "
-                "meanfield.load_problem and solve that"
-            )
+            own = next(name for name in self.asked.values() if is_address(name))
+            raise InputError(f"draws: '{own}': no module is imported because a result names it; {remedy_for(own)}")
         if self.kept is None:
             try:
                 self._make()

@@ -6,10 +6,10 @@ import csv
 import math
 import os
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from tokenize import TokenError
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,6 +19,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import LARGEST, AtomicPart
 from meanfield.ingredients.nearest import meant_number, nearest
+from meanfield.ingredients.objects import Object
 from meanfield.process.checksum import verify_checksum
 from meanfield.process.text_files import read_utf8
 from meanfield.typing import FloatArray
@@ -60,7 +61,7 @@ class _Samples(FilePart, AtomicPart):
         InputError
             If the file cannot be read, holds anything but finite numbers, or lacks a column.
         """
-        which = Path(self.file), self.variable, tuple(self.selected), self.standardise
+        which = self.file, self.variable, tuple(self.selected), self.standardise
         return self.read_once("file", lambda sha256: _distinct_samples(sha256, *which))
 
 
@@ -97,7 +98,7 @@ class JointEmpirical(_Samples):
 
 @lru_cache(maxsize=16)
 def _distinct_samples(
-    sha256: tuple[str, ...], path: Path, variable: str | None, columns: tuple[Column, ...], standardise: bool
+    sha256: tuple[str, ...], path: str, variable: str | None, columns: tuple[Column, ...], standardise: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Distinct samples and their frequencies, which problems share as long as no byte of the file changes."""
     values = read_samples(path, variable, columns)
@@ -119,11 +120,13 @@ def _distinct_samples(
     return values, counts / counts.sum()
 
 
-def read_samples(path: Path, variable: str | None, columns: tuple[Column, ...] | None = None) -> FloatArray:
-    """Numbers from a file, shape (samples, columns).
+def read_samples(source: str, variable: str | None, columns: tuple[Column, ...] | None = None) -> FloatArray:
+    """Numbers from a file, or of an array in its place, shape (samples, columns).
 
     Parameters
     ----------
+    source : str
+        Path of the file, or `meanfield.ingredients.objects.Object`.
     variable : str or None
         Name of the variable in a *.nc file.
     columns : tuple of int or str, optional
@@ -134,13 +137,17 @@ def read_samples(path: Path, variable: str | None, columns: tuple[Column, ...] |
     InputError
         If the file is missing, of another kind, lacks a column, or holds anything but finite numbers.
     """
+    path = Path(source)
     readers = {".npy": _read_npy, ".csv": _read_csv, ".nc": _read_netcdf}
     reader = readers.get(path.suffix.lower())
-    if reader is None:
+    if isinstance(source, Object):
+        reader = partial(_of_object, source.content)
+    elif reader is None:
         raise InputError(f"{path}: samples are read from {', '.join(readers)} files; convert the file")
     if (variable is not None) != (path.suffix.lower() == ".nc"):
         raise InputError(f"{path}: `variable` names the samples in a .nc file, and belongs to no other; correct it")
-    if not os.path.isfile(path):  # false, where `Path.is_file` raises, for names that no file can have
+    # `os.path.isfile` is false, where `Path.is_file` raises, for names that no file can have
+    if not isinstance(source, Object) and not os.path.isfile(path):
         raise InputError(f"{path}: no such file of samples; correct `file`, which is relative to the problem file")
     try:
         found, names = reader(path, variable, columns)
@@ -184,6 +191,10 @@ def _place(column: Column, names: list[str], width: int, path: Path) -> int:
     if column >= width:
         raise InputError(f"column {column}: {path} has {width} column(s), counted from 0; name others")
     return column
+
+
+def _of_object(content: Any, path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
+    return np.asarray(content), []
 
 
 def _read_npy(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:

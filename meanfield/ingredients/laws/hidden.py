@@ -7,11 +7,11 @@ hidden variables of a sample are drawn together, so that mixed moments enter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from scipy.special import ndtri
 
 from meanfield.ingredients.laws.base import (
@@ -28,6 +28,7 @@ from meanfield.ingredients.laws.base import (
 )
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.tails import Laplace, StudentT
+from meanfield.ingredients.objects import is_of_object
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.typing import FloatArray
@@ -221,6 +222,25 @@ class Uniform(HiddenPart):
         return rng.uniform(-self.box, self.box, (*size, 1))
 
 
+def _as_files_say(given: Any) -> Any:
+    """Table of a law that Python gives as an array of samples, or as a law of a user's own."""
+    if isinstance(given, HiddenPart) and not type(given).__module__.startswith(f"{__name__.partition('.')[0]}."):
+        if not given.exact:
+            raise ValueError(f"{type(given).__name__} has no finite number of components; give an array of its samples")
+        probability, means, variances = given.components(0.0)
+        if variances.any():
+            moments = {"means": means.ravel().tolist(), "variances": variances.ravel().tolist()}
+            return {"law": "gaussian_mixture", **moments, "probabilities": probability.tolist()}
+        values = means.ravel() if given.dimension == 1 else means
+        return {"law": "discrete", "values": values.tolist(), "probabilities": probability.tolist()}
+    if not isinstance(given, dict) or "samples" not in given or {"law", "file"} & given.keys():
+        return given
+    samples = given["samples"]
+    if not hasattr(samples, "__array__") and not (isinstance(samples, str) and is_of_object(samples)):
+        raise ValueError("samples: is no array; give a NumPy array of samples, or name a file by law = 'empirical'")
+    return {"law": "empirical", "file": samples} | {k: v for k, v in given.items() if k != "samples"}
+
+
 HiddenLaw = Annotated[
     Gaussian
     | ThreePoint
@@ -233,6 +253,7 @@ HiddenLaw = Annotated[
     | Discrete
     | Empirical,
     Field(discriminator="law"),
+    BeforeValidator(_as_files_say),
 ]
 
 
@@ -268,4 +289,4 @@ class JointDiscrete(AtomicPart):
         return np.array(self.values, dtype=float), probabilities / probabilities.sum()
 
 
-JointLaw = Annotated[JointDiscrete | JointEmpirical, Field(discriminator="law")]
+JointLaw = Annotated[JointDiscrete | JointEmpirical, Field(discriminator="law"), BeforeValidator(_as_files_say)]

@@ -6,7 +6,6 @@ import csv
 import itertools
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from pydantic import Field, model_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.named_functions import NamesFunctions
+from meanfield.ingredients.objects import Object
 from meanfield.ingredients.part import FieldError
 from meanfield.ingredients.schedules.sampling import cubic, jumps_of, value_of
 from meanfield.ingredients.schedules.shapes import Schedule
@@ -86,7 +86,7 @@ class FileTable(Schedule, FilePart):
         InputError
             If the file has none.
         """
-        return self.read_once("file", lambda _: _read_table(Path(self.file)))
+        return self.read_once("file", lambda _: _read_table(self.file))
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
@@ -111,8 +111,13 @@ class FileTable(Schedule, FilePart):
         return f"from {self.file}, {_table_in_words(times, values, self.interpolation)}"
 
 
-def _read_table(path: Path) -> tuple[FloatArray, FloatArray]:
-    """Times and values of a CSV file."""
+def _read_table(path: str) -> tuple[FloatArray, FloatArray]:
+    """Times and values of a CSV file, or of the rows of an array in its place."""
+    if isinstance(path, Object):
+        given = np.asarray(path.content)
+        if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "fiu" or not np.isfinite(given).all():
+            raise InputError(f"{path}: is no array of rows 't, value' of finite numbers, shape (times, 2); correct it")
+        return _checked_table(path, *given.astype(float).T)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
@@ -125,12 +130,15 @@ def _read_table(path: Path) -> tuple[FloatArray, FloatArray]:
     if wrong is not None or not numbers:
         shown = f"the line {','.join(wrong)!r:.60}" if wrong is not None else "no line"
         raise InputError(f"{path}: {shown} where 't, value' is wanted, such as 2.0, 0.06; correct it")
-    times, values = (tuple(column) for column in zip(*(each for each in numbers if each), strict=True))
+    return _checked_table(path, *np.array([each for each in numbers if each]).T)
+
+
+def _checked_table(path: str, times: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     try:
-        _check_table(times, values)
+        _check_table(tuple(times), tuple(values))
     except FieldError as error:
         raise InputError(f"{path}: {error.key} {error}") from error
-    return np.array(times), np.array(values)
+    return times, values
 
 
 def _has_number(cell: str) -> bool:

@@ -3,7 +3,6 @@
 import pytest
 
 import meanfield
-from meanfield.errors import InputError
 from tests.families.update_rule import own_rules
 from tests.families.update_rule.problems import OWN, feature, problem
 
@@ -23,7 +22,10 @@ def test_a_rule_or_a_function_is_taken_for_its_address(name):
     assert found.model.rule == f"{OWN}{name}"
 
 
-def test_what_stands_in_no_module_is_refused():
-    words = "model.rule: .*<lambda> stands under no name in a module.*; give it a name at the top level of its module"
-    with pytest.raises(InputError, match=words):
-        meanfield.with_value(problem("at_half", 0.7, **MARGIN), "model.rule", lambda s: s)
+def test_what_stands_in_no_module_is_taken_as_it_is():
+    given = problem("at_half", 0.7, **MARGIN)
+    same = own_rules.at_half
+    found = meanfield.with_value(given, "model.rule", meanfield.Rule(same.step, kinks=same.kinks))
+    one, other = (meanfield.solve_order_parameters(each) for each in (given, found))
+    assert found.model.rule.startswith("object:Rule-")
+    assert one["R"].values.tobytes() == other["R"].values.tobytes()
