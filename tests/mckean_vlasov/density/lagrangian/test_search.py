@@ -151,8 +151,8 @@ def test_work_is_kept_to_show_what_was_found(monkeypatch):
 
 def test_levels_have_the_nodes_that_were_chosen_where_there_are_no_more(monkeypatch):
     """A rule that ends in the middle of the search: steps are measured again for the nodes there are."""
-    of = node_search.Nodes.of
-    monkeypatch.setattr(node_search.Nodes, "of", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
+    of = node_search.Nodes.of_limit
+    monkeypatch.setattr(node_search.Nodes, "of_limit", lambda limit, nodes, scale: of(limit, nodes, min(scale, 1.4)))
     monkeypatch.setattr(node_search, "NODES_SHARE", 0.0)
     monkeypatch.setattr(node_search.Panels, "start", lambda *_: None)
     monkeypatch.setattr("meanfield.mckean_vlasov.density.lagrangian.estimate.LARGEST_CORRECTION", 0.0)
