@@ -53,7 +53,7 @@ SPARSE_NUMBERS := $(patsubst $(SPARSE)/%.py,$(RUNS)/update_rule/sparse/%.nc,$(SP
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts in-time figures predictions regimes faults fuzz docs clean
+.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts in-time figures predictions regimes faults fuzz docs reference clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
@@ -179,6 +179,10 @@ docs: $(VENV)/installed-docs
 	rm -rf docs/api/generated
 	$(BIN)/sphinx-build -W --keep-going -n -q -E -a docs docs/_build/html
 	@echo "wrote docs/_build/html/index.html"
+
+# Tables of keys, which are read without a build, too.
+reference: $(VENV)/installed
+	$(BIN)/python docs/_extensions/generated.py docs/reference/problem-file.md
 
 notebooks: $(VENV)/installed-docs
 	$(BIN)/python docs/notebooks/make.py

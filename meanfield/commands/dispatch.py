@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Command] = {
     "cite": Command("meanfield.commands.cite", "print what to cite for results, as BibTeX"),
     "sweep": Command("meanfield.commands.sweep", "solve many problems at once, on all cores or a Dask cluster"),
     "example": Command("meanfield.commands.example", "list problem files and sweep files to begin with, or print one"),
+    "keys": Command("meanfield.commands.keys", "list the keys of problem files: type, range, default, meaning"),
     "completion": Command("meanfield.commands.completion", "have a shell complete commands, options and files"),
 }
 """Commands by name, in the order in which a newcomer needs them."""

@@ -23,6 +23,7 @@ from meanfield.ingredients.part import Part
 from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from meanfield.methods import VERBS
+from meanfield.problems.key_tables import Words, keys_of, parts_in
 from meanfield.problems.known_families import families
 from meanfield.sweep import Sweep
 from tests import PACKAGE, ROOT
@@ -69,23 +70,28 @@ def test_every_key_of_problem_and_sweep_files_is_in_its_table(page):
 
 def reachable(model):
     """Whether a table belongs to one of the two files."""
-    parts = sys.modules["keys_reference"].parts_in
     known, new = set(), {Sweep, *(part.problem_class for family in families() for part in family.parts)}
     while new:
         known |= new
-        new = {part for one in new for field in one.model_fields.values() for part in parts(field.annotation)} - known
+        new = {
+            part for one in new for field in one.model_fields.values() for part in parts_in(field.annotation)
+        } - known
     return model in known
 
 
-def test_a_key_without_description_is_an_error(page):
+def test_the_page_of_problem_files_is_up_to_date(page):
+    """It is read without a build, so that what is generated is kept in it: `make reference` writes it anew."""
     page("problem_reference")  # imports what follows
+    text = (ROOT / "docs" / "reference" / "problem-file.md").read_text(encoding="utf-8")
+    assert text == importlib.import_module("generated").rewritten(text)
 
+
+def test_a_key_without_description_is_an_error():
     class Undescribed(Part):
         number: float = Field(default=1.0)
 
-    keys_reference = sys.modules["keys_reference"]
     with pytest.raises(ValueError, match=r"the key 'x\.number' has no description"):
-        keys_reference.keys(Undescribed, "x.", keys_reference.Place())
+        keys_of(Undescribed, "x.", Words())
 
 
 def test_keys_show_types_defaults_and_ranges(page):
