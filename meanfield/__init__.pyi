@@ -49,6 +49,7 @@ from meanfield.problems.problem_keys import with_values as with_values
 from meanfield.results.files import load as load
 from meanfield.results.files import save as save
 from meanfield.results.result import tables as tables
+from meanfield.samples.problem_from import problem_from as problem_from
 from meanfield.sweep import Sweep as Sweep
 from meanfield.sweep import load_sweep as load_sweep
 from meanfield.sweep import run_sweep as run_sweep

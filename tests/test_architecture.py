@@ -17,7 +17,7 @@ FLOORS = (
     ("problems",),
     ("results",),
     ("ensembles", "mckean_vlasov"),
-    ("one_vector", "several_vectors"),
+    ("one_vector", "samples", "several_vectors"),
     ("comparison",),
     ("citation", "explanation", "plotting", "sweep"),
     ("report",),

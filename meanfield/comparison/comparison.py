@@ -47,11 +47,13 @@ from meanfield.comparison.wording import overall, reason
 from meanfield.problems.base import same_times
 from meanfield.problems.family import Family, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.problems.variable import DIFFERS
 from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.schema import build_dataset
 from meanfield.results.text import plain
+from meanfield.samples.reasons import reason_in_data
 from meanfield.typing import FloatArray
 
 
@@ -107,7 +109,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         both, given, labels = (results[i], results[j]), (whole[i], whole[j]), (names[i], names[j])
         judgements.append(judge(*both, row, results))
         without.append(left_out(labels, given, both, row, judgements[-1]))
-        reasons.append(different_origins(*given, labels) + reason(judgements[-1], row))
+        in_data = reason_in_data(given) if judgements[-1].verdict == DIFFERS else ""
+        reasons.append(different_origins(*given, labels) + in_data + reason(judgements[-1], row))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
     verdict = overall([judgement.verdict for judgement in judgements])

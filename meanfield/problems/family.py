@@ -138,6 +138,9 @@ class Family:
     measure : str
         "module:function" of a problem that returns a function of times and arrays of runs of one's own there, by the
         names of variables, replicas first and then times, which returns what follows from them; see `meanfield.runs`.
+    samples : str
+        "module:function" of a problem that returns what it assumes of inputs, see `meanfield.samples.assumed`; empty
+        where data are of another form.
     reductions, sweep_figures : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
         those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
@@ -178,6 +181,7 @@ class Family:
     leaves_out: str = ""
     start: str = ""
     measure: str = ""
+    samples: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     sweep_figures: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""

@@ -87,6 +87,7 @@ FAMILY = Family(
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.sgd.measurement:measure_of",
+    samples=f"{HERE}.samples:assumed_of",
     reductions=REDUCTIONS
     | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",

@@ -64,6 +64,7 @@ FAMILY = Family(
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.particles.measurement:measure_of",
+    samples=f"{HERE}.samples_of_data:assumed_of",
     wording=f"{HERE}.wording:in_words",
     key_words={
         r"model\.rule_parameters\.rate": r"learning rate of the rule",
