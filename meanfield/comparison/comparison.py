@@ -41,6 +41,7 @@ from meanfield.comparison.sides import (
     least_spread,
     moments,
     predicted_variance,
+    share_features,
     within_half_a_step,
 )
 from meanfield.comparison.wording import overall, reason
@@ -300,6 +301,8 @@ def _weights(whole: Sequence[Result], pair: Result, found: Judgement) -> Iterato
     snapshots = np.unique(np.concatenate(kept))
     if not any(np.isfinite(pair.dataset[name].values).any() for name in judged if name in pair.dataset):
         yield "weights, which are compared with a density alone"
+    elif any(share_features(result.dataset) for result in whole):
+        yield "weights of runs that share their features, whose draw is in no scatter: draw features for each run"
     elif found.places and not found.distances:
         yield f"weights, which take {FEWEST_RUNS} or more runs that are kept one by one"
     else:

@@ -18,7 +18,7 @@ from meanfield.errors import InputError
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
 from meanfield.problems.problem_keys import with_value
-from meanfield.results.checks import check
+from meanfield.results.checks import check, repeated_runs
 from meanfield.results.made_by import FINGERPRINTS, differences, to_json
 from meanfield.results.result import Result, family_of_result
 from meanfield.results.schema import TEXTS
@@ -129,25 +129,8 @@ def _check_contents(name: str, result: Result) -> None:
                 f"{name}: its '{held}' reaches {largest:.1g}, and 1e75 is the most that can be compared; compare it up "
                 "to a time.stop before it escapes"
             )
-    if result.has_runs:
-        _check_independence(name, result)
-
-
-def _check_independence(name: str, result: Result) -> None:
-    """Refuse runs of which some are equal at all times: independent ones are not, unless they rest or all are equal."""
-    quantities = [result.dataset[x] for x in result.family.compared if x in result.dataset]
-    held = [values.transpose("replica", "time", ...) for values in quantities]
-    rows = np.concatenate([x.values.reshape(*x.shape[:2], -1) for x in held if "replica" in x.dims], axis=2)
-    moved = (np.isfinite(rows) & (rows != rows[:, :1])).any(axis=(1, 2))
-    first: dict[bytes, int] = {}
-    for number in np.flatnonzero(moved):
-        first.setdefault(rows[number].tobytes(), int(number))
-        same = first[rows[number].tobytes()]
-        if same != number and len(np.unique(rows, axis=0)) > 1:
-            raise InputError(
-                f"{name}: its runs {same} and {number} are equal at all times, and replicas are independent runs; "
-                "give each run once"
-            )
+    for fault in repeated_runs(result) if result.has_runs else ():
+        raise InputError(f"{name}: {fault}")
 
 
 def differing_keys(first: Any, second: Any, path: str = "") -> list[str]:
@@ -255,6 +238,12 @@ def _span(dataset: xr.Dataset) -> str:
 
 def different_starts(first: Result, second: Result) -> str:
     """Why two results start differently, and what to change, in a sentence or two; empty if they do not."""
+    for result in (first, second):
+        if _starts_alike(result):
+            return (
+                "All runs start with one draw of the weights, whose distance from their law is in no scatter: draw the "
+                "start of each run anew."
+            )
     if not first.family.start:
         return ""
     start_of = resolve(first.family.start)
@@ -280,6 +269,15 @@ def different_starts(first: Result, second: Result) -> str:
         "All runs start with one draw of the weights, whose distance from their law is in no scatter: set "
         "particles.common_start = false."
     )
+
+
+def _starts_alike(result: Result) -> bool:
+    """Whether all runs start with the same weights, although the problem gives none."""
+    if getattr(result.problem, "initial", None) is not None or not result.dataset.sizes.get("snapshot_time"):
+        return False
+    weights = result.dataset["weights"].transpose("replica", "snapshot_time", ...).values
+    is_start = result.dataset["snapshot_time"].values[0] == 0.0
+    return bool(is_start and len(weights) > 1 and (weights[:, 0] == weights[0, 0]).all())
 
 
 def _same_start(result: Result) -> str:

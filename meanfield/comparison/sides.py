@@ -35,6 +35,12 @@ def finished_runs(result: Result) -> Result:
     return result.part(dataset.isel(replica=np.flatnonzero(kept)))
 
 
+def share_features(runs: xr.Dataset) -> bool:
+    """Whether all runs have the same features, whose draw is then in no scatter of their weights."""
+    U = runs["U"].transpose("replica", ...).values if "U" in runs else np.empty(0)
+    return len(U) > 1 and all(np.array_equal(each, U[0]) for each in U[1:])
+
+
 def moments(result: Result, name: str) -> Moments | None:
     """Moments of a quantity over runs, None if the result does not hold it."""
     dataset = result.dataset

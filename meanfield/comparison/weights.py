@@ -29,6 +29,7 @@ from meanfield.comparison.distributions import (
     weights_alone,
 )
 from meanfield.comparison.rotations import Deviations, DeviationsAt, deviations_from, joined
+from meanfield.comparison.sides import share_features
 from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.numerics.distances import (
     expected_kolmogorov_smirnov,
@@ -163,12 +164,12 @@ def deviations(density: Result, simulated: Result, comparison: Result) -> list[D
     ----------
     density : Result
     simulated : Result
-        SGD; without weights, or without a density, there are no deviations.
+        SGD; without weights, or without a density, there are no deviations, nor where all runs share their features.
     comparison : Result
         In which the snapshots have their places.
     """
     runs = simulated.dataset
-    if "weights" not in runs or "P" not in density.dataset:
+    if "weights" not in runs or "P" not in density.dataset or share_features(runs):
         return []
     places: dict[str, list[DeviationsAt]] = {"": [], "_given_u": [], "_given_rho": [], "_diagonal": []}
     snapshots = comparison.dataset["snapshot_time"].values.tolist()

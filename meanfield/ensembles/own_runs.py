@@ -21,7 +21,7 @@ from meanfield.problems.clock import Clock
 from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import with_values
-from meanfield.results.checks import faults
+from meanfield.results.checks import faults, repeated_runs
 from meanfield.results.result import Result
 from meanfield.results.solved import Solved
 from meanfield.typing import FloatArray
@@ -32,14 +32,11 @@ if TYPE_CHECKING:
 KIND = "particles"
 """Kind of results that own runs are, as SGD of the library is."""
 
+SAMPLES = "samples"
+"""Inputs that a recorder keeps."""
+
 AT_SNAPSHOTS = "snapshot_time"
 """Dim of arrays that are kept at some output times only."""
-
-SHARED = (
-    "All runs have the same features, whose draw is in no scatter of runs: by it whole weights differ from a density "
-    "more often than by chance. Overlaps do not; for weights, give each run features of its own."
-)
-"""Warning about weights of runs that share their features."""
 
 AGREEMENT = 1e-3
 """Largest difference of what is given and what follows, in units of the largest value: far beyond single precision."""
@@ -114,7 +111,7 @@ def dims_of(problem: Problem) -> dict[str, tuple[str, ...]]:
         raise InputError(f"runs: the family '{family.name}' has no runs of SGD; give a problem of one that has")
     found = {}
     for name in family.all_kinds[KIND].names:
-        known = family.variables[name]
+        known = family.variables[name].in_time
         if "replica" in (*known.dims, *known.optional_dims) and family.exists(known, held):
             inner = ("time" if dim == AT_SNAPSHOTS else dim for dim in known.dims if dim != "replica")
             found[name] = ("replica", *inner, *known.behind(held))
@@ -266,12 +263,18 @@ def _snapshots(problem: Problem, arrays: Arrays, times: FloatArray) -> NDArray[n
     return kept
 
 
-def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: FloatArray) -> xr.Dataset:
-    """Result of arrays at some output times, with weights at some of these."""
-    dims, family = dims_of(problem), family_of(problem)
-    for name in family.all_kinds[KIND].variables:
+def check_complete(problem: Problem, arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays without what results must hold."""
+    dims = dims_of(problem)
+    for name in family_of(problem).all_kinds[KIND].variables:
         if name in dims and name not in arrays:
             raise InputError(f"runs: '{name}' is missing, and does not follow from what is given; give {name}=...")
+
+
+def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: FloatArray) -> xr.Dataset:
+    """Result of arrays at some output times, with weights at some of these."""
+    dims = dims_of(problem)
+    check_complete(problem, arrays)
     # first what is the same at all times, from which others follow
     for name in sorted(dims.keys() & arrays.keys(), key=lambda name: ("time" in dims[name], name)):
         gaps = np.argwhere(~np.isfinite(arrays[name]))
@@ -284,22 +287,16 @@ def result_of(problem: Problem, times: FloatArray, arrays: Arrays, snapshots: Fl
             )
     if len(snapshots):
         arrays = {**arrays, AT_SNAPSHOTS: snapshots}
-    else:  # what is the same at all times stands beside weights only
+    else:  # what is the same at all times stands beside weights and inputs only
+        alone = SAMPLES not in arrays
         arrays = {
             name: each
             for name, each in arrays.items()
-            if "time" in dims.get(name, ("time",)) and not is_kept(problem, name)
+            if not (alone and "time" not in dims.get(name, ("time",))) and not is_kept(problem, name)
         }
     problem = with_values(problem, {"particles.snapshots": tuple(snapshots.tolist())})
-    built = Solved(KIND, {"time": times, **arrays}, warning=_warning(arrays), effort={"steps": "own code"}).dataset(
-        problem, 0.0
-    )
-    for fault in faults(Result.of(built, problem)):
+    built = Solved(KIND, {"time": times, **arrays}, effort={"steps": "own code"}).dataset(problem, 0.0)
+    result = Result.of(built, problem)
+    for fault in (*faults(result), *repeated_runs(result)):
         raise InputError(f"runs: {fault}")
     return built
-
-
-def _warning(arrays: Mapping[str, Any]) -> str:
-    """What is to be known of results whose runs share their features; empty if they do not, or hold no weights."""
-    U = arrays.get("U")
-    return SHARED if U is not None and len(U) > 1 and all(np.array_equal(each, U[0]) for each in U) else ""

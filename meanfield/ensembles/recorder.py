@@ -8,7 +8,10 @@ import numpy as np
 
 from meanfield.arguments import as_array, as_whole
 from meanfield.ensembles.own_runs import (
+    KIND,
+    SAMPLES,
     Arrays,
+    check_complete,
     completed,
     dims_of,
     fitted,
@@ -20,10 +23,16 @@ from meanfield.ensembles.own_runs import (
 from meanfield.errors import InputError
 from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.clock import Clock
+from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import with_values
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from meanfield.typing import FloatArray
+
+MOST_SAMPLES = 2000
+"""Number of inputs that are kept: they show a common radius, repeats, and laws of hidden variables."""
 
 
 class Recorder:
@@ -34,12 +43,15 @@ class Recorder:
     problem : Problem
         What the loop trains.
     features : array_like, shape (N, feature) or (replica, N, feature), optional
-        U, where the data have features.
+        U, where the data have features, or the teacher's weights.
+    **constants
+        Others that are the same at all times, by the names of results, such as `rho_of_coordinate`.
 
     Notes
     -----
     Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. Between output times a
-    call looks up a number, and memory is taken by the weights at the snapshots alone, `particles.snapshots`.
+    call looks up a number, and memory is taken by 2,000 inputs and the weights at the snapshots alone,
+    `particles.snapshots`.
 
     Examples
     --------
@@ -53,19 +65,31 @@ class Recorder:
     (4, 41, 1)
     """
 
-    def __init__(self, problem: Problem, features: Any = None) -> None:
+    def __init__(self, problem: Problem, features: Any = None, **constants: Any) -> None:
         check_problem(problem)
-        if "weights" not in dims_of(problem):
+        dims = dims_of(problem)
+        self._weights = next((name for name in dims if is_kept(problem, name)), "weights")
+        if self._weights not in dims:
             raise InputError("Recorder: results of this problem have no 'weights'; give arrays to meanfield.runs")
+        if features is not None:
+            known = [name for name, own in dims.items() if "time" not in own and len(own) == len(("run", "N", "u"))]
+            if not known:
+                raise InputError("features: the data of this problem have none; leave them out")
+            constants[known[0]] = features
         self._problem: Any = problem
-        self._features = None if features is None else as_array(_at_hand(features), "features", "give U, an array")
+        self._constants = {
+            name: as_array(_at_hand(each), name, "give an array of numbers") for name, each in constants.items()
+        }
         self._outputs: dict[int, int] = {}
         self._runs: list[dict[int, Arrays]] = [{}]
         """What is kept of runs that are recorded at once, by the number of the output time."""
-        self._first, self._count = 0, 0
-        """Number of the first of the runs that are recorded now, and how many these are."""
+        self._first, self._count, self._several = 0, 0, False
+        """Number of the first of the runs that are recorded now, how many these are, and whether they come at once."""
+        self._sampled: frozenset[int] = frozenset()
+        self._samples: list[FloatArray] = []
+        """Inputs of the first run, after the steps `sampled`."""
 
-    def __call__(self, k: int, weights: Any, **variables: Any) -> None:
+    def __call__(self, k: int, weights: Any, x: Any = None, **variables: Any) -> None:
         """Keep what is needed after k steps, if an output time is there; where k falls, other runs begin.
 
         Parameters
@@ -74,6 +98,8 @@ class Recorder:
             Number of steps taken, 0 before the first.
         weights : array_like, shape (N, ...) or (replica, N, ...)
             After these steps, of one run or of several at once.
+        x : array_like, shape (N,), (batch, N), or, of several runs, with the replica in front, optional
+            Inputs of a step, of which a sample is kept, for `problem_from`.
         **variables
             Others by the names of results, such as side variables `v`, of the same runs.
 
@@ -84,15 +110,23 @@ class Recorder:
         """
         number = as_whole(k, "k", "give the number of steps taken", least=0)
         if number in self._outputs or not self._outputs:
-            self._keep(number, {"weights": weights, **variables})
+            self._keep(number, {self._weights: weights, **variables})
+        if x is not None and not self._first and (number in self._sampled or not self._sampled):
+            self._keep_inputs(number, x)
 
     def _keep(self, k: int, variables: Arrays) -> None:
         given = {name: as_array(_at_hand(each), name, "give numbers") for name, each in variables.items()}
-        of_one = [dim for dim in dims_of(self._problem)["weights"][2:] if self._problem.fixed_dims.get(dim, 2) > 1]
-        if given["weights"].ndim <= len(of_one):
+        dims = dims_of(self._problem)
+        own = [dim for dim in dims[self._weights] if dim not in ("replica", "time")]
+        # a dim of a single entry may be left out
+        of_one = [dim for dim in own if self._problem.fixed_dims.get(dim, 2) > 1 or dim == "coordinate"]
+        self._several = given[self._weights].ndim > len(of_one)
+        if not self._several:
             given = {name: each[None] for name, each in given.items()}
         if not self._outputs:
-            self._begin(given["weights"].shape[1])
+            sizes = given[self._weights].shape[1:]
+            place = (of_one if len(sizes) == len(of_one) else own).index("coordinate") if "coordinate" in own else 0
+            self._begin(sizes[place])
         output = self._outputs.get(k)
         if output is None:
             return
@@ -104,22 +138,39 @@ class Recorder:
                 )
             self._first += self._count
             self._runs.append({})
-        if self._runs[-1] and len(given["weights"]) != self._count:
+        count = len(given[self._weights])
+        if self._runs[-1] and count != self._count:
             raise InputError(
-                f"weights: are of {len(given['weights'])} runs at k = {k}, and of {self._count} before; give the same "
-                "runs at all k"
+                f"weights: are of {count} runs at k = {k}, and of {self._count} before; give the same runs at all k"
             )
-        self._count = len(given["weights"])
+        self._count = count
         given = {name: each[:, None] for name, each in given.items()}
-        if self._features is not None:
-            own = self._features.ndim == 3  # each run has its own
-            given["U"] = self._features[self._first : self._first + self._count] if own else self._features
+        for name, each in self._constants.items():
+            of_each = each.ndim == len(dims.get(name, ()))
+            given[name] = each[self._first : self._first + count] if of_each else each
         arrays, _ = fitted(self._problem, given)
         found = completed(arrays, self._measure(self._times[[output]], arrays), self._times[[output]])
+        check_complete(self._problem, found)
         at_snapshot = output in self._snapshots
         self._runs[-1][output] = {
             name: each for name, each in found.items() if at_snapshot or not is_kept(self._problem, name)
         }
+
+    def _keep_inputs(self, k: int, given: Any) -> None:
+        """Keep a sample of the inputs of the first run, evenly spread over the steps."""
+        x = as_array(_at_hand(given), "x", "give an array of numbers")
+        if SAMPLES not in family_of(self._problem).all_kinds[KIND].names:
+            raise InputError("x: results of this problem keep no inputs; leave it out")
+        N = self._problem.labels["dimension"]
+        x = x[0] if self._several else x
+        x = x[None] if x.ndim == 1 else x
+        if x.ndim != 2 or x.shape[1] != N:
+            raise InputError(f"x: has the shape {x.shape} for a run; give ({N:g},), or one row for each of a batch")
+        if not self._sampled:
+            steps, batches = max(self._outputs), -(-MOST_SAMPLES // len(x))
+            self._sampled = frozenset(np.linspace(k, max(steps - 1, k), batches).astype(int).tolist())
+        if k in self._sampled:
+            self._samples.append(x.astype(np.float32))
 
     def _begin(self, N: int) -> None:
         """Find out after how many steps there are output times."""
@@ -151,6 +202,8 @@ class Recorder:
             return np.concatenate([np.concatenate([run[o][name] for o in at], axis=1) for run in self._runs])
 
         arrays = {name: joined(name) for name in self._runs[0][kept[0] if kept else outputs[0]]}
+        if self._samples:
+            arrays[SAMPLES] = np.concatenate(self._samples)[:MOST_SAMPLES]
         problem = with_values(self._problem, settings_of(self._problem, {"replica": self._first + self._count}))
         return result_of(problem, self._times[outputs], arrays, self._times[kept])
 

@@ -182,6 +182,7 @@ SGD = {
         ("replica", "snapshot_time", "coordinate"), "weights w of SGD", gaps="unfinished", needs=("snapshot_time", "U")
     ),
     "U": Variable(("replica", "coordinate", "feature"), "feature matrix U with U^T U = N I", gaps="unfinished"),
+    "samples": Variable(("sample", "coordinate"), "inputs x of the first run, evenly spread over its steps"),
 }
 
 STATISTICS = {
@@ -313,7 +314,7 @@ KINDS = {
     "particles": Kind(
         "stochastic gradient descent at finite N",
         ("time", "q", "r"),
-        ("N", "tau", "snapshot_time", "weights", "U"),
+        ("N", "tau", "snapshot_time", *SGD),
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_particle_run",
         numbers="meanfield.report.key_numbers:of_particles",

@@ -84,14 +84,85 @@ def test_what_follows_from_weights_is_what_sgd_measures(problem, names, tmp_path
     assert meanfield.load(tmp_path / "own.nc").identical(own)
 
 
-def test_runs_that_share_their_features_are_told(one):
-    given = arrays_of(one, "weights", "U", "q", "r")
-    assert "warning" not in meanfield.runs(ONE, steps=[0, 8, 16], **given).attrs
-    del given["q"]
-    given["U"] = given["U"][0]
-    assert (
-        "same features, whose draw is in no scatter" in meanfield.runs(ONE, steps=[0, 8, 16], **given).attrs["warning"]
+def own_of(runs, shared, N=64, seed=5):
+    """Runs that are on their way from start to end, with one U for all of them if it is shared, or a start."""
+    rng = np.random.default_rng(seed)
+    U, g, h = (rng.standard_normal((runs, N)) for _ in range(3))
+    for name, array in (("U", U), ("start", g)):
+        array[:] = array[:1] if name in shared else array
+    U *= np.sqrt(N) / np.linalg.norm(U, axis=1, keepdims=True)
+    w = []
+    for noise in (g, g + 0.2 * h, g + 0.3 * h):
+        noise = noise - U * (U * noise).mean(axis=1, keepdims=True)
+        w.append(0.5 * U + np.sqrt(0.75 * N) * noise / np.linalg.norm(noise, axis=1, keepdims=True))
+    return meanfield.runs(ONE, steps=[0, 8, 16], weights=np.stack(w, axis=1), U=U[..., None])
+
+
+def test_weights_of_runs_that_share_their_features_are_not_judged():
+    density = meanfield.solve_density(ONE)
+    shared, apart = (meanfield.compare(density, own_of(4, each)) for each in (("U",), ()))
+    assert "weights of runs that share their features" in shared["left_out"].item()
+    assert "share their features" not in apart["left_out"].item()
+    assert np.isnan(shared["W1_chance"]).all()
+    assert np.isfinite(apart["W1_chance"]).all()
+
+
+def test_a_start_that_all_runs_share_is_no_reason_to_differ():
+    density = meanfield.solve_density(ONE)
+    found = meanfield.compare(density, own_of(8, ("U", "start")))
+    assert found["verdict"].item() == "CANNOT TELL"
+    assert "draw the start of each run anew" in found["reason"].item()
+
+
+def test_samples_are_kept_of_the_first_run_in_files_too(one, tmp_path):
+    U, w = one["U"].values, one["weights"].values
+    record, x = meanfield.Recorder(ONE, features=U), np.random.default_rng(1).standard_normal((2, 17, 200, 64))
+    for run in range(2):
+        for k in range(17):
+            record(k, w[run, k // 8], x[run, k])
+    own = record.result()
+    kept = own["samples"]
+    assert kept.dims == ("sample", "coordinate")
+    # 2,000 of 3,200: ten batches of sixteen, of 200 each, the last of which trains
+    np.testing.assert_array_equal(kept, x[0, np.linspace(0, 15, 10).astype(int)].reshape(-1, 64).astype(np.float32))
+    meanfield.save(own, tmp_path / "own.nc")
+    assert meanfield.load(tmp_path / "own.nc").identical(own)
+    at_once = meanfield.Recorder(ONE, features=U)
+    for k in range(17):
+        at_once(k, w[:, k // 8], x[:, k])
+    assert at_once.result()["samples"].identical(kept)
+
+
+def test_the_objective_of_filters_is_measured():
+    problem = with_values(
+        meanfield.load_problem("data/problems/nine_points.toml"), {"particles.replicas": 2, "time.stop": 1.0}
     )
+    sgd = meanfield.simulate_sgd(problem)
+    own = meanfield.runs(problem, time=sgd["time"].values, **arrays_of(sgd, "weights"))
+    np.testing.assert_allclose(own["G"], sgd["G"], rtol=1e-12)  # rounding of the same sums
+
+
+def test_committees_are_recorded():
+    sgd = with_all_weights(COMMITTEE)
+    record = meanfield.Recorder(COMMITTEE, features=sgd["teacher_components"])
+    for run in range(3):
+        for at, k in enumerate((0, 10, 20)):
+            record(k, sgd["S"].values[run, at])
+    own = record.result()
+    np.testing.assert_allclose(own["R"], sgd["R"], atol=1e-12)  # rounding of sums of 40 terms
+    np.testing.assert_array_equal(own["S"], sgd["S"])
+
+
+def test_constants_of_a_spectrum_are_recorded_beside_features():
+    problem = with_values(
+        PERCEPTRON,
+        {"data.spectrum": {"law": "atoms", "eigenvalues": [0.5, 1.5]}, "particles.replicas": 2},
+    )
+    sgd = with_all_weights(problem)
+    record = meanfield.Recorder(problem, sgd["U"], rho_of_coordinate=sgd["rho_of_coordinate"])
+    for at, k in enumerate(np.rint(sgd["time"].values * 200).astype(int)):
+        record(k, sgd["weights"][:, at])
+    np.testing.assert_allclose(record.result()["R_noise"], sgd["R_noise"], atol=1e-12)  # rounding of sums of 200 terms
 
 
 def test_weights_are_kept_where_they_are_given(one):
@@ -207,11 +278,6 @@ def test_weights_are_kept_at_the_snapshots_of_the_problem_alone(perceptrons):
     own = recorder.result()
     assert not {"weights", "U", "snapshot_time"} & set(own.variables)
     np.testing.assert_array_equal(own["R"], found[0.7]["R"])
-
-
-def test_results_without_weights_are_made_of_arrays_alone():
-    with pytest.raises(meanfield.InputError, match=r"have no 'weights'; give arrays to meanfield\.runs"):
-        meanfield.Recorder(COMMITTEE)
 
 
 def test_arrays_of_xarray_go_by_the_names_of_their_dims(one):

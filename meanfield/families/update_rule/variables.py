@@ -125,6 +125,7 @@ WEIGHTS = {
         needs=("snapshot_time",),
     ),
     "U": SGD["U"],
+    "samples": SGD["samples"],
     "rho_of_coordinate": Variable(
         ("replica", "coordinate"), "eigenvalue of the noise of a coordinate", range=POSITIVE, gaps="never"
     ),
