@@ -31,9 +31,6 @@ Maker = Callable[[Callable[[Any], Any]], Any]
 _SHARED: ContextVar[tuple[Problem | None, Maker | None]] = ContextVar("_SHARED", default=(None, None))
 """The problem that is predicted, and what has each of its functions make something of it once."""
 
-MOST_SHARED = 16
-"""Largest number of things that the predictions of one explanation share."""
-
 
 @dataclass(frozen=True)
 class Prediction:
@@ -89,7 +86,7 @@ def predictions(problem: Problem) -> list[Prediction]:
 def _maker(problem: Problem) -> Maker:
     """What has each of its functions make something of a problem once."""
 
-    @remembered(MOST_SHARED)
+    @remembered(16)
     def made(make: Callable[[Any], Any]) -> Any:
         return make(problem)
 

@@ -23,9 +23,6 @@ from meanfield.numerics.piecewise import Table, interpolate, panel_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
-INTERVALS = (2, 4, 8, 16)
-"""Numbers of intervals between nodes that are tried before a stretch of time is halved."""
-
 RESOLVED = 1e-9
 """Largest error of g and Lambda between nodes, relative to their largest values: a tenth of that of overlaps."""
 
@@ -78,7 +75,7 @@ def _nodes_between(values: Callable[[float], FloatArray], low: float, high: floa
                 known[t] = values(t)
         return np.array([known[t] for t in times.tolist()])
 
-    for intervals in INTERVALS:
+    for intervals in (2, 4, 8, 16):  # numbers of intervals that are tried before the stretch is halved
         nodes, finer = _chebyshev(intervals, low, high), _chebyshev(2 * intervals, low, high)
         given, right = at(nodes), at(finer)
         if np.all(right == right[0]):

@@ -29,9 +29,6 @@ ClosureFunction = Callable[[FloatArray], tuple[FloatArray, float]]
 """Function from q, shape (d1,), to g, shape (d1,), and Lambda."""
 
 
-LEAST_NORM = 1e-12
-"""Least E[w^2] at which a closure is asked: rounding may leave none."""
-
 MOST_LIMITS = 64
 """Number of limits, one for each phase, whose compiled closures are kept."""
 
@@ -135,7 +132,7 @@ def values_of(phase: Limit, arguments: FloatArray) -> FloatArray:
     features = len(phase.coordinates)
     if not phase.free_norm:
         return called_values(phase.closure, arguments, phase.initial_norm, features)
-    norm = max(float(arguments[-1]), LEAST_NORM)
+    norm = max(float(arguments[-1]), 1e-12)  # rounding may leave none
     g, diffusion, growth = phase.closure(_inside(arguments[:-1], norm, features), norm)
     return np.append(_vector(g, diffusion, features=arguments.size - 1), float(growth))
 

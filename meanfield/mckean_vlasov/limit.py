@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from meanfield.typing import FloatArray
 
 
-LEAST_VARIANCE = 1e-10
-"""Variance in place of 0: points and cells take some noise, however little."""
-
-
 @dataclass(frozen=True, eq=False)
 class Limit:
     """McKean-Vlasov equation of one weight w given its feature coordinates u.
@@ -130,7 +126,7 @@ class Limit:
         """
         if self.spectrum is None:
             return nodes, np.ones(len(nodes))
-        u, rho = nodes[:, :-1], np.maximum(nodes[:, -1], LEAST_VARIANCE)
+        u, rho = nodes[:, :-1], np.maximum(nodes[:, -1], 1e-10)  # points and cells take some noise
         return np.hstack([u, rho[:, None] * u]), rho
 
     def initial_means(self, nodes: FloatArray) -> FloatArray:

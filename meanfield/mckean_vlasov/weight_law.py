@@ -23,20 +23,8 @@ from meanfield.typing import FloatArray
 LAST_SCORE = 6.0
 """Score beyond which cells hold too little of a law to be known, 1e-9, and no weights are drawn."""
 
-SAMPLE_CELLS = 1000
-"""Number of cells of the law of samples."""
-
-SCORES = 801
-"""Number of normal scores by which averages over a law are taken."""
-
 LEAST_SAMPLES, LEAST_SCORE = 3.0, 1.0
 """Number of samples beyond a weight with which a Gaussian goes on there, and the score from which one may."""
-
-LEAST_NODES = 4
-"""Least number of nodes between which laws are interpolated."""
-
-CORRECTIONS = 4
-"""Number of times that the law of samples is scaled and moved to have their norm and overlaps on its cells."""
 
 SAME_NODE = 1e-9
 """Distance of nodes in u that are one but for rounding."""
@@ -77,7 +65,7 @@ class WeightLaw:
 
     def _given_u(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Averages of a function of weights at every node."""
-        z, share = gaussian_trapezoid(SCORES)
+        z, share = gaussian_trapezoid(801)
         return np.array([function(score.quantile(z)) @ share for score in self.scores])
 
     def distance(self, other: WeightLaw) -> float:
@@ -109,7 +97,7 @@ class WeightLaw:
     @property
     def is_interpolated(self) -> bool:
         """Whether the law is known between its nodes."""
-        return self.u.shape[1] == 1 and len(self.u) >= LEAST_NODES
+        return self.u.shape[1] == 1 and len(self.u) >= 4  # for the interpolation
 
     def sample(self, U: FloatArray, rng: Generator) -> FloatArray:
         """A weight for each row of coordinates, shape (N,); that of the nearest node if none is known in between."""
@@ -218,12 +206,12 @@ def law_of_samples(w: FloatArray, U: FloatArray, nodes: tuple[FloatArray, FloatA
     """
     q = np.linalg.lstsq(U, w, rcond=None)[0]
     reach = np.abs(w - U @ q).max() + np.abs(nodes[0] @ q).max() + 4.0
-    edges = np.linspace(-reach, reach, SAMPLE_CELLS + 1)
+    edges = np.linspace(-reach, reach, 1001)
     shares = [_nearby(np.square(U - node).sum(axis=1), smoothing) for node in nodes[0]]
     moved = (w + (node - U) @ q for node in nodes[0])
     scores = [_smoothed(each, share, smoothing) for each, share in zip(moved, shares, strict=True)]
     overlap = U.T @ w / len(w)
-    for _ in range(CORRECTIONS):
+    for _ in range(4):  # until samples on cells have their norm and overlaps
         P = np.array([_cell_averages(score, edges) for score in scores])
         law = WeightLaw(*nodes, edges, P, {})
         found, square = law.moments

@@ -19,9 +19,6 @@ from meanfield.networks.jacobians import Jacobians
 from meanfield.networks.normalisation import Normalisation
 from meanfield.typing import FloatArray
 
-AT_ONCE = 1 << 24
-"""Values of activations, or of Jacobians, that are kept at once: 128 megabytes."""
-
 TOGETHER = 1 << 21
 """Values of activations that a change passes at once."""
 
@@ -168,7 +165,7 @@ class ConvolutionalJacobians(Jacobians):
         return _slices(len(views), self._network.activations)
 
 
-def _slices(count: int, size: int, most: int = AT_ONCE) -> list[slice]:
+def _slices(count: int, size: int, most: int = 1 << 24) -> list[slice]:  # 128 megabytes
     """Slices of as many of `count` views as have `most` numbers together, with some each."""
     step = max(1, most // size)
     return [slice(first, first + step) for first in range(0, count, step)]

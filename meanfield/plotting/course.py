@@ -22,9 +22,6 @@ from meanfield.typing import FloatArray
 SHADE = "0.93"
 """Grey of every second phase, which is lighter than any curve."""
 
-MOST_NUMBERED = 20
-"""Largest number of phases that are numbered."""
-
 
 class Course(NamedTuple):
     """What changes in the course of a run.
@@ -79,7 +76,7 @@ class Course(NamedTuple):
 
     def _number(self, axes: Axes) -> None:
         """Write the number of each phase above a panel."""
-        if not 2 < len(self.ends) <= MOST_NUMBERED + 1:
+        if not 2 < len(self.ends) <= 21:  # of which at most 20 phases are numbered
             return
         scale, above = axes.xaxis.get_transform(), axes.get_xaxis_transform()
         places = scale.transform(np.array(self.ends))

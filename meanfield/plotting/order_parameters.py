@@ -17,9 +17,6 @@ from meanfield.typing import FloatArray
 BAND_DEVIATIONS = 2.0
 """Half-width of the bands of replicas in standard deviations."""
 
-MOST_CURVES = 12
-"""Largest number of curves in a panel, which can still be told apart."""
-
 Panels = Mapping[str, tuple[str, str]]
 """Label of the axis and symbol of each variable."""
 
@@ -52,7 +49,7 @@ def _plot(dataset: xr.Dataset, axes: Axes, name: str, words: tuple[str, str], na
     dims = [dim for dim in values.dims if dim not in ("time", "replica")]
     symmetric = len(dims) == 2 and dims[1] == f"{dims[0]}_"
     places = [place for place in np.ndindex(*mean.shape[1:]) if not symmetric or place[0] <= place[1]]
-    for number, place in enumerate(places[:MOST_CURVES]):
+    for number, place in enumerate(places[:12]):  # which can still be told apart
         style, curve = curve_style(number), mean[:, *place]
         index = "".join(str(k + 1) for k in place)
         text = f"${symbol}_{{{index}}}$" if index else None

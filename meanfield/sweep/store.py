@@ -31,10 +31,6 @@ from meanfield.sweep.points import Point
 from meanfield.sweep.reductions import Variables
 from meanfield.sweep.solve import Outcome
 
-DECIDES = ("problem", "methods")
-"""Keys of `sweep.toml` that all points of a folder share; axes may change, and points that stay are not computed
-again."""
-
 
 class Store:
     """Files of one sweep in a folder."""
@@ -88,7 +84,7 @@ class Store:
         except (InputError, UnicodeDecodeError) as error:
             raise InputError(f"{self._definition}: {error}; give another folder") from error
         here = parse_toml(format_sweep(sweep))
-        for part in DECIDES:
+        for part in ("problem", "methods"):  # axes may change, and points that stay are kept
             difference = _difference(there.get(part), here[part], part)
             if difference is not None:
                 raise InputError(

@@ -20,9 +20,6 @@ from meanfield.results.result import Result
 from meanfield.testing.methods import Example, Interrupting, refusal
 from meanfield.testing.verdicts import rate_key
 
-UNCHANGED = 1e-10
-"""Largest change of a prediction by other output times."""
-
 
 def check_schedules(example: Example, method: str, folder: Path) -> None:
     """Check that a schedule that is constant gives the bits of its number."""
@@ -92,7 +89,7 @@ def _is_followed_alike(problem: Problem, found: xr.Dataset, method: str) -> None
     for name in set(found.data_vars) & set(result.family.compared):
         if "time" in found[name].dims and found[name].dtype.kind == "f":
             gap = np.abs(found[name].values - finer[name].isel(time=slice(None, None, 2)).values)
-            allowed = UNCHANGED if result.is_prediction else 0.0
+            allowed = 1e-10 if result.is_prediction else 0.0
             assert not (gap > allowed).any(), f"'{name}' of '{method}' is off by {gap.max():.2g} with twice the outputs"
 
 

@@ -16,9 +16,6 @@ from meanfield.results.initial_state import said_by_keys
 from meanfield.results.result import Result
 from meanfield.testing.methods import Example
 
-PREDICTED = 1e-7
-"""Largest difference of predictions that state no errors: they start with a step of their own length."""
-
 ROUNDING = 1e-9
 """Largest difference of what runs are made of at the same time."""
 
@@ -65,7 +62,7 @@ def _goes_on(found: xr.Dataset, known: xr.Dataset, method: str) -> None:
     result = Result.of(found)
     for name in result.family.compared:
         if name in found and name in known and "time" in found[name].dims:
-            allowed: Any = result.kind.accuracy or PREDICTED
+            allowed: Any = result.kind.accuracy or 1e-7  # they start with a step of their own length
             if f"{name}_error" in found:
                 allowed = found[f"{name}_error"].values + known[f"{name}_error"].values
             gap = np.abs(found[name].values - known[name].values)

@@ -37,9 +37,6 @@ BRANCH_STYLES: dict[bool, tuple[Any, ...]] = {True: (COLOURS[0], "-", 2.0), Fals
 
 TIME = r"time $t = \eta k$"
 
-MOST_PLACES = 6
-"""Largest number of places of which a curve is shown: so many line styles there are."""
-
 CURVES = (
     ("energy $E_\\alpha$", {"energy": None}),
     (r"trace of $C_\alpha$ of the filters' outputs", {"covariance_trace": None}),
@@ -275,7 +272,7 @@ def _plot_alignments(dataset: xr.Dataset, axes: Axes) -> Axes:
 
 def _plot_places(dataset: xr.Dataset, axes: Axes, values: FloatArray, label: str) -> Axes:
     """A curve for each of the first places."""
-    for k, row in enumerate(values.T[:MOST_PLACES]):
+    for k, row in enumerate(values.T[:6]):  # so many line styles there are
         axes.plot(dataset["time"], row, label=f"place {k + 1}", **curve_style(k))
     axes.set(xlabel=TIME, ylabel=label)
     return axes

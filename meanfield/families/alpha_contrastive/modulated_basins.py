@@ -21,12 +21,6 @@ from meanfield.typing import FloatArray
 
 USUAL = tuple(np.linspace(-1.5, 1.5, 25).tolist())
 
-STEP = 0.2
-"""Step in time over the fastest rate of a filter."""
-
-MOST_STEPS = 600
-"""Largest number of steps: near the edge of a basin deviations have grown by more than e^30 by then."""
-
 
 def chance_of_pattern(advantage: FloatArray, d: int) -> FloatArray:
     """Chance that Y_1 > 0 and Y_1 + advantage > Y_l for all l, Y uniform in [-1, 1]^d (paper, equation 155)."""
@@ -93,9 +87,9 @@ def modulated_basins(problem: Problem, advantages: Sequence[float] = USUAL) -> S
 def _end(y: FloatArray, bonus: float) -> FloatArray:
     """Where filters come to rest, by Runge-Kutta steps that follow each at its own rate."""
     y, active = y.copy(), np.arange(len(y))
-    for _ in range(MOST_STEPS):
+    for _ in range(600):  # by then deviations near the edge of a basin have grown by e^30
         part = y[active]
-        dt = STEP / (np.abs(part).max(axis=1, keepdims=True) + abs(bonus))
+        dt = 0.2 / (np.abs(part).max(axis=1, keepdims=True) + abs(bonus))  # by the fastest rate
         k1 = _rate(part, bonus)
         k2 = _rate(part + 0.5 * dt * k1, bonus)
         k3 = _rate(part + 0.5 * dt * k2, bonus)

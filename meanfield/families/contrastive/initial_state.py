@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from meanfield.families.contrastive.problem import Problem
     from meanfield.mckean_vlasov.weight_law import WeightLaw
 
-NORM_ROUNDING = 1e-3
-"""Largest deviation of |w|^2/N and U^T U/N from 1: single precision, and no more."""
-
-
-SAME_LENGTH = 1e-12
-"""Largest deviation of |w|^2/N from 1 that is rounding of double precision."""
-
 LEAST_SAMPLE = 800
 """Smallest number of coordinates from which a density of several channels starts: a hundred for each of its runs."""
 
@@ -249,13 +242,13 @@ def _checked(weights: FloatArray, U: FloatArray, path: Path) -> State:
     N = weights.shape[1]
     norm, gram = np.square(weights).sum(axis=1) / N, np.einsum("rnk,rnj->rkj", U, U) / N
     for name, deviation in (("|w|^2/N", norm - 1.0), ("U^T U/N", gram - np.eye(U.shape[2]))):
-        if np.abs(deviation).max() > NORM_ROUNDING:
+        if np.abs(deviation).max() > 1e-3:  # single precision, and no more
             raise InputError(
                 f"{path}: {name} deviates from 1 by {np.abs(deviation).max():.3g}; weights and features have the "
                 "length sqrt(N), and features are orthogonal: rescale them"
             )
     # Those of a run go on as they are, to the last bit.
-    weights = weights / np.sqrt(np.where(np.abs(norm - 1.0) > SAME_LENGTH, norm, 1.0))[:, None]
+    weights = weights / np.sqrt(np.where(np.abs(norm - 1.0) > 1e-12, norm, 1.0))[:, None]  # rounding
     M = np.einsum("rnk,rnl->rkl", weights, weights) / N
     return State(np.einsum("rnk,rnc->rkc", U, weights) / N, M, weights, U)
 

@@ -44,9 +44,6 @@ from meanfield.typing import FloatArray
 COARSE, FINE = 12, 32
 """Sides of triangles along a meridian from which costs are taken, and to which runs usually go."""
 
-PIECES = 256
-"""Number of pieces of the circle with which two runs usually agree."""
-
 COPIES = 12
 """Usual number of arrays of the size of all tables at once."""
 
@@ -254,7 +251,7 @@ def _on_sphere(problem: Problem) -> Prediction:
 
 
 def _on_arcs(problem: Problem) -> Prediction:
-    ends, nodes = carried_arcs(problem, PIECES)
+    ends, nodes = carried_arcs(problem, 256)  # pieces of the circle, with which two runs usually agree
     numbers = problem.time.outputs * len(nodes.pull) * problem.density.cells
     contents = f"densities of {len(nodes.pull):,} kinds of nodes on {problem.density.cells:,} cells"
     kept = COPIES * len(ends) * len(nodes.rows) * len(nodes.paths.gates.normal) + 3 * numbers

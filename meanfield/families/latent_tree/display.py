@@ -23,9 +23,6 @@ TIME = "time $t$ of the flow"
 MOST_LATENTS = 7
 """Largest number of latents in a panel of curves: the root and two levels below it in a binary tree."""
 
-MOST_STATES = 20
-"""Largest number of networks at rest that are listed."""
-
 MOST_CHILDREN = 2
 """Largest number of latents whose densities are drawn."""
 
@@ -219,7 +216,7 @@ def of_states(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def notes_on_states(dataset: xr.Dataset) -> Iterator[str]:
     """A line for each of the first networks at rest."""
-    for number in range(min(dataset.sizes["state"], MOST_STATES)):
+    for number in range(min(dataset.sizes["state"], 20)):
         state = dataset.isel(state=number)
         yield (
             f"state {number + 1}: L = {float(state['loss']):.6g}, {VERDICTS[int(state['stability'])]}, "

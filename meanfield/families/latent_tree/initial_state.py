@@ -18,9 +18,6 @@ from meanfield.typing import FloatArray
 if TYPE_CHECKING:
     import xarray as xr
 
-LENGTH_ROUNDING = 1e-6
-"""Largest deviation of weights from lengths at which they are held."""
-
 KEPT_AT_SNAPSHOTS = "layer_weights"
 """Weights of networks on images."""
 
@@ -81,7 +78,7 @@ class InitialState(initial_state.InitialState):
             for run in range(self.atoms.runs):
                 weights = initial_weights(problem, run)
                 deviation = np.abs(motion.held(weights) - weights.vector).max()
-                if deviation > LENGTH_ROUNDING:
+                if deviation > 1e-6:  # rounding of single precision
                     raise ValueError(
                         f"initial.from: weights of nodes have lengths that deviate from 1 by about {deviation:.3g}, "
                         "and network.initial.fixed_lengths = true holds them there; set it to false, or rescale them"

@@ -23,9 +23,6 @@ COUNTS = (8, 10, 12, 14, 17, 20, 24, 28, 32, 38, 46, 56, 68, 82, 100, 128, 160, 
 FAR = 1e5, 1e6
 """Standard deviations of a hidden variable between which powers are told with which functions grow."""
 
-FAR_POINTS = 2**10
-"""Random points for that; both ends have the same ones, so that a power is told exactly."""
-
 
 def choose(
     draw: Draw,
@@ -105,7 +102,8 @@ def _growth(draw: Draw, program: Program, G: FloatArray, constants: FloatArray, 
     for deviation in FAR:
         mean[variable], second[variable, variable] = (deviation, 0.0) if scales else (0.0, deviation**2)
         alone = replace(draw, hidden=Hidden(np.ones(1), mean[None], second[None], hidden.powers))
-        parts = moments_of(alone, program, G, constants, Rule("random", FAR_POINTS, program.kinks))
+        # the same at both ends, which tells powers exactly
+        parts = moments_of(alone, program, G, constants, Rule("random", 2**10, program.kinks))
         squares.append(sum(given.probability * np.diagonal(found.products) for given, found in parts))
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.log(squares[1] / squares[0]) / math.log(FAR[1] / FAR[0])

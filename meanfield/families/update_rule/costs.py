@@ -22,12 +22,6 @@ ROUGH = 1e-3
 ORDER = 8
 """Order of the integrator, by which steps become shorter with their tolerance."""
 
-CHOICES = 8
-"""States at which rules of quadrature are chosen: twice at the start and along the path."""
-
-LINEARISED = 45
-"""Times at which deviations from the path are linearised: some series in time, and the errors of these."""
-
 
 def particles(problem: Problem) -> Prediction:
     """Cost of SGD at finite N."""
@@ -53,7 +47,7 @@ def order_parameters(problem: Problem) -> Prediction:
     pilot = process_time() - began
     began = process_time()
     chosen(AVERAGE_SHARE * tolerance)
-    seconds = CHOICES * (process_time() - began)
+    seconds = 8 * (process_time() - began)  # rules are chosen at 8 states, at the start and along the path
     seconds += pilot * slower * sum((ROUGH / each) ** (1.0 / ORDER) for each in (step, LOOSER_STEP * step))
     size = len(equations.start)
     rules = chosen(max(TOLERANCE, tolerance))
@@ -62,7 +56,7 @@ def order_parameters(problem: Problem) -> Prediction:
         (linear, *_) = linear_along(equations, path, rules)
         began = process_time()
         linear.J(0.0)
-        seconds += LINEARISED * (process_time() - began)
+        seconds += 45 * (process_time() - began)  # times at which the path is linearised for series and their errors
     elif equations.nodes is not None:
         seconds *= 2.0  # half as many nodes besides
     numbers = problem.time.outputs * (size + 3 * size**2 * covariance)

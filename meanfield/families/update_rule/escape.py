@@ -26,9 +26,6 @@ from meanfield.typing import FloatArray
 ESCAPED = 0.15
 """Length of the change of R from which a run counts as escaped: growth is still linear there."""
 
-STILL = 1e-3
-"""Largest change of R in the limit of a start at rest."""
-
 QUANTILES = np.array([0.1, 0.5, 0.9])
 """Shares of runs whose escape times results hold."""
 
@@ -74,7 +71,7 @@ def predict_escape(problem: Problem, random_start: bool = False) -> Solved:
         raise InputError("features is empty, and an escape is one of overlaps with features; add [[features]]")
     equations, _, solution, found, _ = resolved(Equations(problem), problem.order_parameters.tolerance, {})
     moved = np.nanmax(np.abs(found["R"] - found["R"][0]))
-    if moved > STILL:
+    if moved > 1e-3:  # more than a start at rest moves
         raise InputError(
             f"features.initial_overlap: R moves by {moved:.2g} in the limit, so that runs leave this start without "
             "their fluctuations; take order_parameters, or a start at rest, such as initial_overlap = 0"

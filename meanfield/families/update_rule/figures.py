@@ -36,9 +36,6 @@ PANELS = {
 }
 """Label of the axis and symbol of each variable."""
 
-MOST_EIGENVALUES = 4
-"""Largest number of eigenvalues given which densities are drawn."""
-
 NAMES = {"observables": "observable_name", "v": "side_name"}
 """Variables whose entries have names, and where these are."""
 
@@ -84,7 +81,7 @@ def _plot_given_eigenvalue(density: xr.Dataset, axes: Axes) -> Axes:
     time, edges = float(reached(density)[-1]), edges_of(density)
     laws = laws_given_u(Result.of(density), time, density.sizes["feature"])
     rho, place = np.unique(laws.u[:, -1], return_inverse=True)
-    for number, k in enumerate(np.unique(np.linspace(0, len(rho) - 1, MOST_EIGENVALUES).round().astype(int))):
+    for number, k in enumerate(np.unique(np.linspace(0, len(rho) - 1, 4).round().astype(int))):
         F = np.average(laws.F[place == k], axis=0, weights=laws.weight[place == k])
         label = rf"$\rho = {rho[k]:.3g}$"
         axes.plot(*density_curve(edges, density_of(edges, F)), label=label, **curve_style(number))

@@ -12,9 +12,6 @@ from meanfield.mckean_vlasov.checks import faults as shared_faults
 from meanfield.report.order_parameters import Labels, at_the_end, means_of_an_ensemble, means_of_replicas
 from meanfield.results.text import plain
 
-SYMMETRIC_TO_ROUNDING = 1e-9
-"""Largest difference of entries of Q that are equal but for rounding, relative to the largest."""
-
 
 def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     """Contradictions between the numbers of a result."""
@@ -24,7 +21,7 @@ def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     Q = dataset["Q"].values
     there = np.isfinite(Q)
     gap = np.abs(Q - np.swapaxes(Q, -1, -2))[there]
-    if np.any(gap > SYMMETRIC_TO_ROUNDING * np.abs(Q[there]).max(initial=1.0)):
+    if np.any(gap > 1e-9 * np.abs(Q[there]).max(initial=1.0)):  # rounding
         yield "variable 'Q' is not symmetric"
 
 

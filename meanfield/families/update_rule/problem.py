@@ -41,9 +41,6 @@ from meanfield.typing import FloatArray
 Overlap = Annotated[float, Field(ge=-1e6, le=1e6)]
 Overlaps = Annotated[tuple[Overlap, ...], Field(strict=False)]
 
-STUDENTS = "s"
-"""Group of trained vectors where none is named."""
-
 
 class Feature(Part):
     """Feature or teacher: a vector that is not trained."""
@@ -241,7 +238,7 @@ class Problem(base.Problem):
     @property
     def vectors(self) -> dict[str, range]:
         """Numbers of the features, and of the students of each group, among all vectors."""
-        M, names = len(self.features), [student.group or STUDENTS for student in self.students]
+        M, names = len(self.features), [student.group or "s" for student in self.students]
         found = {FEATURES: range(M)}
         for k, name in enumerate(names):
             found[name] = range(found[name].start if name in found else M + k, M + k + 1)

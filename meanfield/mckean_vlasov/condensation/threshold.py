@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
-OCTAVES = range(-60, 21)
-"""Powers of two at which panels end before they are halved; beyond the last one tails are taken as powers of w."""
-
 MOST_HALVINGS = 60
 """Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
 
@@ -164,7 +161,7 @@ def _holds_far(edges: FloatArray, middle: FloatArray, energy: FloatArray) -> Flo
 
 def _start(prior: Prior) -> FloatArray:
     """Ends of the panels to begin with: powers of two, 0 and kinks."""
-    positive = 2.0 ** np.array(OCTAVES, dtype=float)
+    positive = 2.0 ** np.arange(-60.0, 21.0)  # beyond tails are powers of w
     kinks = [kink for kink in prior.kinks if abs(kink) < positive[-1]]
     return np.unique([*-positive, 0.0, *positive, *kinks])
 

@@ -16,12 +16,6 @@ from meanfield.mckean_vlasov.limit import Limit
 from meanfield.numerics.continuation import ball_starts, signed_permutations
 from meanfield.typing import FloatArray
 
-LARGEST_LOGARITHM = math.log(1e6)
-"""Largest |log E[w^2]| at which there are states: overlaps beyond count as infinite, as for order parameters."""
-
-LEAST_SPREAD = 1e-8
-"""Share of a free norm that weights do not owe to features; below it rounding does not tell them from point masses."""
-
 STARTS_OF_NORM = tuple(math.log(norm) for norm in (1.0, 0.2, 5.0))
 """Values of log E[w^2] from which a search starts."""
 
@@ -29,8 +23,9 @@ STARTS_OF_NORM = tuple(math.log(norm) for norm in (1.0, 0.2, 5.0))
 def is_inside(limit: Limit, x: FloatArray) -> bool:
     """Whether weights can have the overlaps; not where numbers are NaN."""
     direction, size = x[: len(limit.coordinates)], x[len(limit.coordinates) :]
-    most = 1.0 - LEAST_SPREAD if limit.free_norm else 1.0
-    return bool(direction @ direction < most and np.all(np.abs(size) <= LARGEST_LOGARITHM))
+    most = 1.0 - 1e-8 if limit.free_norm else 1.0  # below it rounding does not tell them from point masses
+    # Overlaps beyond count as infinite, as for order parameters.
+    return bool(direction @ direction < most and np.all(np.abs(size) <= math.log(1e6)))
 
 
 def norm_at(limit: Limit, x: FloatArray) -> float:

@@ -13,9 +13,6 @@ from meanfield.mckean_vlasov.stationary.stability import Stability, stability
 from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.typing import FloatArray
 
-VECTORS = ("q", "g")
-"""Variables of a state with one entry for each feature."""
-
 MODES = ("eigenvalue_real", "eigenvalue_imag")
 """Variables of a state with one entry for each leading eigenvalue."""
 
@@ -59,7 +56,7 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
 
 def without_states(features: int) -> dict[str, Any]:
     """Variables of a result without states: arrays whose leading dimension is 0."""
-    vectors = {name: np.empty((0, features)) for name in VECTORS}
+    vectors = {name: np.empty((0, features)) for name in ("q", "g")}
     modes = {name: np.empty((0, features + 2)) for name in MODES}
     return vectors | modes | {name: np.empty(0) for name in NUMBERS}
 

@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MOST_STEPS = 500
-"""Largest number of operations that are written down: they compile in two seconds."""
-
 OPERATORS: dict[Any, str] = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/", np.power: "**",
     np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=", np.equal: "==", np.not_equal: "!=",
@@ -79,7 +76,7 @@ class _Tape:
                 raise UntraceableError
             self.functions[name] = function
             text = f"{name}({', '.join(texts)})"
-        if len(self.names) >= MOST_STEPS:
+        if len(self.names) >= 500:  # compiled in two seconds
             raise UntraceableError
         return _Symbol(self.names.setdefault(text, f"v{len(self.names)}"), self, logical or ufunc in COMPARISONS)
 

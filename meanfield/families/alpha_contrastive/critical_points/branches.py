@@ -24,9 +24,6 @@ from meanfield.typing import FloatArray
 if TYPE_CHECKING:
     import xarray as xr
 
-TABLES = ("importance", "data")
-"""Tables of a problem file that critical points depend on."""
-
 PROBABILITIES = "data.probabilities"
 
 
@@ -74,7 +71,7 @@ def continue_critical_points(problem: Problem, key: str, start: float, stop: flo
         points,
         kind="critical_point_branches",
         states="critical points",
-        parts=TABLES,
+        parts=("importance", "data"),
         equations=lambda limits: [_Branches(problem, key, limits)],
         without=none | dict.fromkeys(OF_A_POINT, np.empty(0)),
         tolerance=1e-10,  # largest component of the field at a root, relative to its size at both ends

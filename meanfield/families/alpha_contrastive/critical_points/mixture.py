@@ -30,9 +30,6 @@ USUAL_STEPS, USUAL_TRIES, USUAL_SEARCHES = 12, 3, 1500
 ROUND = 50
 """Starts of Newton's method between looks at what they have found."""
 
-MOST_ROUNDS = 4
-"""Largest number of these starts, relative to that of filters that go uphill."""
-
 Field = MixtureField | KernelMixtureField
 
 
@@ -62,7 +59,7 @@ def mixture_points(field: Field, starts: int, seed: int) -> list[tuple[FloatArra
         votes[-1 if known is None else known] += 1
     between = [_unit(a + b) for a, b in combinations(found[:ROUND], 2) if np.linalg.norm(a + b) > 0.1]
     _added(field, found, between[: 4 * ROUND])
-    for start in range(0, MOST_ROUNDS * starts, ROUND):
+    for start in range(0, 4 * starts, ROUND):
         tried = first[start : start + ROUND]
         if not len(tried):  # on ways between known points
             a, b = np.array(found)[rng.integers(len(found), size=(2, ROUND))]

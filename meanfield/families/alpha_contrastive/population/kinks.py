@@ -34,9 +34,6 @@ from meanfield.typing import FloatArray
 COURANTS = tuple(0.1 / 2**k for k in range(9))
 """Steps in time over the rate of the flow, one run after the other."""
 
-BEST_TOLERANCE = 1e-6
-"""Smallest tolerance that steps of order two are held to."""
-
 
 def carried_filters(problem: Problem) -> Refined[float, dict[str, FloatArray]]:
     """Filters at output times, shape (times, filters * coordinates), with the change by the last halving of steps.
@@ -53,7 +50,7 @@ def carried_filters(problem: Problem) -> Refined[float, dict[str, FloatArray]]:
 
 def tolerance_of(problem: Problem) -> float:
     """Change of a filter that is allowed when steps are halved."""
-    return max(problem.population.tolerance, BEST_TOLERANCE)
+    return max(problem.population.tolerance, 1e-6)  # steps of order two reach no less
 
 
 def is_carried(drift: Drift) -> bool:

@@ -24,9 +24,6 @@ from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.typing import FloatArray
 
-FEW_NODES = {1: 16, 2: 4, 3: 3}
-"""Nodes of each feature where a level on all of them takes too long."""
-
 PILOT_SECONDS, FEW_SECONDS = 0.4, 0.15
 """Processor seconds after which a pilot ends, and its time is extrapolated: of a search, and of few nodes."""
 
@@ -38,10 +35,6 @@ FINER_POINTS = 8.0
 
 SECONDS_OF_MARGINAL = {1: 0.02, 2: 0.08, 3: 0.12}
 """Seconds at each output time for the density of w alone, by number of features."""
-
-SEARCH_WORK = 10.5
-"""Work of a whole search at a tolerance of 1e-6, in units of that of its coarsest level; it grows slowly with the
-accuracy."""
 
 EXTRAPOLATED = "the time of the density is extrapolated from t = {:.3g} of {:g}: its steps or its closure take long"
 
@@ -98,7 +91,8 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
             if level is None or (level.time < stop and budget.spent * WORK_UNIT > 0.3 * PILOT_SECONDS):
                 level = _on_few_nodes(pilot, settings, tolerance)
             growth = len(search.shown.solved[1]) / level.nodes
-            work = SEARCH_WORK * (1e-6 / tolerance) ** 0.1 * growth * level.work / _share(level, stop)
+            # in units of the coarsest level; it grows slowly with the accuracy
+            work = 10.5 * (1e-6 / tolerance) ** 0.1 * growth * level.work / _share(level, stop)
             held = FINER_POINTS * growth * level.X[0].size
         if level.time < 0.5 * stop:
             warning = EXTRAPOLATED.format(level.time, stop)
@@ -125,7 +119,7 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
 
 def _on_few_nodes(limit: Limit, settings: DensitySettings, tolerance: float) -> Level:
     """A level on few nodes, whose steps hardly depend on their number."""
-    most = FEW_NODES[len(limit.coordinates)]
+    most = {1: 16, 2: 4, 3: 3}[len(limit.coordinates)]  # where a level on all nodes takes too long
     few = Nodes.of_limit(limit, min(most, settings.feature_nodes) if settings.feature_nodes else most)
     try:
         return prepare(limit, few, PilotBudget(FEW_SECONDS), STEP_SHARE * tolerance)[1]

@@ -46,12 +46,6 @@ DYNAMICS = {1: (1.0, 820), 2: (3.0, 10_000), 3: (1.0, 4_000), 4: (1.0, 8_000), 5
 """Seconds of `analyse_dynamics` that do not depend on the coefficients, and its usual number of evaluations: up to two
 features in cells of q, and of more, which are independent, in sets of those that are learnt."""
 
-IN_CELLS = 320_000
-"""Usual number of evaluations of `analyse_dynamics` of three features or more that depend on each other."""
-
-STATIONARY = {1: 1.0, 2: 2.0, 3: 6.0}
-"""Seconds of `find_stationary_states` that do not depend on the prior, by number of features."""
-
 
 def density(problem: Problem) -> Prediction:
     """Cost of the density: of one channel from a pilot on the coarsest level."""
@@ -88,7 +82,7 @@ def dynamics(problem: Problem) -> Prediction:
     seconds, evaluations = DYNAMICS[min(d1, max(DYNAMICS))]
     reflected = is_reflected(flips)
     if d1 > 2 and not (reflected or is_separable(field)):
-        evaluations = IN_CELLS
+        evaluations = 320_000  # the usual number where features depend on each other
     if d1 == 2 and not reflected:
         evaluations *= 3  # all signs of q are searched
     seconds += evaluations * _evaluation_seconds(problem)
@@ -123,7 +117,7 @@ def _search_seconds(problem: Problem) -> float:
     """Predict the time in which stationary states are found."""
     limit, q = limit_of(problem), _typical(problem)
     equations: StationaryEquations | None = StationaryEquations(limit)
-    seconds = STATIONARY[len(q)]
+    seconds = {1: 1.0, 2: 2.0, 3: 6.0}[len(q)]  # seconds that do not depend on the prior
     while equations is not None:
         seconds += 120 * seconds_of(partial(equations, q))  # the usual number of evaluations on each set of nodes
         finer = equations.coordinates.finer

@@ -35,9 +35,6 @@ CELL_STEP = 8e-8
 SHOWN_CELL = 3e-7
 """Seconds for each cell and node at each output time, for the densities that are shown."""
 
-DEAR_RUN = 0.1
-"""Seconds of a run of the pilot beyond which none is made: beside such averages more particles cost little."""
-
 PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
 """Bytes that are left of a number of a density when it is compressed."""
 
@@ -147,7 +144,7 @@ def _of_particles(problem: Problem, closure: ChannelsInTime) -> Prediction:
     # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
     each = 13.0 * shared(_average_seconds, problem) + 8e-3
     size = PILOT
-    if each < DEAR_RUN:
+    if each < 0.1:  # beside dearer averages more particles cost little
         tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
         size = size_after_pilot(limits_of_runs(closure), tolerance, compared_with(closure))
     factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)

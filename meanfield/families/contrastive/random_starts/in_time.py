@@ -44,9 +44,6 @@ TIMES = 64
 LOGARITHMS = Tolerance(relative=1e-8, absolute=1e-8)
 """Tolerance of a step of integrals of growth rates: rates by differences are known to 1e-9 or so."""
 
-TURNED = 1e-6
-"""Largest slope of one direction along another, relative to that along itself, which is rounding of differences."""
-
 
 def outcomes_in_time(problem: Problem, N: float, overlap: float, samples: int = 1024, seed: int = 0) -> Outcomes:
     """Escape times and winners of random starts under schedules and phases, at large N.
@@ -181,7 +178,7 @@ def growth_of(problem: Problem) -> Growth:
         check_rests(along.field)
     _, directions = np.linalg.eigh(sum(slopes))
     turned = directions.T @ np.array(slopes) @ directions
-    if np.abs(turned * (1.0 - np.eye(len(origin)))).max() > TURNED * np.abs(turned).max():
+    if np.abs(turned * (1.0 - np.eye(len(origin)))).max() > 1e-6 * np.abs(turned).max():  # rounding of differences
         raise InputError(
             "hidden: correlations of hidden variables change, so that directions in which overlaps grow turn in time, "
             "and no rate is that of one direction; let them stay the same in all phases, or use SGD with "

@@ -20,9 +20,6 @@ from meanfield.process import own_numba as numba
 SAME_FIELD = 1e-15
 """Variance of a variable given another one, relative to its own, below which it is a multiple of it, to rounding."""
 
-SMALLEST_SPREAD = 1e-8
-"""Least standard deviation of a variable relative to its mean: what it adds is below rounding."""
-
 NODES, WEIGHTS = leggauss(16)
 
 FEW_NODES, FEW_WEIGHTS = leggauss(8)
@@ -78,7 +75,7 @@ def standardise(n, C, m, least, size, p, q, given):  # type: ignore[no-untyped-d
         no correlations.
     """
     for a in range(n):
-        size[a] = max(math.sqrt(max(C[a, a], least)), SMALLEST_SPREAD * abs(m[a]))
+        size[a] = max(math.sqrt(max(C[a, a], least)), 1e-8 * abs(m[a]))  # less is rounding
         p[a] = m[a] / size[a] if m[a] != 0.0 else 0.0
         for b in range(a + 1):
             scale = math.sqrt(C[a, a] * C[b, b]) if min(C[a, a], C[b, b]) > least else 0.0

@@ -30,9 +30,6 @@ from meanfield.typing import FloatArray
 SAME_VECTORS = 1e-4
 """Largest difference of components of vectors that are the same: single precision, and eigenvalues that are close."""
 
-VANISHES = 1e-9
-"""Eigenvalue, relative to the largest, that is 0 to rounding."""
-
 
 class Vectors(NamedTuple):
     """What a replica starts with.
@@ -120,7 +117,7 @@ def _with_components(problem: Problem, drawn: Vectors, own: OwnStart, rng: Gener
     """Weights W, shape (students, N), with the components S along eigenvectors and the products of a file."""
     N = drawn.F.shape[1]
     rho, axes = eigenvectors_of(drawn.F, 1.0 / N, drawn.blocks)
-    seen = rho > VANISHES * rho.max()
+    seen = rho > 1e-9 * rho.max()  # others are 0 to rounding
     teacher, along = (part if axes is None else axes.T @ part for part in (drawn.teacher, drawn.F))
     sign = np.where((teacher * own.teacher).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]  # eigenvectors have either
     same = own.teacher.shape == teacher.shape and np.abs(rho - own.rho).max() <= SAME_VECTORS

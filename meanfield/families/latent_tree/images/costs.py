@@ -25,9 +25,6 @@ from meanfield.typing import FloatArray
 TRIAL = 1 << 19
 """Largest number of activations of the views of a trial."""
 
-PAIR = 3e-7
-"""Usual seconds of a pair of views in losses that depend on all pairs."""
-
 PRODUCTS = COLUMNS * (1 + BLOCKS) + PROBES + 1
 """Products with the operator of a layer, by its weights the last."""
 
@@ -55,7 +52,7 @@ def operator(problem: ImageProblem) -> Prediction:
     work = np.array(_work(problem), dtype=float)
     # A product changes the layers above alone, up and down; a pass goes down, and takes weights of all on its way.
     above = float(np.cumsum(work[::-1]).sum() / work.sum())
-    pairs = PAIR * float(settings.images * settings.views) ** 2 * (problem.loss.kind in PAIRED)
+    pairs = 3e-7 * float(settings.images * settings.views) ** 2 * (problem.loss.kind in PAIRED)
     if exact:
         seconds = pairs + (6.0 + above) * a_pass + _exact(problem, jacobians, share)
     else:

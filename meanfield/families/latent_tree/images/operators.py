@@ -42,9 +42,6 @@ MOST_PAIRS = 1e8
 PAIRED = ("triplet", "infonce", "exact", "nt_xent")
 """Losses that depend on all pairs of views."""
 
-BASIS = 40
-"""Columns of as many numbers as a layer has weights that products with random steps take, copies included."""
-
 MOST_COLUMNS = 4000
 """Largest number of columns of an operator: some seconds for its eigenvalues."""
 
@@ -141,7 +138,7 @@ def _largest(problem: ImageProblem) -> int:
 def kept_numbers(problem: ImageProblem) -> float:
     """Doubles that are kept at once."""
     convolutional, views = problem.convolutional, problem.operator.images * problem.operator.views
-    steps = float(BASIS * _largest(problem))
+    steps = float(40 * _largest(problem))  # columns of products with random steps, copies included
     if convolutional is None:
         return steps + 4.0 * sum(problem.widths) * views
     each = convolutional.activations

@@ -113,7 +113,8 @@ def _largest(problem: ImageProblem) -> ImageProblem:
 def numbers_of_a_batch(problem: ImageProblem) -> int:
     """Number of inputs and activations of all views of a batch, as far as they are doubles."""
     convolutional = problem.convolutional
-    each = sum(problem.widths) if convolutional is None else KEPT * convolutional.activations
+    # a convolutional one keeps as many doubles of each value
+    each = sum(problem.widths) if convolutional is None else 0.15 * convolutional.activations
     return int(problem.training.batch_size * problem.loss.views * each)
 
 
@@ -124,9 +125,6 @@ def _weights(problem: ImageProblem) -> int:
         return convolutional.numbers
     return sum((below + problem.network.bias) * above for below, above in pairwise(problem.widths))
 
-
-KEPT = 0.15
-"""Doubles that a step keeps of each value of a convolutional network, as a share of those of a dense one."""
 
 TRIAL = 1 << 19
 """Largest number of inputs and activations of the batches of a trial; fewer of them stay in the cache."""

@@ -32,9 +32,6 @@ from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import BoolArray, FloatArray
 
-MOST_ANGLES = 32
-"""Largest number of angles at which distribution functions are judged."""
-
 
 class Law(NamedTuple):
     """Law of the directions of the nodes of a latent with a sign.
@@ -231,7 +228,7 @@ def _law(density: xr.Dataset) -> Law | None:
     inner = np.flatnonzero(~at_gate.any(axis=1))
     if not len(inner):
         return None
-    inner = inner[evenly_spread(len(inner), MOST_ANGLES)]
+    inner = inner[evenly_spread(len(inner), 32)]
     points = low[inner]
     edges = np.append(np.repeat(low, 2), high[-1])
     F = np.append(np.stack([before, behind], axis=1).ravel(), 1.0)

@@ -26,12 +26,6 @@ from meanfield.problems.in_time import InTime, Stretch
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-FINENESS = 0.1
-"""What the second half of a step may change in the outputs, relative to the tolerance of densities."""
-
-SHORTEST = 1e-9
-"""Length of a step, relative to the last time, below which it is taken whatever its error is."""
-
 
 def has_inner_time(problem: Problem) -> bool:
     """Whether nodes see each other through one number alone, and in a time of their own not at all."""
@@ -134,7 +128,7 @@ class _Driven:
         rows = [self._row(state, others, see)]
         stop, now, status = float(times[-1]), 0.0, "complete"
         step = longest = scale * min(stop / 16.0, float(np.diff(times).max()))
-        fineness = FINENESS * self.tables.problem.density.tolerance * scale**2
+        fineness = 0.1 * self.tables.problem.density.tolerance * scale**2  # of the error of densities
         limit = BLOW_UP_GROWTH * np.abs(state.slope.parts).max()
         with progress_bar(stop, label, "t") as bar:
             try:
@@ -142,7 +136,8 @@ class _Driven:
                     while now < time:
                         left = time - now
                         wanted = left / np.ceil(left / min(step, scale * (time - before)))
-                        state, factor, taken, step = self.tried(state, stretch, wanted, fineness, SHORTEST * stop)
+                        # a shorter step is taken whatever its error is
+                        state, factor, taken, step = self.tried(state, stretch, wanted, fineness, 1e-9 * stop)
                         step = min(step, longest)
                         others = self._along(factor)(others, taken)
                         now = time if taken == left else now + taken

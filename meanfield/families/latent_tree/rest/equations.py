@@ -22,18 +22,6 @@ from meanfield.families.latent_tree.weights import Array, Motion, Weights
 from meanfield.numerics.continuation.roots import newton
 from meanfield.typing import FloatArray
 
-STEP = 1e-6
-"""Step of the differences of gradients, relative to the weights."""
-
-FLAT = 1e-6
-"""Size of growth rates that are 0 to the accuracy of these differences, relative to the largest."""
-
-VANISHED = 1e-6
-"""Length of weights that are 0, where all weights together have the length 1."""
-
-MOST_OUTPUTS = 256
-"""Largest number of configurations whose outputs tell states apart."""
-
 
 def has_directions(problem: Problem) -> bool:
     """Whether the loss is homogeneous in the weights, so that only their direction comes to rest."""
@@ -80,7 +68,7 @@ class State(NamedTuple):
     @property
     def resolution(self) -> float:
         """Size of growth rates that are 0."""
-        return FLAT * max(float(np.abs(self.rates).max(initial=0.0)), 1e-12)
+        return 1e-6 * max(float(np.abs(self.rates).max(initial=0.0)), 1e-12)  # accuracy of differences
 
     @property
     def growing(self) -> int:
@@ -129,7 +117,7 @@ class Equations:
         """Jacobian of the velocity with fixed gates, which is symmetric at rest: the gradient itself is exact."""
         y = self.scaled(y)
         gates = self.tables.forward(self.like.like(y)).gates if gates is None else gates
-        step = STEP * float(np.abs(y).max())
+        step = 1e-6 * float(np.abs(y).max())
         rows = [(self.field(y + e, gates) - self.field(y - e, gates)) / (2.0 * step) for e in step * np.eye(len(y))]
         return np.stack(rows, axis=1)
 
@@ -198,7 +186,8 @@ class Equations:
         alive = [gate.max(axis=1) > 0.0 for gate in gates[: self.like.shape.depth - 1]]
         if self.directions:  # weights of nodes that others outgrow are 0 there
             inside = [np.sqrt((W**2).sum(axis=(-2, -1))) for W in weights.W[:-1]]
-            alive = [some & (length > VANISHED) for some, length in zip(alive, inside, strict=True)]
+            # all weights together have the length 1
+            alive = [some & (length > 1e-6) for some, length in zip(alive, inside, strict=True)]
             gates = [gate * some[:, None, :] for gate, some in zip(gates, alive, strict=False)]
         held = [s for s in held if alive[s.level][s.latent, s.node]]
         _, normal = self.heights(y, gates, held)
@@ -255,7 +244,7 @@ class Equations:
     def _outputs(self, weights: Weights) -> FloatArray:
         """Products of outputs for some configurations, or of their directions where outputs are normalised."""
         inputs = self.tables.inputs
-        some = np.unique(np.linspace(0, len(inputs) - 1, MOST_OUTPUTS).astype(int))
+        some = np.unique(np.linspace(0, len(inputs) - 1, 256).astype(int))  # enough to tell states apart
         y = self.tables.problem.normalisation.value(network.forward(weights, inputs[some]).last)
         return np.asarray(y @ y.T)
 

@@ -26,21 +26,6 @@ from meanfield.typing import FloatArray
 MOST_WEIGHTS = 400
 """Largest number of weights of a network whose states are searched for: each Jacobian takes twice as many gradients."""
 
-FLOW_TOLERANCE = 1e-7
-"""Error of a step of the flow relative to the weights: only where it ends matters."""
-
-MOST_GRADIENTS = 8000
-"""Largest number of gradients of a flow."""
-
-LONGEST = 12
-"""Number of times, each twice as long as the one before it, after which a network is taken for one that never rests."""
-
-NEAR_ZERO = 0.01
-"""Length of an output that is led to 0, relative to the longest, when a flow has taken too many gradients."""
-
-SAME_STATE = 0.3
-"""Largest distance from the end of a flow to a state that it comes to, relative to the weights."""
-
 
 def check_stationary(problem: Problem) -> None:
     """Refuse problems whose networks at rest are not searched for.
@@ -156,7 +141,7 @@ class _Flow(Pieces):
     def _velocity(self, y: FloatArray) -> FloatArray:
         self._taken += 1
         self.last = y
-        if self._taken > MOST_GRADIENTS:
+        if self._taken > 8000:
             raise _EnoughError
         return super()._velocity(y)
 
@@ -174,8 +159,9 @@ class _Search:
         """State to which the flow from a network comes; None if it does not rest."""
         equations = self._equations
         first = float(np.linalg.norm(y)) / self._scale  # so that weights can change by as much as they are
-        times = np.concatenate([[0.0], first * 2.0 ** np.arange(LONGEST)])
-        flow = _Flow(equations.tables, equations.like.like(y), times, FLOW_TOLERANCE, equations.motion)
+        times = np.concatenate([[0.0], first * 2.0 ** np.arange(12)])  # a network that moves then never rests
+        # a loose tolerance, because only the end matters
+        flow = _Flow(equations.tables, equations.like.like(y), times, 1e-7, equations.motion)
         found = None
         try:
             for stop in times[1:]:
@@ -198,7 +184,7 @@ class _Search:
         if not output.active or output.epsilon > 0.0:
             return False
         lengths = np.linalg.norm(tables.forward(like.like(flow.last)).before[-1][0], axis=-1)
-        if lengths.min(initial=np.inf, where=lengths > 0.0) < NEAR_ZERO * lengths.max(initial=0.0):
+        if lengths.min(initial=np.inf, where=lengths > 0.0) < 0.01 * lengths.max(initial=0.0):  # an output vanishes
             return True
         y, gates, held = flow.pattern
         closed = [gate.copy() for gate in gates]
@@ -222,7 +208,7 @@ class _Search:
             if state is None or state.growing or state.loss > now + 1e-9 * abs(now):  # rounding
                 continue
             away = float(np.linalg.norm(state.y - equations.scaled(y)))
-            if away <= SAME_STATE * float(np.linalg.norm(state.y)):
+            if away <= 0.3 * float(np.linalg.norm(state.y)):
                 return state
         return None
 

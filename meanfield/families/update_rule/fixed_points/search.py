@@ -22,29 +22,17 @@ from meanfield.typing import FloatArray
 TOLERANCE = 1e-11
 """Largest component of the velocity at rest, relative to its size."""
 
-RESOLUTION = 1e-6
-"""Size of a growth rate that counts as zero, relative to the largest derivative: errors of derivatives are below."""
-
 QUIET_STARTS = 24
 """Starts of Newton's method in succession that bring nothing new and end the search."""
 
 MOST_STARTS = 12 * QUIET_STARTS
 """Largest number of starts."""
 
-SPREAD = 0.7
-"""Standard deviation of the logarithms of random lengths: norms within a factor of 16 are usual."""
-
 STAGES = (3e-2, 1e-4, 1e-6, 1e-8)
 """Speeds, relative to the size of the velocity, at which the end of a path is looked for by Newton's method."""
 
 ARRIVAL = 0.2
 """Largest distance between the end of a path and the state at which it has arrived, in units of 1 plus its size."""
-
-DEPARTURE = 1e-3
-"""Distance at which a path leaves an unstable state, in these units."""
-
-CONTINUUM_STEP = 0.05
-"""Distance at which another state of a continuum is looked for, in these units."""
 
 
 class RestingStates:
@@ -106,7 +94,7 @@ class RestingStates:
         _, flat, along = np.linalg.svd(slope)
         if flat[-1] > point.resolution:
             return False
-        step = CONTINUUM_STEP * (1.0 + np.abs(x).max())
+        step = 0.05 * (1.0 + np.abs(x).max())
         for sign in (1.0, -1.0):
             beside = newton(self.velocity.equations, x + sign * step * along[-1], tolerance=TOLERANCE)
             if beside is not None and 0.5 * step < np.linalg.norm(self.velocity.inside(beside) - x) < 2.0 * step:
@@ -141,7 +129,7 @@ class RestingStates:
             yield start
             yield from self._symmetric(start, rng)
         while True:
-            start = velocity.random(rng, SPREAD)
+            start = velocity.random(rng, 0.7)  # of logarithms of lengths: norms within a factor of 16
             yield start
             yield from self._symmetric(start, rng)
 
@@ -193,7 +181,7 @@ class RestingStates:
                 return None
             rates, directions = np.linalg.eig(velocity.jacobian(root))
             along = directions[:, np.argmax(rates.real)].real
-            x = velocity.inside(root + DEPARTURE * scale * np.copysign(1.0, along @ (x - root)) * along)
+            x = velocity.inside(root + 1e-3 * scale * np.copysign(1.0, along @ (x - root)) * along)
         return None
 
     @property
@@ -229,5 +217,5 @@ def fixed_point_at(velocity: Velocity, x: FloatArray, orbit: int) -> FixedPoint 
     slope = velocity.jacobian(x)
     if not np.isfinite(slope).all():
         return None
-    resolution = RESOLUTION * max(float(np.abs(slope).max()), np.finfo(float).tiny)
+    resolution = 1e-6 * max(float(np.abs(slope).max()), np.finfo(float).tiny)  # errors of derivatives are below
     return FixedPoint(x, sorted_rates(np.linalg.eigvals(slope)), resolution, orbit)

@@ -26,9 +26,6 @@ from meanfield.typing import FloatArray
 SEARCH_TOLERANCE = 1e-5
 """Tolerance of averages in the search; states that it finds are solved again with finer ones."""
 
-NEARBY = 0.05
-"""Largest distance of a state from where it was found with coarser averages, in units of 1 plus its size."""
-
 
 @solver
 def find_fixed_points(problem: Problem, starts: int = 0, seed: int = 0) -> Solved:
@@ -159,7 +156,7 @@ def solved_again(equations: Equations, states: RestingStates, number: int, toler
 def solved_near(velocity: Velocity, x: FloatArray) -> FloatArray | None:
     """State at rest near one of other averages."""
     root = rest_from(velocity, x)
-    if root is None or np.abs(root - x).max() > NEARBY * (1.0 + np.abs(x).max()):
+    if root is None or np.abs(root - x).max() > 0.05 * (1.0 + np.abs(x).max()):  # from where coarser averages found it
         return None
     return root
 

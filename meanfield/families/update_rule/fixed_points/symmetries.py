@@ -25,12 +25,6 @@ SAME_STATE = 1e-6
 ANGLE = 0.6
 """Angle of no special value by which rotations are tried."""
 
-MOST_IMAGES = 5000
-"""Largest number of images of a state that are told apart."""
-
-MOST_PAIRS = 9
-"""Largest number of pairs of a student and a feature that are tried together."""
-
 
 class Map(NamedTuple):
     """Orthogonal maps of students, features and side variables."""
@@ -86,7 +80,7 @@ class Symmetries:
             if not (i and j) and (found := self._with_side(students[i], features[j], side[i + j == 0 :])) is not None
         }
         yield from alone.values()
-        if len(self._one.students) * len(self._one.features) <= MOST_PAIRS:
+        if len(self._one.students) * len(self._one.features) <= 9:
             for i, j in pairs:
                 if i and j and not {(i, 0), (0, j)} & {*alone}:
                     found = self._with_side(students[i], features[j], side)
@@ -126,7 +120,7 @@ class Symmetries:
         """Images of free order parameters under all exchanges and flips, shape (images, n), the given ones first."""
         velocity = self._velocity
         found, new = [velocity.embedded(x)], [velocity.embedded(x)]
-        while new and len(found) < MOST_IMAGES:
+        while new and len(found) < 5000:
             y = new.pop()
             for how in self.generators:
                 image = self.image(how, y)

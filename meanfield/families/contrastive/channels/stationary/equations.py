@@ -30,9 +30,6 @@ APART = 1e-4
 ROOT = 1e-9
 """Largest component of the equations at a root: their Jacobian leaves out the motion of the frame."""
 
-MOST_RIM = 1e-3
-"""Largest probability in the outermost cells of a law on the way to a state."""
-
 
 class PlaneState(NamedTuple):
     """Laws of the weights at given unknowns.
@@ -146,7 +143,7 @@ class PlaneEquations:
         except RuntimeError:  # of a singular matrix, where a drift leads all weights out of the cells
             return None
         found = PlaneState(y, averages, motion, frame, laws, u, u_weight)
-        return found if found.rim < MOST_RIM else None
+        return found if found.rim < 1e-3 else None  # largest probability in the outermost cells
 
     def __call__(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """F and its Jacobian; NaN where there is no law."""

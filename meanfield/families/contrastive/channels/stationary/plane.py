@@ -46,9 +46,6 @@ RANDOM_STARTS = 40
 USUAL_WIDTH, MOST_WIDTH = 6.0, 24.0
 """Half-width of the cells, in standard deviations given u, and the largest one: weights that condense reach farther."""
 
-MOST_PROBABILITY = 1e-7
-"""Largest probability in the outermost cells of a state."""
-
 NOT_LOOKED_FOR = (
     "states of channels that coincide, w_1 = +-w_2, are in the list only where channels that differ a little have a "
     "law: those from which they part at once are missing, and nothing proves that no others are"
@@ -182,7 +179,7 @@ def refined(
             finer = equations.on(Cells(2 * round(0.5 * cells * width / USUAL_WIDTH), width))
             root = finer.root(y)
             state = None if root is None else finer.state(root)
-            if root is None or state is None or state.rim > MOST_PROBABILITY:
+            if root is None or state is None or state.rim > 1e-7:  # probability in the outermost cells
                 break
             y = root
             levels.append(state)

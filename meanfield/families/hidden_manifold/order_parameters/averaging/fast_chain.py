@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray, IntArray
 NORMALS, UNIFORMS = 16, 17
 """Purposes of random numbers, which are none of those of SGD."""
 
-MOST_DRAWN = 4096
-"""Largest number of samples that are drawn at once."""
-
 
 class Law(NamedTuple):
     """Law of the fields at fixed overlaps, and what a step does.
@@ -125,7 +122,7 @@ def advance(law, key, stream, first, stride, omega, path, sums):  # type: ignore
     components = law.cumulated.size
     even = law.normals + law.normals % 2
     samples = stride * law.batch_size
-    drawn = min(samples, MOST_DRAWN)
+    drawn = min(samples, 4096)  # samples at once
     normals, uniforms = np.empty((drawn, even)), np.empty((drawn, 2))
     h, value, slope, push = np.empty(n), np.empty(n), np.empty(n), np.zeros(K)
     for i in range(omega.shape[0]):
