@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable
+from meanfield.problems.variable import Variable, recorded
 
 SUM_TOLERANCE = 1e-6
 """Largest deviation from 1 of a sum of probabilities, by rounding."""
@@ -115,18 +115,10 @@ TIMES = {
 }
 
 ORDER_PARAMETERS = {
-    "q": Variable(
-        ("time", "feature"),
-        "overlap q = E[u w] of weights and features",
-        optional_dims=("replica",),
-        gaps="unfinished",
-        compared=True,
-    ),
+    "q": recorded(("time", "feature"), "overlap q = E[u w] of weights and features", compared=True),
     "g": Variable(("time", "feature"), "drift gain g", gaps="unfinished"),
     "Lambda": Variable(("time",), "diffusion coefficient Lambda", range=POSITIVE, gaps="unfinished"),
-    "r": Variable(
-        ("time",), "prior work r = E[w phi(w)]", optional_dims=("replica",), gaps="unfinished", compared=True
-    ),
+    "r": recorded(("time",), "prior work r = E[w phi(w)]", compared=True),
 }
 
 DENSITY = {

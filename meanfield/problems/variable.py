@@ -99,6 +99,11 @@ class Variable:
         return {"long_name": self.long_name} | ({"bounds": self.bounds} if self.bounds else {})
 
 
+def recorded(dims: tuple[str, ...], long_name: str, **more: Any) -> Variable:
+    """What predictions and every replica of SGD have at output times, as far as they come."""
+    return Variable(dims, long_name, optional_dims=("replica",), gaps="unfinished", **more)
+
+
 def statistics_of(name: str, row: Variable) -> dict[str, Variable]:
     """Mean, covariance and quantiles over replicas of a variable in time; dims that occur twice are marked by _."""
     what = row.long_name.partition(",")[0]

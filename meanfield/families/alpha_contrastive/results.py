@@ -7,7 +7,7 @@ from math import inf
 from meanfield.families.alpha_contrastive.training_variables import MODULATION, TRAINING
 from meanfield.mckean_vlasov.declarations import BRANCHES, POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable, averages_of
+from meanfield.problems.variable import Variable, averages_of, recorded
 
 FILTERS = {
     "w": Variable(("time", "coordinate"), "filter w, of length 1", range=(-1.0 - 1e-9, 1.0 + 1e-9), gaps="never"),
@@ -33,13 +33,7 @@ OPTIMAL = {
 YES_OR_NO = (0.0, 1.0)
 
 CRITICAL_POINTS = {
-    "energy": Variable(
-        ("time",),
-        "energy E_alpha = tr C_alpha[f]/2 of the outputs f",
-        optional_dims=("replica",),
-        gaps="unfinished",
-        compared=True,
-    ),
+    "energy": recorded(("time",), "energy E_alpha = tr C_alpha[f]/2 of the outputs f", compared=True),
     "objective": Variable(("time",), "objective G of a network of this filter alone", gaps="never"),
     "eigenvalue": Variable(("time",), "w.A w, the eigenvalue of a filter that is an eigenvector of A(w)", gaps="never"),
     "rate": Variable(("time",), "largest growth rate of small deviations, alpha moving with the filter"),
@@ -91,22 +85,8 @@ DENSITY = {
         gaps="unfinished",
     ),
     "harmonic": Variable(("harmonic",), "order k of a moment", range=POSITIVE, gaps="never", increasing=True),
-    "moment_cos": Variable(
-        ("time", "harmonic"),
-        "moment E[cos k theta] of the filters",
-        optional_dims=("replica",),
-        range=MOMENT,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "moment_sin": Variable(
-        ("time", "harmonic"),
-        "moment E[sin k theta] of the filters",
-        optional_dims=("replica",),
-        range=MOMENT,
-        gaps="unfinished",
-        compared=True,
-    ),
+    "moment_cos": recorded(("time", "harmonic"), "moment E[cos k theta] of the filters", range=MOMENT, compared=True),
+    "moment_sin": recorded(("time", "harmonic"), "moment E[sin k theta] of the filters", range=MOMENT, compared=True),
     "moment_cos_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
     "moment_sin_error": Variable(("time", "harmonic"), "estimated error of that moment", range=POSITIVE),
     "G_error": Variable(("time",), "estimated error of the objective G", range=POSITIVE),
@@ -137,21 +117,9 @@ SPHERE = {
         range=(0.0, inf),
         gaps="unfinished",
     ),
-    "mean": Variable(
-        ("time", "coordinate"),
-        "mean E[w] of the filters",
-        optional_dims=("replica",),
-        range=MOMENT,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "second_moment": Variable(
-        ("time", "coordinate", "other_coordinate"),
-        "second moment E[w w^T] of the filters",
-        optional_dims=("replica",),
-        range=MOMENT,
-        gaps="unfinished",
-        compared=True,
+    "mean": recorded(("time", "coordinate"), "mean E[w] of the filters", range=MOMENT, compared=True),
+    "second_moment": recorded(
+        ("time", "coordinate", "other_coordinate"), "second moment E[w w^T] of the filters", range=MOMENT, compared=True
     ),
     "mean_error": Variable(("time", "coordinate"), "estimated error of that moment", range=POSITIVE),
     "second_moment_error": Variable(

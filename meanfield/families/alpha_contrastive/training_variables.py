@@ -3,63 +3,35 @@
 from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE
-from meanfield.problems.variable import Variable
-
-_RUNS = ("replica",)
+from meanfield.problems.variable import Variable, recorded
 
 SCORE = (-1.0 - 1e-9, 1.0 + 1e-9)
 
 TRAINING = {
-    "covariance_trace": Variable(
-        ("time",),
-        "trace of C_alpha of the filters' outputs, which the top layer reads",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
+    "covariance_trace": recorded(
+        ("time",), "trace of C_alpha of the filters' outputs, which the top layer reads", compared=True
     ),
-    "weights": Variable(
-        ("time", "place", "filter", "coordinate"),
-        "filters w of each place; one layer is a single place",
-        optional_dims=_RUNS,
-        gaps="unfinished",
+    "weights": recorded(
+        ("time", "place", "filter", "coordinate"), "filters w of each place; one layer is a single place"
     ),
-    "top": Variable(
-        ("time", "output", "place", "filter"),
-        "weights V of the top layer",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
-    "chi_plus": Variable(
+    "top": recorded(("time", "output", "place", "filter"), "weights V of the top layer"),
+    "chi_plus": recorded(
         ("time",),
         "chi_+, mean over tokens that generators mark of the best match among the filters of their place",
-        optional_dims=_RUNS,
         range=SCORE,
-        gaps="unfinished",
         compared=True,
     ),
-    "chi_minus": Variable(
+    "chi_minus": recorded(
         ("time",),
         "chi_-, mean over tokens that no generator marks of the best match among the filters of their place",
-        optional_dims=_RUNS,
         range=SCORE,
-        gaps="unfinished",
         compared=True,
     ),
-    "loss": Variable(("time",), "mean loss of the samples of a batch", optional_dims=_RUNS, gaps="unfinished"),
-    "top_rank": Variable(
-        ("time",),
-        "effective rank (sum s^2)^2/sum s^4 of the top layer, from its singular values s",
-        optional_dims=_RUNS,
-        range=POSITIVE,
-        gaps="unfinished",
+    "loss": recorded(("time",), "mean loss of the samples of a batch"),
+    "top_rank": recorded(
+        ("time",), "effective rank (sum s^2)^2/sum s^4 of the top layer, from its singular values s", range=POSITIVE
     ),
-    "filter_rank": Variable(
-        ("time", "place"),
-        "effective rank of the filters of a place",
-        optional_dims=_RUNS,
-        range=POSITIVE,
-        gaps="unfinished",
-    ),
+    "filter_rank": recorded(("time", "place"), "effective rank of the filters of a place", range=POSITIVE),
 }
 
 MODULATION = {

@@ -13,7 +13,7 @@ from meanfield.mckean_vlasov.declarations import (
     SUM_TOLERANCE,
 )
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
-from meanfield.problems.variable import Variable, statistics_of
+from meanfield.problems.variable import Variable, recorded, statistics_of
 from meanfield.several_vectors.declarations import distances_of, plane_of, sample_of
 
 KEPT_BY_SWEEPS = {
@@ -70,21 +70,8 @@ ESCAPES = {
 
 AVERAGES = {
     "q_average": replace(DENSITY_VARIABLES["q"], long_name="overlap E[u w'] of averaged weights and features"),
-    "overlap_average": Variable(
-        ("time",),
-        "overlap E[w w'] of weights and averaged weights",
-        optional_dims=("replica",),
-        gaps="unfinished",
-        compared=True,
-    ),
-    "norm_average": Variable(
-        ("time",),
-        "second moment E[w'^2] of averaged weights",
-        optional_dims=("replica",),
-        range=POSITIVE,
-        gaps="unfinished",
-        compared=True,
-    ),
+    "overlap_average": recorded(("time",), "overlap E[w w'] of weights and averaged weights", compared=True),
+    "norm_average": recorded(("time",), "second moment E[w'^2] of averaged weights", range=POSITIVE, compared=True),
 }
 """Order parameters of averages of weights of one channel, where `model.average_rate` asks for them."""
 
@@ -207,14 +194,7 @@ CHANNELS = {
     "r_final": _of_channels("r_final", "channel"),
     "r_final_error": _of_channels("r_final_error", "channel"),
     "weights": _of_channels("weights", "channel"),
-    "M": Variable(
-        ("time", *_PAIR),
-        "overlap M = E[w w^T] of the channels",
-        optional_dims=("replica",),
-        range=CORRELATION,
-        gaps="unfinished",
-        compared=True,
-    ),
+    "M": recorded(("time", *_PAIR), "overlap M = E[w w^T] of the channels", range=CORRELATION, compared=True),
     "M_error": Variable(("time", *_PAIR), "estimated error of the overlap M of the channels", range=POSITIVE),
     **{
         name: replace(known, last_dims=("channel",) if name in ("q_average", "q_average_mean") else _PAIR)

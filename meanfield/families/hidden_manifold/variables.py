@@ -7,60 +7,28 @@ from dataclasses import replace
 from meanfield.mckean_vlasov.declarations import AT_REST, POSITIVE, PROBABILITY, TIMES, spectrum_of
 from meanfield.mckean_vlasov.declarations import DENSITY as LIMIT
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.variable import Variable, averages_of, statistics_of
-
-_RUNS = ("replica",)
+from meanfield.problems.variable import Variable, averages_of, recorded, statistics_of
 
 _STUDENTS = ("time", "student", "student_")
 
 ORDER_PARAMETERS = {
-    "Q": Variable(
-        _STUDENTS,
-        "covariance Q of the student's fields, averaged over components",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "R": Variable(
+    "Q": recorded(_STUDENTS, "covariance Q of the student's fields, averaged over components", compared=True),
+    "R": recorded(
         ("time", "student", "teacher"),
         "covariance R of student's and teacher's fields, averaged over components",
-        optional_dims=_RUNS,
-        gaps="unfinished",
         compared=True,
     ),
-    "generalisation_error": Variable(
-        ("time",),
-        "generalisation error E[Delta^2]/2",
-        optional_dims=_RUNS,
-        range=POSITIVE,
-        gaps="unfinished",
-        compared=True,
-    ),
-    "v": Variable(
-        ("time", "student"), "second layer v of the student", optional_dims=_RUNS, gaps="unfinished", compared=True
-    ),
-    "Omega": Variable(_STUDENTS, "overlap W.W/N of the student's weights", optional_dims=_RUNS, gaps="unfinished"),
-    "Sigma": Variable(
-        _STUDENTS, "overlap S.S/D of the student's weights in latent space", optional_dims=_RUNS, gaps="unfinished"
-    ),
+    "generalisation_error": recorded(("time",), "generalisation error E[Delta^2]/2", range=POSITIVE, compared=True),
+    "v": recorded(("time", "student"), "second layer v of the student", compared=True),
+    "Omega": recorded(_STUDENTS, "overlap W.W/N of the student's weights"),
+    "Sigma": recorded(_STUDENTS, "overlap S.S/D of the student's weights in latent space"),
     "T": Variable(("teacher", "teacher_"), "overlap T of the teacher's vectors", gaps="never"),
-    "field_mean": Variable(
-        ("time", "component", "student"),
-        "mean of the student's fields in a component",
-        optional_dims=_RUNS,
-        gaps="unfinished",
+    "field_mean": recorded(("time", "component", "student"), "mean of the student's fields in a component"),
+    "Q_component": recorded(
+        ("time", "component", "student", "student_"), "covariance of the student's fields in a component"
     ),
-    "Q_component": Variable(
-        ("time", "component", "student", "student_"),
-        "covariance of the student's fields in a component",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
-    "R_component": Variable(
-        ("time", "component", "student", "teacher"),
-        "covariance of student's and teacher's fields in a component",
-        optional_dims=_RUNS,
-        gaps="unfinished",
+    "R_component": recorded(
+        ("time", "component", "student", "teacher"), "covariance of student's and teacher's fields in a component"
     ),
     "component_weight": Variable(
         ("component",), "probability of a component", range=PROBABILITY, gaps="never", coordinate=True
@@ -71,12 +39,10 @@ ORDER_PARAMETERS = {
     "Q_error": Variable(_STUDENTS, "estimated error of Q", range=POSITIVE),
     "R_error": Variable(("time", "student", "teacher"), "estimated error of R", range=POSITIVE),
     "v_error": Variable(("time", "student"), "estimated error of v", range=POSITIVE),
-    "generalisation_error_error": Variable(
+    "generalisation_error_error": recorded(
         ("time",),
         "estimated error of the generalisation error, of SGD the standard error of its samples",
-        optional_dims=_RUNS,
         range=POSITIVE,
-        gaps="unfinished",
     ),
 }
 
@@ -94,13 +60,7 @@ SPECTRUM = spectrum_of("F F^T/N") | {
 }
 
 AVERAGES = averages_of(ORDER_PARAMETERS, ("Q", "R", "v", "generalisation_error")) | {
-    "overlap_average": Variable(
-        _STUDENTS,
-        "overlap W.W'/N of the student's weights and their average",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        compared=True,
-    )
+    "overlap_average": recorded(_STUDENTS, "overlap W.W'/N of the student's weights and their average", compared=True)
 }
 """Order parameters of averages of the student's weights, where `training.average_rate` asks for them."""
 

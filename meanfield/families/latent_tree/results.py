@@ -6,7 +6,7 @@ from math import inf
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable, averages_of
+from meanfield.problems.variable import Variable, averages_of, recorded
 
 _RUNS = ("replica",)
 _NODES = ("time", "latent", "node")
@@ -28,13 +28,11 @@ PLACES = {
 }
 
 STATE = {
-    "loss": Variable(("time",), "population loss L", optional_dims=_RUNS, gaps="unfinished", compared=True),
-    "selectivity": Variable(
+    "loss": recorded(("time",), "population loss L", compared=True),
+    "selectivity": recorded(
         _NODES,
         "selectivity s = (E[f|z = 1] - E[f|z = 0])/2 of a node for its latent; of one with more than two values, the "
         "standard deviation of E[f|z]",
-        optional_dims=_RUNS,
-        gaps="unfinished",
         compared=True,
     ),
     "correlation": Variable(
@@ -43,12 +41,7 @@ STATE = {
         optional_dims=_RUNS,
         range=(-1.0, 1.0),
     ),
-    "weights": Variable(
-        ("time", "weight"),
-        "weights by level, latent, node and input, then biases",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-    ),
+    "weights": recorded(("time", "weight"), "weights by level, latent, node and input, then biases"),
     "score": Variable(
         ("time", "latent"),
         "largest |correlation| of a latent with a pre-activation in fresh samples",
@@ -95,11 +88,9 @@ DENSITY = {
     "gate": Variable(
         ("gate",), "angle in radians at which an input of a node turns active", gaps="never", increasing=True
     ),
-    "Delta": Variable(
+    "Delta": recorded(
         ("time",),
         "difference Delta of the mean outputs for the values 1 and 0 of the root; of several outputs its length",
-        optional_dims=_RUNS,
-        gaps="unfinished",
         compared=True,
     ),
     "rho": Variable(

@@ -21,13 +21,13 @@ from meanfield.mckean_vlasov.declarations import DISTANCES as OF_WEIGHTS
 from meanfield.mckean_vlasov.declarations import ORDER_PARAMETERS as SHARED
 from meanfield.mckean_vlasov.declarations import STATIONARY as AT_A_STATE
 from meanfield.mckean_vlasov.declarations import STATISTICS as SGD_STATISTICS
-from meanfield.problems.variable import Variable, statistics_of
+from meanfield.problems.variable import Variable, recorded, statistics_of
 from meanfield.several_vectors.declarations import distances_of, plane_of, sample_of
 
 
 def _in_time(words: str, *dims: str) -> Variable:
     """What runs are compared by at output times."""
-    return Variable(("time", *dims), words, optional_dims=("replica",), gaps="unfinished", compared=True)
+    return recorded(("time", *dims), words, compared=True)
 
 
 BY_NOISE = "weighted with the eigenvalues of the noise"

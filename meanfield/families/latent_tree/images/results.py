@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE
 from meanfield.problems.family import Kind
-from meanfield.problems.variable import Variable, averages_of
+from meanfield.problems.variable import Variable, averages_of, recorded
 
 _RUNS = ("replica",)
 
@@ -40,16 +40,10 @@ TRAINING = {
     "snapshot_time": Variable(
         ("snapshot_time",), "time at which weights were kept", range=POSITIVE, gaps="never", increasing=True
     ),
-    "layer_weights": Variable(
-        ("snapshot_time", "weight"),
-        "weights by layer, node and input, then biases",
-        optional_dims=_RUNS,
-        gaps="unfinished",
-        needs=("snapshot_time",),
+    "layer_weights": recorded(
+        ("snapshot_time", "weight"), "weights by layer, node and input, then biases", needs=("snapshot_time",)
     ),
-    "sampled_loss": Variable(
-        ("time",), "mean loss of fresh batches", optional_dims=_RUNS, gaps="unfinished", compared=True
-    ),
+    "sampled_loss": recorded(("time",), "mean loss of fresh batches", compared=True),
     "probe_accuracy": Variable(
         ("time",),
         "share of held-out images that a linear classifier of the last hidden layer gets right",
