@@ -21,6 +21,12 @@ from meanfield.process.progress import progress_bar
 from meanfield.results.solved import Solved
 from meanfield.typing import IntArray
 
+FIRST_CALL = 64
+"""Number of steps of the first call of a stepper."""
+
+TRIAL_SECONDS = 2.0
+"""Time in seconds after which the pace of a run is known well enough to say how long it will take."""
+
 DAY = 86400.0
 """Seconds of a day."""
 
@@ -242,7 +248,7 @@ class _Trial:
         if self._from is None:
             self._from = step, now
         first, since = self._from
-        if self._over or now - since < 2.0:  # the pace is not known well enough yet
+        if self._over or now - since < TRIAL_SECONDS:
             return None
         self._over = True
         return (now - since) / (step - first)
@@ -252,7 +258,7 @@ class _Pace:
     """Number of steps in one call of compiled code, adapted to the time that calls take."""
 
     def __init__(self) -> None:
-        self.steps = 64
+        self.steps = FIRST_CALL
         self._since = time.monotonic()
 
     def look(self, steps: int) -> None:

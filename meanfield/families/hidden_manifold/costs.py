@@ -47,6 +47,9 @@ from meanfield.process.cores import available_cores
 EVALUATIONS = 13
 """Evaluations of the rates in a step."""
 
+FEW_POINTS = 12
+"""Points of a quadrature over a field in a trial of rates that take long."""
+
 LONGEST_STRIDE = 256
 """Most steps of fast means between two records of a trial, of which averages take a million in all."""
 
@@ -115,7 +118,7 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
         rate = np.empty(len(y))
         return seconds_of(lambda: rates(y, system, rate)), len(y), len(system.rho)
 
-    seconds, *sizes = timed(few := min(order, 12))  # for a trial of rates that take long
+    seconds, *sizes = timed(few := min(order, FEW_POINTS))
     # Between kinks the time of three fields grows as the third power of the points, and of four somewhat faster.
     seconds *= (order / few) ** 3.3
     return timed(order) if seconds < LONG else (seconds, *sizes)

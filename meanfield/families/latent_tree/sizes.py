@@ -21,6 +21,9 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 3e7
 """Largest number of entries of the tables of all latents: a gigabyte with what is computed from them."""
 
+BLOCK = 1 << 16
+"""Number of outputs that are counted at once."""
+
 
 def size_of(problem: Problem) -> float:
     """Number of entries of the tables of all latents."""
@@ -86,7 +89,7 @@ def _outputs(normalisation: Normalisation, parts: Array) -> Iterator[FloatArray]
     """
     half = (len(parts) + 1) // 2
     rows, others = _sums(parts[0], parts[1:half]), parts[half:]
-    step = max(1, (1 << 16) // (parts.shape[1] ** len(others) * parts.shape[2]))  # outputs at once
+    step = max(1, BLOCK // (parts.shape[1] ** len(others) * parts.shape[2]))
     for first in range(0, len(rows), step):
         yield normalisation.value(_sums(rows[first : first + step], others))
 

@@ -35,6 +35,9 @@ from meanfield.typing import FloatArray, IntArray
 MOST_NORMALS = 2**22
 """Largest number of normal numbers of a randomisation: 32 MB."""
 
+MOST_BATCHES = 2**13
+"""Number of batches of a randomisation where their normal numbers are not too many."""
+
 LEAST_BATCHES = 2**8
 """Smallest number of batches of a randomisation."""
 
@@ -90,7 +93,7 @@ def randomisations_of(law: OneSample, batch_size: int) -> tuple[list[Draw], Draw
         If a batch takes too many numbers.
     """
     dimensions = batch_size * (1 + law.directions)
-    batches, numbers = 2**13, batch_size * law.directions
+    batches, numbers = MOST_BATCHES, batch_size * law.directions
     while batches > LEAST_BATCHES and batches * numbers > MOST_NORMALS:
         batches //= 2
     if dimensions > MOST_DIMENSIONS or batches * numbers > MOST_NORMALS:

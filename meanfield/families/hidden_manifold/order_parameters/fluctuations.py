@@ -47,6 +47,9 @@ from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.problems.base import schedules_of
 from meanfield.typing import FloatArray
 
+MOST_NUMBERS = 100
+"""Largest number of order parameters at all eigenvalues whose covariance is followed: the cost grows with its cube."""
+
 GROUPS, SAMPLES = 8, 512
 """Number of groups of samples, and of samples in each at a time."""
 
@@ -69,7 +72,7 @@ def has_fluctuations(problem: Problem, system: System) -> bool:
     elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)
     if count is None or count != len(system.rho) or elsewhere or system.kind == QUADRATURE:
         return False
-    return len(coordinates_of(system).place) <= 100  # the cost grows with its cube
+    return len(coordinates_of(system).place) <= MOST_NUMBERS
 
 
 def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[str, FloatArray]:

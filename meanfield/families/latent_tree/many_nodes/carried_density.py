@@ -23,6 +23,9 @@ from meanfield.typing import FloatArray
 See = Callable[[Nodes, Nodes], dict[str, FloatArray]]
 """Further variables at an output time by their names, from the nodes and from others that went along."""
 
+STEP_OF_FASTEST = 0.2
+"""Step times the rate of the fastest node."""
+
 DEGREE = 5
 """Degree of splines, whose errors fall with the sixth power of steps."""
 
@@ -132,7 +135,7 @@ def marched_times(nodes: Carried, times: FloatArray, label: str) -> tuple[FloatA
     depth = [0.0]
     rate = [_rate(nodes, 0.0)]
     passed = 0.0
-    shortest = min(0.2 / nodes.fastest, stop / (rate[0] * 8))  # and 8 steps at least
+    shortest = min(STEP_OF_FASTEST / nodes.fastest, stop / (rate[0] * 8))  # and 8 steps at least
     with progress_bar(stop, label, "t") as bar:
         try:
             while passed < 1.01 * stop:  # the trapezoidal rule is not as exact as the spline
