@@ -149,13 +149,7 @@ def population(problem: Problem) -> Prediction:
 
 
 def particles(problem: Problem) -> Prediction:
-    """Cost of SGD, from some steps.
-
-    Raises
-    ------
-    InputError
-        If it would take longer than `particles.longest_days`, or more memory than is free.
-    """
+    """Cost of SGD, from some steps; see `cost_of_replicas`."""
     simulation = simulation_of(problem)
     places, filters, _ = problem.shape
     batch = max(each.training.batch_size for each in InTime(problem).extremes(problem.time.stop).values())

@@ -67,18 +67,7 @@ class Cells(NamedTuple):
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of the filters of all runs from a density.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        Of one problem.
-    pairs : sequence of (int, int)
-
-    Returns
-    -------
-    dict
-        The variables of `meanfield.families.alpha_contrastive.results.DISTANCES`, NaN where a pair is not a density and
-        filters; nothing where no result is a density.
-    """
+    See `meanfield.comparison.weights.distances`; nothing where no result is a density."""
     if not any(result.method in DENSITIES for result in results):
         return {}
     times = results[0].dataset.sizes["time"]
@@ -94,16 +83,7 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
 
 
 def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Deviations]:
-    """Deviations of single runs of which the distances are made.
-
-    Parameters
-    ----------
-    prediction : Result
-    runs : Result
-        SGD; without filters, or without a density, there are no deviations.
-    comparison : Result
-        Which has the same times.
-    """
+    """Deviations of single runs of which the distances are made; see `meanfield.comparison.weights.deviations`."""
     along, projected = [], []
     for time, w in _filters(prediction, runs):
         at = prediction.dataset.isel(time=time)

@@ -30,18 +30,7 @@ IN_SUMS = ("infonce", "soft_triplet")
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    look_up : bool
-        Whether modules that the problem names may be imported; none is needed here.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     return [
         ("data", _data(problem)),
         ("network", _network(problem)),
@@ -158,13 +147,7 @@ def toward_limit(problem: Problem) -> str:
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
-    """Warnings about a problem, each a sentence with a remedy.
-
-    Parameters
-    ----------
-    predicted : list of Prediction
-        From `meanfield.explanation.prediction`.
-    """
+    """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     importance = problem.importance
     if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
         return [

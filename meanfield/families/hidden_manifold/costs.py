@@ -125,13 +125,7 @@ def _unit(problem: Problem) -> tuple[float, int, int]:
 
 
 def cost(problem: Problem) -> Prediction:
-    """Cost of SGD, from some steps.
-
-    Raises
-    ------
-    InputError
-        If it would take longer than `particles.longest_days`, or more memory than is free.
-    """
+    """Cost of SGD, from some steps; see `prediction_of_replicas`."""
     simulation = simulation_of(problem)
     found = prediction_of_replicas(simulation, lambda: _seconds(problem, simulation.label), "Q, R, v, ...")
     return replace(found, contents=f"{found.contents} ('{simulation.label}')")

@@ -118,18 +118,7 @@ DEVIATION_POINTS = np.linspace(-3.0, 3.0, 61)
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Distances of residuals and the standard normal law, and root mean squares of differences in time.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        Of one problem.
-    pairs : sequence of (int, int)
-
-    Returns
-    -------
-    dict
-        The variables of `meanfield.families.hidden_manifold.variables.DISTANCES`, NaN where a pair is not a density and
-        weights, those of `DISCREPANCIES`, and `snapshot_time`.
-    """
+    See `meanfield.comparison.weights.distances`; they have the names of `DISTANCES` and `DISCREPANCIES`."""
     datasets = [result.dataset for result in results]
     every = [dataset["snapshot_time"].values for dataset in datasets if "S" in dataset]
     snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)
@@ -161,15 +150,7 @@ def _discrepancies(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) 
 
 
 def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Deviations]:
-    """Distribution functions of residuals minus the normal one, run by run.
-
-    Parameters
-    ----------
-    runs : Result
-        SGD; without weights, or without a density, there are no deviations.
-    comparison : Result
-        In which the snapshots have their places.
-    """
+    """Distribution functions of residuals minus the normal one; see `meanfield.comparison.weights.deviations`."""
     found = list(_residuals(prediction.dataset, runs.dataset, comparison.dataset["snapshot_time"].values))
     if not found:
         return []

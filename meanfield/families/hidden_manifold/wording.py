@@ -19,18 +19,7 @@ from meanfield.ingredients.user_functions import is_address
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    look_up : bool
-        Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     inputs = problem.inputs
     return [
         ("inputs", _nonlinearity(inputs, look_up or not is_address(inputs.nonlinearity))),
@@ -135,13 +124,7 @@ def _time(problem: Problem) -> str:
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
-    """Warnings about a problem, each a sentence with a remedy.
-
-    Parameters
-    ----------
-    predicted : list of Prediction
-        From `meanfield.explanation.prediction`.
-    """
+    """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     try:
         check_averages(problem)
     except InputError as error:

@@ -269,13 +269,7 @@ def _on_circle(problem: Problem) -> Prediction:
 
 
 def particles(problem: Problem) -> Prediction:
-    """Cost of SGD, from some steps.
-
-    Raises
-    ------
-    InputError
-        If it would take longer than `particles.longest_days`, or more memory than is free.
-    """
+    """Cost of SGD, from some steps; see `cost_of_replicas`."""
     simulation = simulation_of(problem)
     problem = max(InTime(problem).extremes(problem.time.stop).values(), key=activations_of_a_batch)
     narrow = problem

@@ -26,18 +26,7 @@ LOSSES = {
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    look_up : bool
-        Not used: the problem names no modules or files.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     return [
         ("tree", _tree(problem)) if problem.data is None else ("data", _ring(problem.data)),
         ("network", _network(problem)),
@@ -141,13 +130,7 @@ def _training(problem: Problem) -> str:
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
-    """Warnings about a problem, each a sentence with a remedy.
-
-    Parameters
-    ----------
-    predicted : list of Prediction
-        From `meanfield.explanation.prediction`.
-    """
+    """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     return list(_warnings(problem))
 
 

@@ -26,18 +26,7 @@ AFTER_A_STEP = {
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    look_up : bool
-        Whether modules that the problem names may be imported: not for a problem that is stored in a result.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     found = [("rule", _rule(problem, look_up))] if problem.draws is None else [("steps", _steps(problem))]
     found += [("data", _data(problem, look_up))]
     if problem.draws is not None:

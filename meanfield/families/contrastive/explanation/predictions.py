@@ -132,13 +132,7 @@ def _typical(problem: Problem) -> FloatArray:
 
 
 def particles(problem: Problem) -> Prediction:
-    """Cost of SGD, from some steps.
-
-    Raises
-    ------
-    InputError
-        If it would take longer than `particles.longest_days`, or more memory than is free.
-    """
+    """Cost of SGD, from some steps; see `prediction_of_replicas`."""
     simulation = simulation_of(problem)
     # Each byte of weights takes 2.5e-8 seconds to be compressed and written.
     written = 2.5e-8 * problem.particles.replicas * simulation.snapshot_bytes

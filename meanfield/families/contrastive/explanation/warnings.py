@@ -30,14 +30,7 @@ OVERLAPS = np.concatenate([-np.linspace(0.02, 0.999, 50), np.linspace(0.02, 0.99
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
-    """Warnings about a problem, each a sentence with a remedy.
-
-    Parameters
-    ----------
-    problem : Problem
-    predicted : list of Prediction
-        From `meanfield.explanation.prediction`.
-    """
+    """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     found = list(_of_the_settings(problem, predicted))
     if problem.model.channels > 1:
         return [*_of_channels(problem), *found]

@@ -51,19 +51,7 @@ LAWS = {"gaussian": "Gaussian", "laplace": "Laplace", "rademacher": "Rademacher 
 
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    problem : Problem
-    look_up : bool
-        Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     known = look_up or not is_address(problem.model.activation)
     statements = [("network", _network(problem.model, known)), ("training", _training(problem.model))]
     statements.append(("noise", _noise(problem)))

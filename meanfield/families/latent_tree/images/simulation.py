@@ -131,13 +131,7 @@ TRIAL = 1 << 19
 
 
 def particles(problem: ImageProblem) -> Prediction:
-    """Cost of training, from steps with fewer samples, through narrower layers.
-
-    Raises
-    ------
-    InputError
-        If it would take longer than `particles.longest_days`, or more memory than is free.
-    """
+    """Cost of training, from steps with fewer samples, through narrower layers; see `cost_of_replicas`."""
     simulation, steps = simulation_of(problem), _steps(problem)
     problem = _largest(problem)
     batch, batches = problem.training.batch_size, problem.particles.loss_batches

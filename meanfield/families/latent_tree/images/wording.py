@@ -16,18 +16,7 @@ UNBOUNDED = ("simple", "exact", "beta")
 
 
 def in_words(problem: ImageProblem, look_up: bool = True) -> list[Statement]:
-    """Sentences about a problem, in the order of its file.
-
-    Parameters
-    ----------
-    look_up : bool
-        Whether images may be read, for their number and size.
-
-    Returns
-    -------
-    list of (str, str)
-        Labels and sentences.
-    """
+    """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     return [
         ("images", _images(problem, look_up)),
         ("views", _views(problem.data.augmentation)),
@@ -102,13 +91,7 @@ def _training(problem: ImageProblem) -> str:
 
 
 def warnings_of(problem: ImageProblem, predicted: list[Prediction]) -> list[str]:
-    """Warnings about a problem, each a sentence with a remedy.
-
-    Parameters
-    ----------
-    predicted : list of Prediction
-        From `meanfield.explanation.prediction`.
-    """
+    """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     found = []
     loss = problem.loss
     augmentation = problem.data.augmentation

@@ -99,18 +99,7 @@ class Place(NamedTuple):
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of the nodes of all runs from a density.
 
-    Parameters
-    ----------
-    results : sequence of Result
-        Of one problem.
-    pairs : sequence of (int, int)
-
-    Returns
-    -------
-    dict
-        The variables of `meanfield.families.latent_tree.results.DISTANCES`, NaN where a pair is not a density and runs
-        with weights; nothing where outputs are no averages over nodes.
-    """
+    See `meanfield.comparison.weights.distances`; nothing where outputs are no averages over nodes."""
     sizes = {dim: size for result in results for dim, size in result.dataset.sizes.items()}
     dims = ("time", "child", "sign")
     if not set(dims) <= sizes.keys():
@@ -129,16 +118,7 @@ def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> di
 
 
 def deviations(prediction: Result, runs: Result, comparison: Result) -> list[Deviations]:
-    """Deviations of single runs of which the distances are made.
-
-    Parameters
-    ----------
-    prediction : Result
-    runs : Result
-        SGD; without weights, or without a density, there are no deviations.
-    comparison : Result
-        Which has the same times.
-    """
+    """Deviations of single runs of which the distances are made; see `meanfield.comparison.weights.deviations`."""
     times = judged_times(prediction.dataset)
     error = prediction.dataset.get("projected_error")
     found, is_circle = [], "rho" in prediction.dataset
