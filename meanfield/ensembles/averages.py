@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -111,6 +111,12 @@ def averaging(rate: float | None, clock: Clock | int, make: MakeStepper) -> Make
     if isinstance(clock, Clock):
         return partial(Averaged, lambda step: rate * clock.length_of(step), make)
     return partial(Averaged, lambda _: rate / clock, make)
+
+
+def clocked(problem: Any, make: Callable[..., Stepper]) -> MakeStepper:
+    """Function that makes steppers of a problem whose steps take as much time as its learning rate is."""
+    clock = Clock(problem)
+    return averaging(problem.training.average_rate, clock, partial(make, problem, clock=clock))
 
 
 def average_in_words(rate: float | None) -> str:

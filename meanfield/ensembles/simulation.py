@@ -16,6 +16,8 @@ from meanfield.ensembles.settings import EnsembleSettings, ReplicaSettings
 from meanfield.ensembles.statistics import BINS, MOST_SORTED
 from meanfield.errors import InputError
 from meanfield.problems.base import Time
+from meanfield.problems.clock import Clock
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray, IntArray
 
 RESERVED = ("time", "snapshot_time", "failed", "count", "quantile")
@@ -184,6 +186,7 @@ def batched(problem: Any, numbers: int, together: int, *, besides: int = 0, **de
         # some 8 arrays of doubles at once
         working_set=8 * 8 * (numbers + besides) * min(some, problem.particles.replicas),
         steps_per_time=problem.steps_per_time,
+        steps=Clock(problem).steps_at(problem.time.outputs_at) if InTime(problem).moves else None,
         **described,
     )
 

@@ -145,6 +145,12 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     return [*statements, *phases]
 
 
+def steps_in_words(problem: Any) -> str:
+    """Time of a run, with the number of steps where N of them are a unit of time."""
+    stop, N = problem.time.stop, problem.particles.dimension
+    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"
+
+
 def _phases(problem: Problem) -> Iterator[Statement]:
     """Time of each phase of a problem, and what changes there."""
     words = family_of(problem).words_of

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import xarray as xr
 
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.results.states import branches_of
+from meanfield.typing import FloatArray
 
 DIGITS = 6
 """Number of digits of a number with an unknown error."""
@@ -41,6 +42,14 @@ def with_error(value: float, error: float) -> str:
         return f"{round(value, decimals):.15g} ± {round(error, decimals):.2g}"
     shown = f"{error:.{decimals}f}" if decimals <= 7 else f"{error:.1e}"
     return f"{value + 0.0:.{decimals}f} ± {shown}"
+
+
+def last_values(dataset: xr.Dataset, curves: Iterable[tuple[str, FloatArray]]) -> Iterator[tuple[str, str]]:
+    """Curves in time, with words for them, at the last time that each of them reached."""
+    for words, curve in curves:
+        reached = np.flatnonzero(np.isfinite(curve))
+        if len(reached):
+            yield f"{words} at t = {float(dataset['time'][reached[-1]]):g}", plain(float(curve[reached[-1]]))
 
 
 def index_text(places: Iterable[int], sizes: Iterable[int]) -> str:

@@ -67,7 +67,8 @@ class Cells(NamedTuple):
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of the filters of all runs from a density.
 
-    See `meanfield.comparison.weights.distances`; nothing where no result is a density."""
+    See `meanfield.comparison.weights.distances`; nothing where no result is a density.
+    """
     if not any(result.method in DENSITIES for result in results):
         return {}
     times = results[0].dataset.sizes["time"]

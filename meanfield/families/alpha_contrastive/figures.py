@@ -22,7 +22,7 @@ from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, curve_style, key_words, marker_style, time_styles
 from meanfield.results.result import Result
-from meanfield.results.text import plain
+from meanfield.results.text import last_values
 from meanfield.typing import FloatArray
 
 KINDS_OF_POINTS = (
@@ -301,18 +301,13 @@ def _values(dataset: xr.Dataset, name: str) -> FloatArray | None:
 
 def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Energy, scores and ranks at the last time that was reached."""
-    for name, words in (
-        ("energy", "energy"),
-        ("covariance_trace", "trace of the covariance of the filters' outputs"),
-        ("chi_plus", "chi_+"),
-        ("chi_minus", "chi_-"),
-        ("loss", "mean loss"),
-        ("top_rank", "effective rank of the top layer"),
-    ):
-        values = _values(dataset, name)
-        if values is None:
-            continue
-        reached = np.flatnonzero(np.isfinite(values).all(axis=0))
-        if len(reached):
-            when = f"at t = {float(dataset['time'][reached[-1]]):g}"
-            yield f"{words} {when}", plain(float(values[:, reached[-1]].mean()))
+    words = {
+        "energy": "energy",
+        "covariance_trace": "trace of the covariance of the filters' outputs",
+        "chi_plus": "chi_+",
+        "chi_minus": "chi_-",
+        "loss": "mean loss",
+        "top_rank": "effective rank of the top layer",
+    }
+    known = ((words[name], _values(dataset, name)) for name in words)
+    return last_values(dataset, ((what, values.mean(axis=0)) for what, values in known if values is not None))

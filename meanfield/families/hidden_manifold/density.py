@@ -118,7 +118,8 @@ DEVIATION_POINTS = np.linspace(-3.0, 3.0, 61)
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Distances of residuals and the standard normal law, and root mean squares of differences in time.
 
-    See `meanfield.comparison.weights.distances`; they have the names of `DISTANCES` and `DISCREPANCIES`."""
+    See `meanfield.comparison.weights.distances`; they have the names of `DISTANCES` and `DISCREPANCIES`.
+    """
     datasets = [result.dataset for result in results]
     every = [dataset["snapshot_time"].values for dataset in datasets if "S" in dataset]
     snapshots = np.unique(np.concatenate(every)) if every else np.empty(0)

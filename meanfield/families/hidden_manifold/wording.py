@@ -8,7 +8,7 @@ import numpy as np
 
 from meanfield.ensembles.averages import average_in_words
 from meanfield.errors import InputError
-from meanfield.explanation.explanation import Statement
+from meanfield.explanation.explanation import Statement, steps_in_words
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.hidden_manifold.inputs import CENTRED, Component, Inputs
 from meanfield.families.hidden_manifold.problem import Network, Problem
@@ -28,7 +28,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         ("teacher", f"{_network(problem.teacher)}, on the latents"),
         ("student", f"{_network(problem.student)}, on the inputs; {_start(problem)}"),
         ("training", _training(problem)),
-        ("time", _time(problem)),
+        ("time", steps_in_words(problem)),
     ]
 
 
@@ -116,11 +116,6 @@ def _training(problem: Problem) -> str:
     momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
     average = average_in_words(training.average_rate)
     return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}{average}"
-
-
-def _time(problem: Problem) -> str:
-    stop, N = problem.time.stop, problem.particles.dimension
-    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"
 
 
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:

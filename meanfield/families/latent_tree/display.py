@@ -15,7 +15,7 @@ from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import curve_style, marker_style, time_styles
 from meanfield.plotting.trajectories import say_shown
-from meanfield.results.text import plain
+from meanfield.results.text import last_values, plain
 from meanfield.typing import FloatArray
 
 TIME = "time $t$ of the flow"
@@ -104,7 +104,7 @@ def _plot_by_latent(dataset: xr.Dataset, axes: Axes, name: str) -> Axes:
 def plot_density(dataset: xr.Dataset) -> Figure:
     """Difference of the mean outputs, directions of the nodes of some latents, and the shares that stay at gates."""
     children = range(min(dataset.sizes["child"], MOST_CHILDREN))
-    panels: list[Panel] = [_plot_Delta, *(partial(_plot_directions, child=k) for k in children), _plot_atoms]
+    panels: list[Panel] = [_plot_Delta, *(partial(_plot_directions, child=k) for k in children), _plot_shares]
     return draw_panels(dataset, panels)
 
 
@@ -128,17 +128,6 @@ def _plot_directions(dataset: xr.Dataset, axes: Axes, child: int) -> Axes:
         axes.stairs(rho, edges, baseline=None, label=f"$t = {float(dataset['time'][k]):g}$", **style)
     number = int(dataset["child"][child])
     axes.set(xlabel=rf"angle $\theta/\pi$ of nodes of latent {number}", ylabel=r"density $\rho(\theta)$")
-    return axes
-
-
-def _plot_atoms(dataset: xr.Dataset, axes: Axes) -> Axes:
-    shown = dataset["child"].values[:MOST_LATENTS]
-    say_shown(axes, len(shown), dataset.sizes["child"])
-    for number, child in enumerate(shown):
-        share = dataset["atom"].sel(child=child).sum(["sign", "gate"], skipna=False)
-        axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
-    axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
-    axes.set_ylim(bottom=0.0)
     return axes
 
 
@@ -167,7 +156,8 @@ def _plot_shares(dataset: xr.Dataset, axes: Axes) -> Axes:
     shown = dataset["child"].values[:MOST_LATENTS]
     say_shown(axes, len(shown), dataset.sizes["child"])
     for number, child in enumerate(shown):
-        share = dataset["held"].sel(child=child).sum("sign", skipna=False)
+        share = (dataset["atom"].sum("gate", skipna=False) if "atom" in dataset else dataset["held"]).sel(child=child)
+        share = share.sum("sign", skipna=False)
         axes.plot(dataset["time"], share, label=f"latent {child}", **curve_style(number))
     axes.set(xlabel=TIME, ylabel="share of nodes that stay at gates")
     axes.set_ylim(bottom=0.0)
@@ -249,18 +239,9 @@ def of_an_operator(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Loss, and correlation or score of the root, at the last time that was reached."""
-    for name, words in (
-        ("loss", "loss"),
-        ("correlation", "best |correlation| of the root"),
-        ("score", "score of the root"),
-    ):
-        values = _values(dataset, name)
-        if values is None:
-            continue
-        curve = values.reshape(len(values), -1)[:, 0]
-        reached = np.flatnonzero(np.isfinite(curve))
-        if len(reached):
-            yield f"{words} at t = {float(dataset['time'][reached[-1]]):g}", plain(float(curve[reached[-1]]))
+    words = {"loss": "loss", "correlation": "best |correlation| of the root", "score": "score of the root"}
+    known = ((words[name], _values(dataset, name)) for name in words)
+    return last_values(dataset, ((what, v.reshape(len(v), -1)[:, 0]) for what, v in known if v is not None))
 
 
 def describe_operator(dataset: xr.Dataset) -> str:

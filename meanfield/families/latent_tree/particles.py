@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average
-from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
+from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
 from meanfield.errors import InputError
@@ -61,13 +61,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     Source: latent_tree.md, sections 1.2, 1.5 and 1.6.
     """
     simulation = simulation_of(problem)
-    solved = run_ensemble(simulation, partial(_prepare_steppers, problem), workers, record)
+    solved = run_ensemble(simulation, partial(clocked, problem, Replicas), workers, record)
     return replace(solved, arrays=solved.arrays | latent_coordinates(problem.shape) | node_coordinates(problem))
-
-
-def _prepare_steppers(problem: Problem) -> MakeStepper:
-    clock = Clock(problem)
-    return averaging(problem.training.average_rate, clock, partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
@@ -83,7 +78,6 @@ def simulation_of(problem: Problem) -> Simulation:
         quantiles=("loss",),
         remedy=problem.network.remedy,
         size="network.nodes_per_latent",
-        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
 
 

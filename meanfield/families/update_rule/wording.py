@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meanfield.explanation.explanation import Statement
+from meanfield.explanation.explanation import Statement, steps_in_words
 from meanfield.families.update_rule.data import Data
 from meanfield.families.update_rule.kinds import Kind, along_of
 from meanfield.families.update_rule.places import FEATURES
@@ -39,7 +39,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     if problem.prior.name != "none":
         strength = in_words_of(problem.prior.strength)
         found.append(("prior", f"w loses phi(w)/N in a step, phi = {problem.prior.in_words} of strength {strength}"))
-    return [*found, ("time", _time(problem)), *_limit(problem, look_up)]
+    return [*found, ("time", steps_in_words(problem)), *_limit(problem, look_up)]
 
 
 def _limit(problem: Problem, look_up: bool) -> list[Statement]:
@@ -158,8 +158,3 @@ def _start(problem: Problem) -> str:
         return f"{what}, no features"
     overlaps = "; ".join(", ".join(f"{x:g}" for x in row) for row in problem.initial_R)
     return f"{what}, overlaps with {M} feature{'s' * (M > 1)}: {overlaps}"
-
-
-def _time(problem: Problem) -> str:
-    stop, N = problem.time.stop, problem.particles.dimension
-    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.ensembles.averages import clocked
 from meanfield.families.alpha_contrastive.initial import Weights
-from meanfield.families.alpha_contrastive.particles.simulation import Replicas, _prepare_steppers
+from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.population.solver import drift_of
 from meanfield.problems.clock import Clock
 from meanfield.problems.file import format_problem
@@ -70,7 +71,7 @@ SGD = with_values(
 )
 def test_each_step_moves_the_average_and_no_weight(given):
     def make():
-        return _prepare_steppers(given)(range(2))
+        return clocked(given, Replicas)(range(2))
 
     clock, ours, theirs = Clock(given), make(), Replicas(given, range(2))
     average = np.array(theirs.trained)

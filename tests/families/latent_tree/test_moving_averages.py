@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.families.latent_tree.particles import Replicas, _prepare_steppers
+from meanfield.ensembles.averages import clocked
+from meanfield.families.latent_tree.particles import Replicas
 from meanfield.families.latent_tree.results import AVERAGED
 from meanfield.problems.clock import Clock
 from meanfield.problems.file import format_problem
@@ -53,7 +54,7 @@ SGD = with_values(
 
 def test_each_step_moves_the_average_and_no_weight():
     def make():
-        return _prepare_steppers(SGD)(range(2))
+        return clocked(SGD, Replicas)(range(2))
 
     clock, ours, theirs = Clock(SGD), make(), Replicas(SGD, range(2))
     average = theirs.w.copy()

@@ -12,8 +12,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average
-from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
+from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import ClockedStepper, replica_generator
 from meanfield.families.alpha_contrastive.initial import (
@@ -66,13 +66,8 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
     -----
     Importances that are divided by a sum over the batch are multiplied by N. Source: alpha_contrastive.md, section 5.
     """
-    solved = run_ensemble(simulation_of(problem), partial(_prepare_steppers, problem), workers, record)
+    solved = run_ensemble(simulation_of(problem), partial(clocked, problem, Replicas), workers, record)
     return replace(solved, arrays=solved.arrays | harmonics_of(problem))
-
-
-def _prepare_steppers(problem: Problem) -> MakeStepper:
-    clock = Clock(problem)
-    return averaging(problem.training.average_rate, clock, partial(Replicas, problem, clock=clock))
 
 
 def simulation_of(problem: Problem) -> Simulation:
@@ -91,7 +86,6 @@ def simulation_of(problem: Problem) -> Simulation:
         quantiles=("energy",),
         remedy="lower training.learning_rate, or keep weights at length 1",
         size="filters.count",
-        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
 
 

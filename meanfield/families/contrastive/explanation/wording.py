@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from meanfield.ensembles.averages import average_in_words
-from meanfield.explanation.explanation import Statement
+from meanfield.explanation.explanation import Statement, steps_in_words
 from meanfield.families.contrastive.initial_state import InitialState
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.tables import Feature, Model
@@ -66,7 +66,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         law = _law(problem.initial_residual.law)
         statements.append(("start", f"weights not along the features are {law}, slightly smoothed"))
     statements += _channels(problem, look_up)
-    return [*statements, ("prior", _prior(problem.prior, look_up)), ("time", _time(problem))]
+    return [*statements, ("prior", _prior(problem.prior, look_up)), ("time", steps_in_words(problem))]
 
 
 def _network(model: Model, known: bool) -> str:
@@ -234,8 +234,3 @@ def _prior(prior: PriorSettings, look_up: bool) -> str:
     effect = EFFECTS.get(prior.name, "a user's own")
     closes = "the order parameters close" if prior.functions.linear else "the order parameters do not close"
     return f"{name} of strength {strength}: {effect}; {closes}"
-
-
-def _time(problem: Problem) -> str:
-    stop, N = problem.time.stop, problem.particles.dimension
-    return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.style import curve_style
-from meanfield.results.text import plain
+from meanfield.results.text import last_values, plain
 
 IN_TIME = {"sampled_loss": "sampled loss", "probe_accuracy": "accuracy of the linear probe"}
 """Labels of the axes of variables in time."""
@@ -76,10 +75,5 @@ def of_layers(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Loss and accuracy of the probe at the last time that was reached."""
-    for name, words in IN_TIME.items():
-        if name not in dataset and f"{name}_mean" not in dataset:
-            continue
-        curve = _moments(dataset, name)[0].values
-        reached = np.flatnonzero(np.isfinite(curve))
-        if len(reached):
-            yield f"{words} at t = {float(dataset['time'][reached[-1]]):g}", plain(float(curve[reached[-1]]))
+    known = (name for name in IN_TIME if name in dataset or f"{name}_mean" in dataset)
+    return last_values(dataset, ((IN_TIME[name], _moments(dataset, name)[0].values) for name in known))

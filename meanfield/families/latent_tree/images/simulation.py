@@ -12,8 +12,8 @@ from operator import methodcaller
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import averaging, check_average
-from meanfield.ensembles.ensemble import MakeStepper, run_ensemble
+from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.errors import InputError
 from meanfield.explanation.prediction import Prediction
@@ -53,17 +53,8 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
     InputError
         If there are convolutions without PyTorch, or the run does not fit; see `meanfield.simulate_sgd`.
     """
-    return run_ensemble(simulation_of(problem), partial(_prepare_steppers, problem), workers, record)
-
-
-def _prepare_steppers(problem: ImageProblem) -> MakeStepper:
-    clock = Clock(problem)
-    return averaging(problem.training.average_rate, clock, partial(_stepper_of(problem), problem, clock=clock))
-
-
-def _stepper_of(problem: ImageProblem) -> type[ImageReplicas]:
-    """Class of the replicas of a problem."""
-    return ImageReplicas if problem.network.convolution is None else ConvolutionalReplicas
+    replicas = ImageReplicas if problem.network.convolution is None else ConvolutionalReplicas
+    return run_ensemble(simulation_of(problem), partial(clocked, problem, replicas), workers, record)
 
 
 def simulation_of(problem: ImageProblem) -> Simulation:
@@ -76,7 +67,7 @@ def simulation_of(problem: ImageProblem) -> Simulation:
         rows["probe_accuracy"] = ()
     if problem.training.average_rate is not None:
         rows |= {f"{name}_average": shape for name, shape in rows.items()}
-    weights, label, in_time = _weights(problem), "plain", InTime(problem)
+    weights, label = _weights(problem), "plain"
     if problem.network.convolution is not None:
         check_torch()
         label = f"torch {version('torch')}"  # another version takes sums in another order
@@ -91,7 +82,6 @@ def simulation_of(problem: ImageProblem) -> Simulation:
         quantiles=("sampled_loss",),
         remedy=problem.network.remedy,
         size="network.widths",
-        steps=Clock(problem).steps_at(problem.time.outputs_at) if in_time.moves else None,
     )
 
 

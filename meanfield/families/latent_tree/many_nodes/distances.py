@@ -99,7 +99,8 @@ class Place(NamedTuple):
 def distances(results: Sequence[Result], pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Wasserstein-1 and Kolmogorov-Smirnov distances of the nodes of all runs from a density.
 
-    See `meanfield.comparison.weights.distances`; nothing where outputs are no averages over nodes."""
+    See `meanfield.comparison.weights.distances`; nothing where outputs are no averages over nodes.
+    """
     sizes = {dim: size for result in results for dim, size in result.dataset.sizes.items()}
     dims = ("time", "child", "sign")
     if not set(dims) <= sizes.keys():
