@@ -1,4 +1,7 @@
-"""Checks of several keys of a problem of an update rule: groups, kinds of samples, and names that functions read."""
+"""Checks of several keys of a problem of an update rule: groups, kinds of samples, and names that functions read.
+
+Each raises a ValueError with the key and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,7 @@ OF_VECTORS = ("y", "s", "c", "t", "R", "Q")
 
 
 def check_groups(problem: Problem) -> None:
-    """Refuse groups without a name of their own, without students, or without draws that move them.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse groups without a name of their own, without students, or without draws that move them."""
     groups = [group.name for group in problem.groups or ()]
     if groups and problem.draws is None:
         raise ValueError("groups: model.rule moves all students as one group; add [[draws]] in its place")
@@ -56,12 +54,7 @@ def check_groups(problem: Problem) -> None:
 
 
 def check_draws(problem: Problem) -> None:
-    """Refuse kinds of samples that name vectors which are not there, or nothing that reads them.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse kinds of samples that name vectors which are not there, or nothing that reads them."""
     if (problem.model.rule is None) == (problem.draws is None):
         what = "is missing; name a rule, or add" if problem.draws is None else "stands beside [[draws]]; remove it, or"
         raise ValueError(f"model.rule: {what} [[draws]] with the functions of each kind of sample")
@@ -109,12 +102,7 @@ def _known(name: str | None, names: list[str]) -> str:
 
 
 def check_hidden_variables(problem: Problem) -> None:
-    """Refuse vectors whose hidden variables are missing, or shown by no samples.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse vectors whose hidden variables are missing, or shown by no samples."""
     if problem.draws is None:
         shown = {FEATURES} if problem.data.signal != "none" else set()
     else:
@@ -156,12 +144,7 @@ def check_hidden_variables(problem: Problem) -> None:
 
 
 def check_classes(problem: Problem) -> None:
-    """Refuse classes that are no mixture of samples along the features.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse classes that are no mixture of samples along the features."""
     classes = problem.data.classes
     if classes is None:
         return
@@ -186,27 +169,13 @@ def check_classes(problem: Problem) -> None:
 
 
 def check_names(problem: Problem) -> None:
-    """Refuse names that mean two things.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse names that mean two things."""
     scale = problem.data.scale
     scales = [] if scale is None or scale.name is None else [scale.name]
     known: dict[str, str] = dict.fromkeys(OF_VECTORS, "what every rule may read")
     known |= {} if problem.data.classes is None else {"label": "the label of data.classes"}
     for kind in problem.kinds:
-        taken = {
-            "t",
-            "R",
-            "Q",
-            "c",
-            *problem.model.rule_parameters,
-            *problem.data.coins,
-            *problem.data.normals,
-            *scales,
-        }
+        taken = {*"tRQc", *problem.model.rule_parameters, *problem.data.coins, *problem.data.normals, *scales}
         known |= dict.fromkeys(kind.mean_names, f"an average of {kind.what}.means")
         fields = [name for name in places_of(problem, kind).names if name not in taken | {*problem.side}]
         known |= dict.fromkeys([name for name in fields if name not in known], "a field of draws")
@@ -226,12 +195,7 @@ def check_names(problem: Problem) -> None:
 
 
 def check_arguments(problem: Problem) -> None:
-    """Refuse functions that read what is not there.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse functions that read what is not there."""
     for kind in problem.kinds:
         names, of_means = places_of(problem, kind).names, {mean.what: mean for mean in kind.means}
         for what, function in problem.functions_of(kind):
@@ -256,12 +220,7 @@ def _read(problem: Problem) -> Iterator[str]:
 
 
 def check_parameters(problem: Problem) -> None:
-    """Check that what a file says has an effect: a misspelt name would have none.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Check that what a file says has an effect: a misspelt name would have none."""
     if not problem.at_hand:
         return
     read = sorted({*_read(problem)})

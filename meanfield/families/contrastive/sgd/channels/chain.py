@@ -34,18 +34,10 @@ def chain_steps(training, outputs, pull, key, first_replica, first, steps, X, re
 
     Parameters
     ----------
-    training : Training
-    outputs : MeanOutputs
-        Gives the population means of the outputs.
-    pull : float
-        phi(w)/w, strength included.
-    key : ndarray, shape (2,)
-        Of the random streams.
-    first_replica, first, steps : int
+    training, outputs, pull, key, first_replica, first, steps, reached
+        See `meanfield.families.contrastive.sgd.chain.chain_steps`.
     X : ndarray, shape (replicas, d2, d1 + d2)
         Coordinates of the channels.
-    reached : ndarray of int, shape (replicas,)
-        Receives the step after which the state was still finite: first + steps unless it blew up, now or earlier.
     room : Room
     work : tuple of ndarray
         From `work_for`.

@@ -22,14 +22,8 @@ def plain_steps(training, outputs, force, prior_strength, rng, hidden, first, W,
 
     Parameters
     ----------
-    training : Training
-    outputs : MeanOutputs
-        Gives the population means of the outputs.
-    force : int
-        Address of phi of unit strength.
-    prior_strength : float
-    rng : numpy.random.Generator
-        Source of the background a and of the augmentation noise.
+    training, outputs, force, prior_strength, rng
+        See `meanfield.families.contrastive.sgd.plain.sgd_steps`.
     hidden : ndarray, shape (replicas, steps, m, d1)
         Hidden variables c of all samples.
     first : int

@@ -80,18 +80,9 @@ def projected_steps(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    training : Training
-    outputs : MeanOutputs
-        Gives the population means of the outputs.
-    pull : float
-        phi(w)/w with its strength if phi is linear; then `force` is not called.
-    force : int
-        Address of the loop of phi of unit strength; 0 if phi is linear.
-    strength : float
-        Of the prior.
-    key : ndarray, shape (2,)
-        Of the random streams.
-    first_replica, first, steps : int
+    training, outputs, pull, force, strength, key, first, steps
+        See `meanfield.families.contrastive.sgd.projected.projected_steps`.
+    first_replica : int
     W : ndarray, shape (replicas, d2, N)
         Weights, each channel up to a factor.
     U : ndarray, shape (replicas, d1, N)
