@@ -19,8 +19,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TIMES = "give a list of numbers, such as [0.0, 10.0]"
-COORDINATES = ("density_time", "snapshot_time", "time")
-"""Coordinates that an argument `time` may be meant in; that which a function needs is named with its variables."""
 
 AXES = "give the Axes of one panel, such as matplotlib.figure.Figure().subplots()"
 
@@ -82,7 +80,7 @@ def _check_places(given: Mapping[str, object]) -> tuple[float, ...]:
 
 def _check_time(result: xr.Dataset, variables: list[str], time: float) -> None:
     """Refuse a time at which a result has no numbers."""
-    for coordinate in set(variables).intersection(COORDINATES):
+    for coordinate in set(variables).intersection(("density_time", "snapshot_time", "time")):
         index = index_at(result, coordinate, time)
         held = [name for name in variables if name in result and coordinate in result[name].dims and name != coordinate]
         known = np.isfinite(result[held[0]].transpose(coordinate, ...).values).reshape(result.sizes[coordinate], -1)

@@ -25,10 +25,6 @@ PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
 
 
-OUTPUT_TIMES = ("time", "snapshot_time", "density_time")
-"""Variables that hold output times of the problem."""
-
-
 def check(result: Result) -> None:
     """Refuse what cannot be the result of a run.
 
@@ -180,7 +176,7 @@ def _faults_of_times(dataset: xr.Dataset, problem: Problem, declared: Mapping[st
     if not isinstance(time, Time):
         return
     half_a_step = 0.5 / problem.labels.get("dimension", np.inf)
-    for name in OUTPUT_TIMES:
+    for name in ("time", "snapshot_time", "density_time"):
         values = dataset[name].values if name in dataset else np.empty(0)
         others = values[time.output_of(values, half_a_step) < 0]
         if others.size:

@@ -29,9 +29,6 @@ MOST_POINTS = 10**6
 WAYS = ("values", "grid", "log", "random")
 """Keys of an axis, one of which says its values."""
 
-RESERVED = ("status", "feature", "time", "mode")
-"""Names of dims and variables of the merged Dataset that no axis may have."""
-
 
 class Range(Part):
     """Numbers from one end to the other."""
@@ -229,7 +226,7 @@ class Sweep(Whole):
     def _axes_have_names_of_their_own(self) -> Sweep:
         names = [axis.dim for axis in self.axes]
         for i, name in enumerate(names):
-            if name in names[:i] or name in RESERVED:
+            if name in names[:i] or name in ("status", "feature", "time", "mode"):
                 raise ValueError(f"axes[{i}]: the name '{name}' is taken; choose another, such as name = 'axis_{i}'")
         return self
 

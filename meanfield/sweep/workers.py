@@ -207,7 +207,7 @@ class ClusterWorkers:
         self.died: type[BaseException] = KilledWorker
         self._executor = self._client.get_executor(pure=False)
         self._logs = ExitStack()
-        for name in NOISY:
+        for name in ("distributed.client", "tornado.application"):  # which write a trace where a scheduler is gone
             self._logs.enter_context(_without_tracebacks(name))
 
     @property
@@ -250,9 +250,6 @@ def _without_tracebacks(logger: str) -> Iterator[None]:
     finally:
         logging.getLogger(logger).removeFilter(is_no_error)
 
-
-NOISY = ("distributed.client", "tornado.application")
-"""Loggers to which the client of a scheduler that is gone writes a traceback for each task, and at its end."""
 
 SCHEDULER_GONE = "the scheduler gave up our tasks, or is gone"
 """Error message for a scheduler that does not answer any more."""

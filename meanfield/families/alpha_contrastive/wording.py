@@ -25,9 +25,6 @@ from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 from meanfield.ingredients.user_functions import is_address
 from meanfield.problems.problem_keys import with_values
 
-IN_SUMS = ("infonce", "soft_triplet")
-"""Importances with an epsilon beside, or in front of, a sum over the batch."""
-
 
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
@@ -149,7 +146,7 @@ def toward_limit(problem: Problem) -> str:
 def warnings_of(problem: Problem, predicted: list[Prediction]) -> list[str]:
     """Warnings about a problem, each a sentence with a remedy; see `meanfield.problems.family.Family.warnings`."""
     importance = problem.importance
-    if problem.model.layers == 1 and importance.kind in IN_SUMS and importance.epsilon != 0.0:
+    if problem.model.layers == 1 and importance.kind in ("infonce", "soft_triplet") and importance.epsilon != 0.0:
         return [
             f"importance.epsilon = {in_words_of(importance.epsilon)} has no effect in the limit of large batches, "
             "in which it is beside a sum over the batch, or cancels; "

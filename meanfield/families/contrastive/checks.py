@@ -12,9 +12,6 @@ from meanfield.mckean_vlasov import checks
 from meanfield.mckean_vlasov.checks import OVERLAP_TOLERANCE
 from meanfield.mckean_vlasov.declarations import SUM_TOLERANCE
 
-NOT_EMPTY = ("line", "row", "dimension")
-"""Dims that are never empty in results that have them."""
-
 
 def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     """Contradictions between the numbers of a result; see `meanfield.mckean_vlasov.checks.faults`."""
@@ -48,7 +45,7 @@ def _faults_of_sizes(dataset: xr.Dataset) -> Iterator[str]:
     for name, size in (("bound", 2), *((("quantile", 3),) if "escape_time_quantile" in dataset else ())):
         if name in sizes and sizes[name] != size:
             yield f"dim '{name}' has size {sizes[name]}, not {size}"
-    for name in NOT_EMPTY:
+    for name in ("line", "row", "dimension"):
         if sizes.get(name) == 0:
             yield f"dim '{name}' has size 0"
 

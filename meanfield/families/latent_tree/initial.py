@@ -22,9 +22,6 @@ from meanfield.results.result import Result
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
-LIMITS = ("density", "sphere_density", "node_particles")
-"""Kinds of results whose start is the law of the weights."""
-
 IMAGINARY_STEP = 1e-30
 """Imaginary step of derivatives: no digits are lost, however small it is."""
 
@@ -111,7 +108,7 @@ def start_of(result: Result) -> FloatArray | None:
     if problem.initial is not None:
         return first_weights(result, "weights", KEPT_AT_SNAPSHOTS)
     own = not result.is_prediction and not problem.particles.common_start
-    if own or result.method in LIMITS:
+    if own or result.method in ("density", "sphere_density", "node_particles"):
         return None
     if not isinstance(problem, Problem):  # on images, which would have to be read to draw the weights by this seed
         return np.array([float(problem.network.initial.seed)])

@@ -36,9 +36,6 @@ from meanfield.typing import FloatArray
 IMAGE_TOLERANCE = 1e-7
 """Largest difference of coefficients of images, relative to the largest: overlaps are found to many digits more."""
 
-PROBE = np.array([0.43, -0.29, 0.17])
-"""Overlap without any symmetry of its own, at which those of a limit show."""
-
 
 class Orbit(NamedTuple):
     """A root with the matrices that map it to its images, the first of which is 1."""
@@ -71,7 +68,7 @@ def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
 def symmetries(limit: Limit) -> list[FloatArray]:
     """Signed permutations T with F(T x) = T F(x): the laws do not see them, and the closure follows them."""
     d1 = len(limit.coordinates)
-    probe = np.append(PROBE[:d1], [0.0] * limit.free_norm)
+    probe = np.append(np.array([0.43, -0.29, 0.17])[:d1], [0.0] * limit.free_norm)  # without any symmetry of its own
     values = closure_at(limit, probe)
 
     def follows(T: FloatArray) -> bool:

@@ -13,9 +13,6 @@ from meanfield.mckean_vlasov.stationary.stability import Stability, stability
 from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.typing import FloatArray
 
-MODES = ("eigenvalue_real", "eigenvalue_imag")
-"""Variables of a state with one entry for each leading eigenvalue."""
-
 NUMBERS = (
     "r",
     "Lambda",
@@ -57,7 +54,7 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
 def without_states(features: int) -> dict[str, Any]:
     """Variables of a result without states: arrays whose leading dimension is 0."""
     vectors = {name: np.empty((0, features)) for name in ("q", "g")}
-    modes = {name: np.empty((0, features + 2)) for name in MODES}
+    modes = {name: np.empty((0, features + 2)) for name in ("eigenvalue_real", "eigenvalue_imag")}
     return vectors | modes | {name: np.empty(0) for name in NUMBERS}
 
 

@@ -11,9 +11,6 @@ from meanfield.families.latent_tree.wording import loss_in_words
 from meanfield.ingredients.images.part import Augmentation
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 
-UNBOUNDED = ("simple", "exact", "beta")
-"""Losses that fall without end where weights grow."""
-
 
 def in_words(problem: ImageProblem, look_up: bool = True) -> list[Statement]:
     """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
@@ -95,7 +92,8 @@ def warnings_of(problem: ImageProblem, predicted: list[Prediction]) -> list[str]
     found = []
     loss = problem.loss
     augmentation = problem.data.augmentation
-    if not problem.network.output_normalisation and loss.kind in UNBOUNDED:
+    # which fall without end where weights grow
+    if not problem.network.output_normalisation and loss.kind in ("simple", "exact", "beta"):
         found.append(
             "network.output_normalisation = false: nothing bounds the weights under this loss, and with two layers or "
             "more they become infinite in finite time; set it to true, or take a short time.stop"
