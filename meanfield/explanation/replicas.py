@@ -11,8 +11,7 @@ from meanfield.ensembles.ensemble import DAY
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation, check_memory, predicted_memory
 from meanfield.ensembles.statistics import LEVELS
 from meanfield.errors import InputError
-from meanfield.explanation.prediction import HEADER, Prediction
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.process.cores import available_cores
 
 

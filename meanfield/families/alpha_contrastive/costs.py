@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from meanfield.explanation.prediction import Prediction, prediction_of, shared
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, prediction_of, seconds_of, shared
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.alpha_contrastive.critical_points.arrangement import unit
 from meanfield.families.alpha_contrastive.critical_points.circle import TURN

@@ -4,10 +4,52 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.families.alpha_contrastive.training_variables import MODULATION, TRAINING
 from meanfield.mckean_vlasov.declarations import BRANCHES, POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
 from meanfield.problems.family import Kind
 from meanfield.problems.variable import Variable, averages_of, recorded
+
+SCORE = (-1.0 - 1e-9, 1.0 + 1e-9)
+
+TRAINING = {
+    "covariance_trace": recorded(
+        ("time",), "trace of C_alpha of the filters' outputs, which the top layer reads", compared=True
+    ),
+    "weights": recorded(
+        ("time", "place", "filter", "coordinate"), "filters w of each place; one layer is a single place"
+    ),
+    "top": recorded(("time", "output", "place", "filter"), "weights V of the top layer"),
+    "chi_plus": recorded(
+        ("time",),
+        "chi_+, mean over tokens that generators mark of the best match among the filters of their place",
+        range=SCORE,
+        compared=True,
+    ),
+    "chi_minus": recorded(
+        ("time",),
+        "chi_-, mean over tokens that no generator marks of the best match among the filters of their place",
+        range=SCORE,
+        compared=True,
+    ),
+    "loss": recorded(("time",), "mean loss of the samples of a batch"),
+    "top_rank": recorded(
+        ("time",), "effective rank (sum s^2)^2/sum s^4 of the top layer, from its singular values s", range=POSITIVE
+    ),
+    "filter_rank": recorded(("time", "place"), "effective rank of the filters of a place", range=POSITIVE),
+}
+
+MODULATION = {
+    "top_eigenvalue": Variable(("time",), "largest eigenvalue of C[f] of the filters' outputs", gaps="unfinished"),
+    "top_vector": Variable(("time", "place"), "s_k, the unit eigenvector of that eigenvalue", gaps="unfinished"),
+    "within": Variable(("time", "place"), "d_k, what is in C[f_k] of the variance given the generator"),
+    "separation": Variable(("time", "place"), "b_k = E[f_k | second generator] - E[f_k | first generator]"),
+    "modulation": Variable(
+        ("time", "place"), "delta_k, factor of the push along the difference Delta_k that other places give a filter"
+    ),
+    "difference": Variable(
+        ("time", "place", "coordinate"), "Delta_k = E[h' x_k | second generator] - E[h' x_k | first generator]"
+    ),
+}
+"""Terms of the flow of one filter in each place under a fast top, two generators apart (theorem 5 of the paper)."""
 
 FILTERS = {
     "w": Variable(("time", "coordinate"), "filter w, of length 1", range=(-1.0 - 1e-9, 1.0 + 1e-9), gaps="never"),
@@ -201,6 +243,7 @@ NUMBERS = "meanfield.families.alpha_contrastive.numbers"
 FIGURES = "meanfield.families.alpha_contrastive.figures"
 
 OF_A_BRANCH = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")
+"""Variables of each point of a branch besides `w`."""
 
 KINDS = {
     "critical_points": Kind(

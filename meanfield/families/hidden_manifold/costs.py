@@ -11,8 +11,7 @@ from itertools import count, islice
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction, prediction_of, shared
-from meanfield.explanation.rates import LONG, seconds_of
+from meanfield.explanation.prediction import LONG, Prediction, prediction_of, seconds_of, shared
 from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.families.hidden_manifold.order_parameters.averaging.stationary_averages import (
     AVERAGING,

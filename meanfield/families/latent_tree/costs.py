@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import Prediction, prediction_of, shared
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, prediction_of, seconds_of, shared
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.latent_tree.initial import measured
 from meanfield.families.latent_tree.many_nodes.arc_density import carried_arcs

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from time import process_time
 
-from meanfield.explanation.prediction import Prediction, prediction_of
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, prediction_of, seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule

@@ -16,6 +16,7 @@ from meanfield.families.alpha_contrastive.critical_points.solver import (
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.fields import AnyField
 from meanfield.families.alpha_contrastive.problem import Problem
+from meanfield.families.alpha_contrastive.results import OF_A_BRANCH
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import value_of, with_value, with_values
 from meanfield.results.states import continue_states
@@ -73,14 +74,10 @@ def continue_critical_points(problem: Problem, key: str, start: float, stop: flo
         states="critical points",
         parts=("importance", "data"),
         equations=lambda limits: [_Branches(problem, key, limits)],
-        without=none | dict.fromkeys(OF_A_POINT, np.empty(0)),
+        without=none | dict.fromkeys(OF_A_BRANCH, np.empty(0)),
         tolerance=1e-10,  # largest component of the field at a root, relative to its size at both ends
         at=at_value,
     )
-
-
-OF_A_POINT = ("energy", "objective", "eigenvalue", "rate", "rate_frozen", "stable", "lme", "gap")
-"""Variables of each point of a branch besides `w`."""
 
 
 def at_value(problem: Problem, key: str, value: float) -> Problem:

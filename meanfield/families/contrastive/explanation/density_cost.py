@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.errors import BlowUpError
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import seconds_of
 from meanfield.mckean_vlasov.closure_tiles import TILED_FEATURES, closures_on_tiles
 from meanfield.mckean_vlasov.closures import called_values
 from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget

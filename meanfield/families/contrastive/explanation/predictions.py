@@ -10,8 +10,7 @@ from itertools import count
 import numpy as np
 
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, blocks_of
-from meanfield.explanation.prediction import HEADER, Prediction
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.explanation.density_cost import density_cost

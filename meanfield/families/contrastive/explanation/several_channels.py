@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER
-from meanfield.explanation.prediction import HEADER, Prediction, shared
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import HEADER, Prediction, seconds_of, shared
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.solver import compared_with, limits_of_runs
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime

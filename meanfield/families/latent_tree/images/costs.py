@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from meanfield.explanation.prediction import Prediction, prediction_of
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, prediction_of, seconds_of
 from meanfield.families.latent_tree.images.operators import (
     PAIRED,
     draw_population,

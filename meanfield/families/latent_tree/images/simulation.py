@@ -16,8 +16,7 @@ from meanfield.ensembles.averages import check_average, clocked
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.errors import InputError
-from meanfield.explanation.prediction import Prediction
-from meanfield.explanation.rates import seconds_of
+from meanfield.explanation.prediction import Prediction, seconds_of
 from meanfield.explanation.replicas import cost_of_replicas, prediction_of_replicas
 from meanfield.families.latent_tree.images.convolutional import ConvolutionalReplicas
 from meanfield.families.latent_tree.images.problem import ImageProblem
