@@ -213,7 +213,10 @@ def compiled_closure(closure: ClosureFunction, features: int) -> tuple[Any, floa
     """
     if isinstance(closure, CompiledClosure):
         return closure.compiled
-    return _tabulated(closure) if features == 1 else NO_TABLE
+    if features > 1:
+        return NO_TABLE
+    table, reach = tabulated_rows([closure])
+    return TabulatedClosure(table), reach
 
 
 @lru_cache(maxsize=MOST_LIMITS)
@@ -222,12 +225,6 @@ def compiled_closure_of(limit: Limit) -> tuple[Any, float]:
     if limit.free_norm or limit.initial_norm != 1.0 or limit.spectrum is not None:
         return NO_TABLE  # tables are functions of E[u w] alone, up to |q| = 1
     return compiled_closure(limit.closure, len(limit.coordinates))
-
-
-def _tabulated(closure: ClosureFunction) -> tuple[TabulatedClosure, float]:
-    """Table of a closure over the widest range that is accurate."""
-    table, reach = tabulated_rows([closure])
-    return TabulatedClosure(table), reach
 
 
 def tabulated_rows(closures: Sequence[ClosureFunction]) -> tuple[Table, float]:

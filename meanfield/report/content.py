@@ -11,7 +11,6 @@ import xarray as xr
 
 from meanfield.comparison.wording import pairs_of, rows_of_pair
 from meanfield.explanation.explanation import duration, size
-from meanfield.ingredients.fingerprints import Fingerprint
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
 from meanfield.report.key_numbers import overlap_names
@@ -161,13 +160,10 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
     if isinstance(versions, dict):
         rows.append(("versions", ", ".join(f"{name} {number}" for name, number in versions.items())))
     named = {key: entry for key, entry in result.made_by.items() if key != "meanfield"}
-    rows += [(f"{key} = '{entry['what']}'", _origin(entry)) for key, entry in named.items()]
+    for key, entry in named.items():
+        found = ", ".join(text for text in (entry["sha256"], entry["version"]) if text)
+        rows.append((f"{key} = '{entry['what']}'", found or "it is not known what this was"))
     return [*rows, ("schema version", str(dataset.attrs.get("schema_version", "unknown")))]
-
-
-def _origin(entry: Fingerprint) -> str:
-    """Fingerprint with the versions that are part of it."""
-    return ", ".join(text for text in (entry["sha256"], entry["version"]) if text) or "it is not known what this was"
 
 
 def _variables(dataset: xr.Dataset) -> Table:

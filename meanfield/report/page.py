@@ -200,7 +200,8 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
         else:
             same[label] = result
     sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
-    page = _template().render(title=_page_title(sections), sections=sections)
+    title = sections[0].title + (f", and {len(sections) - 1} more" if len(sections) > 1 else "")
+    page = _template().render(title=title, sections=sections)
     return page.translate(_ILLEGAL).encode(errors="replace").decode()
 
 
@@ -244,11 +245,6 @@ def _origins(group: Mapping[str, Result], compared: Mapping[str, Result]) -> lis
     (first, result), *others = group.items()
     found = [(label, different_origins(result, other, (first, label))) for label, other in others]
     return [f"{first} and {label}: {text}" for label, text in found if text and not {first, label} <= set(compared)]
-
-
-def _page_title(sections: list[Section]) -> str:
-    first = sections[0].title
-    return first if len(sections) == 1 else f"{first}, and {len(sections) - 1} more"
 
 
 @cache

@@ -19,7 +19,9 @@ def faults(dataset: xr.Dataset, problem: Problem) -> Iterator[str]:
     yield from _faults_of_sizes(dataset)
     yield from checks.faults(dataset, problem)
     yield from _faults_of_channels(dataset, problem.model.channels)
-    yield from _faults_of_indices(dataset)
+    for name, among in (("winner", "feature"), ("region", "state")):
+        if name in dataset and np.any(dataset[name].values >= dataset.sizes[among]):
+            yield f"variable '{name}' holds {dataset[name].values.max()}, but dim '{among}' ends before"
 
 
 def _faults_of_attributes(dataset: xr.Dataset) -> Iterator[str]:
@@ -74,9 +76,3 @@ def _faults_of_overlaps(dataset: xr.Dataset, name: str) -> Iterator[str]:
         yield f"variable '{name}' has no unit diagonal"
     elif M.size and np.linalg.eigvalsh(M).min() < -OVERLAP_TOLERANCE:
         yield f"variable '{name}' has an eigenvalue below 0, and unit vectors have no such overlaps"
-
-
-def _faults_of_indices(dataset: xr.Dataset) -> Iterator[str]:
-    for name, among in (("winner", "feature"), ("region", "state")):
-        if name in dataset and np.any(dataset[name].values >= dataset.sizes[among]):
-            yield f"variable '{name}' holds {dataset[name].values.max()}, but dim '{among}' ends before"

@@ -101,7 +101,8 @@ def predict_escape(problem: Problem) -> Solved:
     _, before = _followed(problem, 1.0, digits, step)
     legs, found = _followed(problem, MORE, digits, SMALLER_STEPS * step)
     system = legs[0].system
-    states, scale = found.states, _scale(problem)
+    # Fluctuations of a random start are of order 1/sqrt(N).
+    states, scale = found.states, problem.particles.dimension**-0.5 if problem.student.initial == "random" else 1.0
     # The part grows exponentially: its change counts relative to its size, and the largest one at any time counts.
     change = np.divide(found.part - before.part, found.part, out=np.zeros_like(found.part), where=found.part > 0.0)
     seen = observed(legs, times, unpacked(system, states))
@@ -156,11 +157,6 @@ def _followed(problem: Problem, factor: float, digits: int, step: float) -> tupl
     order = math.ceil(factor * (LOWEST_ORDER + digits))
     legs = legs_of(driven(problem), lambda each: make_system(each, nodes, order, problem))
     return legs, amplification(problem, legs, problem.time.outputs_at, step)
-
-
-def _scale(problem: Problem) -> float:
-    """Factor of what tells students apart: fluctuations of a random start are of order 1/sqrt(N)."""
-    return problem.particles.dimension**-0.5 if problem.student.initial == "random" else 1.0
 
 
 def _sizes(problem: Problem) -> FloatArray:

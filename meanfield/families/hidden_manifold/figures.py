@@ -47,13 +47,10 @@ def plot_order_parameters(dataset: xr.Dataset) -> Figure:
     dataset : xarray.Dataset
         Of the kind `order_parameters`, `density`, `particles` or `ensemble`.
     """
-    shown = {name: words for name, words in PANELS.items() if name != "v" or _moves(mean_of(dataset, name))}
+    v = mean_of(dataset, "v")
+    moves = np.nanmax(np.abs(v - v[0])) > 1e-12
+    shown = {name: words for name, words in PANELS.items() if name != "v" or moves}
     return order_parameters.plot_order_parameters(dataset, shown)
-
-
-def _moves(values: FloatArray) -> bool:
-    """Whether values change in time."""
-    return bool(np.nanmax(np.abs(values - values[0])) > 1e-12)
 
 
 def plot_assumptions(report: xr.Dataset) -> Figure:

@@ -39,7 +39,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 def _tree(problem: Problem) -> str:
     tree, latents = problem.tree, problem.shape.latents
     *inner, leaf = reversed(tree.values_at)
-    several = "" if set(inner) == {2} else f" with {_counted(sorted(set(inner)))} values"
+    several = "" if set(inner) == {2} else f" with {' or '.join(map(str, sorted(set(inner))))} values"
     if tree.leaves == "one_hot":
         leaves = f"with {leaf} values, an input for each"
     elif tree.inputs.shape[1] > 1:
@@ -69,10 +69,6 @@ def _edges(tree: Tree) -> str:
         drawn = tree.transitions
         return f"random transitions of strength {drawn.low:g} to {drawn.high:g} whose rows and columns are even"
     return "transitions as given"
-
-
-def _counted(numbers: list[int]) -> str:
-    return " or ".join(map(str, numbers))
 
 
 def _ring(data: RingObjects) -> str:

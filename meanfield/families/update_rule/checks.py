@@ -6,7 +6,6 @@ Each raises a ValueError with the key and the remedy.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from meanfield.families.update_rule.kinds import along_of
@@ -212,18 +211,12 @@ def check_arguments(problem: Problem) -> None:
                     raise ValueError(f"{what} reads '{name}'; {hint}")
 
 
-def _read(problem: Problem) -> Iterator[str]:
-    """Names that functions read."""
-    for kind in problem.kinds:
-        for what, function in problem.functions_of(kind):
-            yield from arguments_of(function, what)
-
-
 def check_parameters(problem: Problem) -> None:
     """Check that what a file says has an effect: a misspelt name would have none."""
     if not problem.at_hand:
         return
-    read = sorted({*_read(problem)})
+    functions = [each for kind in problem.kinds for each in problem.functions_of(kind)]
+    read = sorted({name for what, function in functions for name in arguments_of(function, what)})
     scale = problem.data.scale
     for key, names in (
         ("data.scale.name", [] if scale is None or scale.name is None else [scale.name]),

@@ -60,7 +60,9 @@ def missing_states(
         return []
     if len(overlaps[0]) > 1:
         total = sum(indices)
-        return [] if total == 1 else [_among(equations, total)]
+        where = f"among the states, whose indices add up to {total:.0f}, not to 1"
+        overlaps_tried = np.array(probes(len(equations.limit.coordinates)))
+        return [] if total == 1 else [Missing(where, total < 1, _empty(equations, overlaps_tried))]
     places = [-1.0, *(float(x[0]) for x in overlaps), 1.0]
     ends = pairwise(zip(places, [-1.0, *indices, -1.0], strict=True))  # F points inwards
     return [_between(equations, one[0], other[0], one[1]) for one, other in ends if one[1] == other[1]]
@@ -110,12 +112,6 @@ def _between(equations: StationaryEquations, start: float, stop: float, index: f
     inside[np.argmin(np.abs(inside))] *= abs(inside).min() > 1e-9  # exactly 0, of which more can be said
     low, high = (overlap_at(equations.limit, np.array([x]))[0] for x in (start, stop))
     return Missing(f"between q = {low:.4g} and {high:.4g}", index < 0, _empty(equations, inside[:, None]))
-
-
-def _among(equations: StationaryEquations, total: float) -> Missing:
-    """Gaps among states of several features."""
-    where = f"among the states, whose indices add up to {total:.0f}, not to 1"
-    return Missing(where, total < 1, _empty(equations, np.array(probes(len(equations.limit.coordinates)))))
 
 
 def _empty(equations: StationaryEquations, overlaps: FloatArray) -> FloatArray | None:

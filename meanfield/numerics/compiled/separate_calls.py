@@ -43,7 +43,9 @@ def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tup
     python, convention = function.dispatcher.py_func, context.call_conv
     compiled = _separately_compiled(function.dispatcher, kinds)
     if compiled is None:
-        return _generate_linked_call(context, builder, function.dispatcher.overloads[kinds], values)
+        linked = function.dispatcher.overloads[kinds]
+        context.add_linking_libs([linked.library])
+        return context.call_internal(builder, linked.fndesc, linked.signature, values)
     callee = Callee(python.__module__, python.__qualname__, kinds)
     callee()
     result = compiled.signature.return_type
@@ -60,8 +62,3 @@ def generate_separate_call(context: Any, builder: Any, function: Any, kinds: tup
 def _separately_compiled(dispatcher: Any, kinds: tuple[Any, ...]) -> Any:
     """Result of compilation with machine code that is called by its address; None of functions of numba's target."""
     return dispatcher.machine_code(kinds) if hasattr(dispatcher, "machine_code") else None
-
-
-def _generate_linked_call(context: Any, builder: Any, compiled: Any, values: Any) -> Any:
-    context.add_linking_libs([compiled.library])
-    return context.call_internal(builder, compiled.fndesc, compiled.signature, values)

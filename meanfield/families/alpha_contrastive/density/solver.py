@@ -218,12 +218,8 @@ def predicted_steps(problem: Problem, cells: int) -> float:
     """Number of time steps of a density, at the rates that the start has with the numbers of some times."""
     flow, *others = map(make_flow, InTime(problem).extremes(problem.time.stop).values())
     few = _cells(problem, flow, FEWEST[flow.dimension])
-    rates = [_rate(each, few) for each in (flow, *others)]
+    rates = [each.speed * each.rate(each.laplacian(few.filters, few.weight)) for each in (flow, *others)]
     return problem.time.stop * float(np.mean(rates)) / courant_of(problem, cells)
-
-
-def _rate(flow: Flow, moved: CircleCells | MovedCells) -> float:
-    return flow.speed * flow.rate(flow.laplacian(moved.filters, moved.weight))
 
 
 def example_step(problem: Problem, cells: int) -> Callable[[], object]:

@@ -10,7 +10,6 @@ import numpy as np
 from meanfield.families.contrastive.channels.closure import BatchAverages, ChannelClosure
 from meanfield.families.contrastive.channels.in_time import ChannelsInTime, ChannelStretch
 from meanfield.families.contrastive.initial_state import starts_from_sample
-from meanfield.families.contrastive.problem import Problem
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.results.initial_state import seed_of
 from meanfield.several_vectors.limit import JointLimit, Motion, Words
@@ -125,15 +124,8 @@ def joint_limit_of(closure: ChannelsInTime, in_plane: bool = False) -> JointLimi
         snapshots=problem.particles.snapshot_index(problem.time),
         corners=closure.corners,
         starts=closure.starts,
-        sample=_sample_of(problem),
+        sample=problem.initial.atoms.sample if problem.initial is not None and starts_from_sample(problem) else None,
     )
-
-
-def _sample_of(problem: Problem) -> tuple[FloatArray, FloatArray] | None:
-    """Weights and features of a file with which particles start, if there is one."""
-    if problem.initial is None or not starts_from_sample(problem):
-        return None
-    return problem.initial.atoms.sample
 
 
 def _rates(closure: ChannelsInTime) -> tuple[float, float]:

@@ -41,7 +41,8 @@ def averages_along(
         Largest error of a step, relative and absolute.
     """
     K = legs[0].system.students
-    wide = [leg._replace(system=_doubled(leg.system)) for leg in legs]
+    systems = [leg.system._replace(students=2 * K, training=leg.system.training.copy()) for leg in legs]
+    wide = [leg._replace(system=system) for leg, system in zip(legs, systems, strict=True)]
     first = unpacked(legs[0].system, start)
     both = State(
         np.tile(first.r, (1, 2, 1)), np.tile(first.sigma, (1, 2, 2)), np.tile(first.Omega, (2, 2)), np.tile(first.v, 2)
@@ -67,11 +68,6 @@ def averages_along(
         "generalisation_error_average": errors_along(legs, times, packed(own)),
         "overlap_average": state.Omega[..., :K, K:],
     }
-
-
-def _doubled(system: System) -> System:
-    """Equations of twice as many students."""
-    return system._replace(students=2 * system.students, training=system.training.copy())
 
 
 def _rate(leg: Leg, wide: System, a: float) -> Rate:

@@ -135,7 +135,7 @@ def columns_of(problem: Problem, run: Problem | None = None) -> tuple[FloatArray
         if any(_same((means, apart), each) for each in known):
             continue
         known.append((means, apart))
-        has = _has_mean(means, apart)
+        has = np.asarray((means != 0.0).any(axis=1) | (apart != 0.0))
         coefficients.append(means[has])
         elsewhere.append(apart[has])
         if _same((means, apart), wanted):
@@ -160,10 +160,6 @@ def moving_means(problem: Problem) -> tuple[FloatArray, FloatArray]:
     common = chance @ problem.component_means
     common[np.abs(common) <= CENTRED * np.abs(problem.component_means).max()] = 0.0
     return common[None, :], np.sqrt((chance**2 @ elsewhere**2)[None])
-
-
-def _has_mean(means: FloatArray, elsewhere: FloatArray) -> FloatArray:
-    return np.asarray((means != 0.0).any(axis=1) | (elsewhere != 0.0))
 
 
 def start_of(problem: Problem, system: System) -> FloatArray:

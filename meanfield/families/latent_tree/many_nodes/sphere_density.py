@@ -58,14 +58,10 @@ def on_sphere(problem: Problem) -> Density:
     return on_cells(problem, "sphere_density", (FEWEST, MOST), partial(_run, problem), "triangles along a meridian")
 
 
-def _cells(count: int) -> SphereCells:
-    return SphereCells(max(1, count // TRIANGLES_PER_CELL))
-
-
 def _run(problem: Problem, count: int) -> tuple[dict[str, FloatArray], str]:
     """Variables at the output times from so many triangles along a meridian, and the status."""
     triangles, nodes = carried_triangles(problem, count)
-    cells = _cells(count)
+    cells = SphereCells(max(1, count // TRIANGLES_PER_CELL))
 
     def see(places: Nodes, corners: Nodes) -> dict[str, FloatArray]:
         rows = len(nodes.polarity) * len(SIGNS)
