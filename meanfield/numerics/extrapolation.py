@@ -21,10 +21,6 @@ MOST_CORRECTED = 2.0
 """Largest factor by which extrapolation may change the probability of a cell; far tails are not asymptotic."""
 
 
-SLACK, LEAST_SHARE = 0.1, 0.01
-"""Largest share of the last difference of solutions that is not of second order, and the largest one that may grow."""
-
-
 def extrapolation_weights(factors: Sequence[int], powers: Sequence[int]) -> FloatArray:
     """Weights of the solutions that eliminate `powers` from the error; one factor more than powers."""
     rows = np.array([[float(k) ** -p for k in factors] for p in (0, *powers)])
@@ -60,7 +56,7 @@ def first_order_rest(
     expected = ratios.reshape(-1, *[1] * (steps.ndim - 1)) * steps[:-1]
     rest, size = norm(steps[1:] - expected), norm(steps[1:])
     before, share = np.divide(rest, size, where=size > 0, out=np.zeros_like(rest))[-2:]
-    suspect = (share > SLACK) | ((share > before) & (share > LEAST_SHARE))
+    suspect = (share > 0.1) | ((share > before) & (share > 0.01))  # of the last difference, beyond second order
     of_unit = abs(inverses[-1] - ratios[-1] * inverses[-2])
     return np.where(suspect, rest[-1] * abs(float(weights @ (1 / k))) / of_unit, 0.0)
 

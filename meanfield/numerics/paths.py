@@ -27,9 +27,6 @@ Arrived = Callable[[FloatArray, FloatArray], Flags]
 Margin = Callable[[FloatArray], FloatArray]
 """A function of many points, (n, d) -> (n,), negative before an event and not after it."""
 
-STEP_SAFETY, SHORTER, LONGER = 0.9, 0.2, 5.0
-"""Share of the step length that the error estimate would allow, and bounds of its change."""
-
 
 @dataclass(frozen=True)
 class Paths:
@@ -146,7 +143,9 @@ class _Run:
         scale = self._tolerance.absolute + self._tolerance.relative * np.maximum(np.abs(before), np.abs(ahead))
         size = (np.abs(error) / np.maximum(scale, np.finfo(float).tiny)).max(axis=1)
         size = np.where(np.isfinite(size), size, np.inf)
-        self._step[going] = length * np.clip(STEP_SAFETY * size**-0.2, SHORTER, LONGER)
+        self._step[going] = length * np.clip(
+            0.9 * size**-0.2, 0.2, 5.0
+        )  # a step that the error allows, for safety shorter
         good = size <= 1.0
         self._look_for_events(good, before, ahead, length, slopes)
         taken = going[good]

@@ -33,9 +33,6 @@ from meanfield.plotting.weights import reached, visible_weights
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
-PRESENT, PAST = 0.45, 0.13
-"""Opacity of a histogram at its own time, and while another time is shown."""
-
 
 @draws(density="", particles="")
 def animate_weights(density: xr.Dataset, particles: xr.Dataset | None = None, feature: int = 0) -> FuncAnimation:
@@ -165,7 +162,7 @@ class _Film:
             part.line.set_data(part.w, part.predicted[frame])
             if part.histogram is not None:
                 part.histogram.set_data(part.simulated[nearest])
-                part.histogram.set_alpha(PRESENT if np.isclose(self._snapshots[nearest], time) else PAST)
+                part.histogram.set_alpha(0.45 if np.isclose(self._snapshots[nearest], time) else 0.13)  # opacity
                 part.histogram.set_label(
                     f"SGD at $t = {self._snapshots[nearest]:.4g}$" if part is self._parts[0] else ""
                 )

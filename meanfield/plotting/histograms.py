@@ -17,8 +17,6 @@ from meanfield.typing import FloatArray
 VISIBLE = 3e-4
 """Probability beyond either end of the range in which weights are drawn."""
 
-FEWEST_BINS, MOST_BINS = 6, 80
-
 
 def bin_edges(x: FloatArray, F: FloatArray, draws: float) -> FloatArray:
     """Edges of the bins of a histogram of draws from a law.
@@ -40,7 +38,7 @@ def bin_edges(x: FloatArray, F: FloatArray, draws: float) -> FloatArray:
     low, high = np.interp([VISIBLE, 1.0 - VISIBLE], F, x)
     if high - low <= 1e-12 * max(1.0, abs(low)):
         return float(low) + 0.5 * max(1.0, abs(low)) * np.array([-1.0, 1.0])  # all draws are equal
-    bins = int(np.clip(1.6 * draws ** (1 / 3), FEWEST_BINS, MOST_BINS))
+    bins = int(np.clip(1.6 * draws ** (1 / 3), 6, 80))
     measure = F + (x - low) / (high - low)
     first, last = np.interp([low, high], x, measure)
     edges = np.asarray(np.interp(np.linspace(first, last, bins + 1), measure, x))

@@ -27,9 +27,6 @@ PANEL_HEIGHT = 3.1
 AROUND_PANEL = 1.0
 """Height in inches of what is above and below the axes of a panel: its title, ticks and label."""
 
-TITLE_HEIGHT, TITLE_LINE = 0.3, 0.2
-"""Height of the title of a figure in inches, and that of each further line."""
-
 
 def draw_panels(dataset: xr.Dataset, panels: Sequence[Panel]) -> Figure:
     """One figure of all `panels` of a Dataset, with their legends and the title of its problem."""
@@ -48,7 +45,7 @@ def draw_figure(title: str, panels: Sequence[Callable[[Axes], Axes]], course: Co
     columns = math.ceil(len(panels) / math.ceil(len(panels) / max(PANEL_WIDTHS)))
     rows = math.ceil(len(panels) / columns)
     heights = [PANEL_HEIGHT] * rows + ([] if course is None else [course.height])
-    beside = TITLE_HEIGHT + TITLE_LINE * title.count("\n") + sum(heights[rows:])
+    beside = 0.3 + 0.2 * title.count("\n") + sum(heights[rows:])  # inches
     figure = Figure(figsize=(PANEL_WIDTHS[columns] * columns, PANEL_HEIGHT * rows + beside), layout="constrained")
     grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     all_axes = [figure.add_subplot(grid[number]) for number in range(len(panels))]

@@ -66,10 +66,6 @@ def index_text(places: Iterable[int], sizes: Iterable[int]) -> str:
     return separator.join(str(place + 1) for place in places)
 
 
-VERDICT_WIDTH, KIND_WIDTH = 9, 13
-"""Widths of the columns of text that hold verdicts on stability, or kinds of fixed points."""
-
-
 def describe(result: xr.Dataset) -> str:
     """Description of a result: a line for each state, or for each branch of states; or why there is none."""
     if result.attrs["status"] != "complete":
@@ -83,7 +79,7 @@ def describe_states(result: xr.Dataset) -> list[str]:
 
 
 def _state(state: xr.Dataset) -> str:
-    word = f"{state['kind'].values!s:<{KIND_WIDTH}}" if "kind" in state else f"{_verdict(state):<{VERDICT_WIDTH}}"
+    word = f"{state['kind'].values!s:<13}" if "kind" in state else f"{_verdict(state):<9}"
     parts = [f"{_overlap(state)}   {word} growth rate {float(state['growth_rate']):.4g}"]
     if "arrangement" in state:
         parts.insert(0, f"{state['arrangement'].values!s}: {parts.pop(0)}")

@@ -20,9 +20,6 @@ from meanfield.typing import FloatArray
 FAR_WEIGHT = 2.0**500
 """Weight at which the l2 part is read off: phi0 = |w|^0.9 still adds 1e-15 of it, and squares do not overflow."""
 
-NEARER, GROWS = 2.0**250, 0.5
-"""Factor between two weights at which phi(w)/w is compared, and the relative growth that shows that it has no limit."""
-
 SMALLEST, LARGEST = 1e-12, 1e12
 """Range of critical weights."""
 
@@ -32,8 +29,8 @@ def stiffness(prior: Prior) -> float:
     """The l2 part kappa = lim phi(w)/w; infinite where phi grows faster than w, or no limit can be told."""
     ends = np.array([-FAR_WEIGHT, FAR_WEIGHT])
     with np.errstate(all="ignore"):
-        slope, before = (float(np.min(prior.forces(w) / w)) for w in (ends, ends / NEARER))
-    return slope if math.isfinite(slope) and abs(slope) - abs(before) <= GROWS * abs(before) else math.inf
+        slope, before = (float(np.min(prior.forces(w) / w)) for w in (ends, ends / 2.0**250))
+    return slope if math.isfinite(slope) and abs(slope) - abs(before) <= 0.5 * abs(before) else math.inf  # it grows on
 
 
 @lru_cache(maxsize=256)

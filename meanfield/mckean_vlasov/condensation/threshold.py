@@ -23,9 +23,6 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 MOST_HALVINGS = 60
 """Largest number of times that panels are halved, which a peak of width 1e-16 needs."""
 
-FAR_PANEL, NARROW_PANEL = 2.0**10, 2.0**-6
-"""Distance from 0, and width relative to it: a tail that falls is even on panels that are narrower and farther out."""
-
 LARGEST_B = 2.0**40
 """Largest b that is told from no noise."""
 
@@ -155,7 +152,7 @@ def _holds_far(edges: FloatArray, middle: FloatArray, energy: FloatArray) -> Flo
     Where E varies there Phi0 has waves or wells beyond all bounds, of which more is found with each halving.
     """
     distance = np.abs(middle)
-    narrow = (distance > FAR_PANEL) & (np.diff(edges) < NARROW_PANEL * distance)
+    narrow = (distance > 2.0**10) & (np.diff(edges) < 2.0**-6 * distance)  # a tail that falls is even there
     return np.asarray(narrow & (energy + 2.0 * np.log(distance) > 0.0))
 
 

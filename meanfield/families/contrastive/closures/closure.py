@@ -49,14 +49,6 @@ if TYPE_CHECKING:
     from meanfield.ingredients.activations import Activation
     from meanfield.ingredients.laws.base import Components
 
-__all__ = [
-    "CENTERINGS",
-    "Closure",
-    "drift_and_diffusion",
-    "hidden_mixture",
-    "noise_of",
-]
-
 CENTERINGS = {"none": 0, "population": 1, "batch": 2}
 """Codes of the centrings in compiled code."""
 

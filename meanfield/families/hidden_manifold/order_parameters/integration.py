@@ -23,9 +23,6 @@ from meanfield.process import own_numba as numba
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
 
-MANY_STEPS, FEW_STEPS = 256, 1
-"""Steps between two updates of the progress bar: of expectations in closed form, and by quadrature."""
-
 _TABLE: Any = DOP853
 
 STAGES = 12
@@ -93,7 +90,7 @@ def follow(legs: Sequence[Leg], start: FloatArray, times: FloatArray, tolerance:
                 system = leg.system
                 left = times[done:]
                 outputs = left if leg is legs[-1] else np.append(left[left < leg.stop], leg.stop)
-                steps = FEW_STEPS if system.kind == QUADRATURE else MANY_STEPS
+                steps = 1 if system.kind == QUADRATURE else 256  # between two updates of the progress bar
                 clock, status, reached = np.array([max(leg.start, times[0]), 0.0]), GOES_ON, 0
                 while status == GOES_ON:
                     reached, status = march(
