@@ -18,7 +18,7 @@ from scipy.optimize import brentq, least_squares, minimize_scalar
 
 from meanfield.families.contrastive.fixed_points.symmetries import SAME_ZERO
 from meanfield.families.contrastive.order_parameters.field import VectorField
-from meanfield.numerics.continuation import ball_starts, find_roots, newton
+from meanfield.numerics.continuation import newton
 from meanfield.typing import FloatArray
 
 TANGENCY_TOLERANCE = 1e-11
@@ -31,7 +31,7 @@ CELLS = {2: (32, 32), 3: (14, 10)}
 """Numbers of cells along the radius and along a right angle, by dimension."""
 
 MOST_GRID_FEATURES = max(CELLS)
-"""Largest dimension of a face that is searched on a grid; others are searched from scattered starts alone."""
+"""Largest dimension of a face that can be searched by cells."""
 
 LEAST_ANGLE = 1e-3
 """Distance of the cells, in angles, from the centre and from the subspaces that are searched by themselves."""
@@ -91,11 +91,8 @@ class Face:
         """Zeros in the face, or only those with positive overlaps."""
         dimensions = len(self._kept)
         if dimensions == 1:
-            return [np.array([q]) for q in _line_roots(lambda q: self(q[:, None])[:, 0], positive, 200 * fineness)]
-        if dimensions <= MOST_GRID_FEATURES:
-            found = self._zeros_on_grid(positive, fineness)
-        else:
-            found = find_roots(self.equations, ball_starts(dimensions), tolerance=TOLERANCE)
+            return [np.array([q]) for q in line_roots(lambda q: self(q[:, None])[:, 0], positive, fineness)]
+        found = self._zeros_on_grid(positive, fineness)
         return [x for x in found if np.all(x > SAME_ZERO)] if positive else found
 
     def _zeros_on_grid(self, positive: bool, fineness: int) -> list[FloatArray]:
@@ -203,7 +200,7 @@ def _least(grid: FloatArray, values: FloatArray) -> list[FloatArray]:
     return list(grid[size <= minimum_filter(size, size=3, mode="nearest")])
 
 
-def _line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, points: int) -> list[float]:
+def line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, fineness: int = 1) -> list[float]:
     """Roots in q of a function of size one, in order.
 
     Parameters
@@ -212,10 +209,10 @@ def _line_roots(function: Callable[[FloatArray], FloatArray], positive: bool, po
         q -> f(q), both of shape (n,), on the closed interval.
     positive : bool
         Whether to find roots in (0, 1] only, for f(0) = 0.
-    points : int
-        Number of points on (0, 1] at which signs are compared, evenly spaced in arcsin q.
+    fineness : int
+        Factor of the number of points on (0, 1] at which signs are compared, evenly spaced in arcsin q.
     """
-    angle = np.linspace(0.0, 0.5 * np.pi, points + 1)[1:]
+    angle = np.linspace(0.0, 0.5 * np.pi, 200 * fineness + 1)[1:]
     smallest = (1e-6, 1e-5, 1e-4, 1e-3)  # for a root that has just left 0
     q = np.concatenate([smallest, np.sin(angle[np.sin(angle) > smallest[-1]])])
     q = np.minimum(q, 1.0) if positive else np.concatenate([-q[::-1], q])

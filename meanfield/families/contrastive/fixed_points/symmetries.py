@@ -98,6 +98,66 @@ def exchanges(field: VectorField) -> list[list[int]]:
     return orders
 
 
+def symmetries_of(
+    kept: list[int], orders: list[list[int]], flips: FloatArray, signs: FloatArray | None = None
+) -> FloatArray:
+    """Exchanges with flips that leave a face as it is, and an orthant of it where its signs are given.
+
+    Parameters
+    ----------
+    kept : list of int
+        Features whose overlaps do not vanish in the face.
+    signs : ndarray, shape (n,), optional
+
+    Returns
+    -------
+    ndarray, shape (symmetries, n, n)
+        Orthogonal matrices that act on the overlaps of the face.
+    """
+    places = {tuple(kept.index(order[k]) for k in kept) for order in orders if {order[k] for k in kept} == set(kept)}
+    allowed = {tuple(flip) for flip in flips[:, kept]}
+    unit, found = np.eye(len(kept)), []
+    for place in map(list, sorted(places)):
+        wanted = allowed if signs is None else allowed & {tuple(signs * signs[place])}
+        found += [np.array(flip)[:, None] * unit[place] for flip in sorted(wanted)]
+    return np.array(found)
+
+
+def invariant_planes(group: FloatArray) -> list[FloatArray]:
+    """Planes whose points a symmetry leaves where they are: a field is along them there.
+
+    Parameters
+    ----------
+    group : ndarray, shape (symmetries, n, n)
+        Group of exchanges with flips.
+
+    Returns
+    -------
+    list of ndarray, shape (n, dimensions)
+        Orthonormal bases, of the smallest planes first; of planes that the group maps to each other one.
+    """
+    planes: dict[bytes, FloatArray] = {}
+    for symmetry in group:
+        basis = _fixed_by(symmetry)
+        images = np.round(group @ (basis @ basis.T) @ group.transpose(0, 2, 1), 9) + 0.0
+        if basis.size and not any(image.tobytes() in planes for image in images):
+            planes[(np.round(basis @ basis.T, 9) + 0.0).tobytes()] = basis
+    return sorted(planes.values(), key=lambda basis: len(basis.T))
+
+
+def _fixed_by(symmetry: FloatArray) -> FloatArray:
+    """Orthonormal basis of the points that one exchange with flips leaves where they are: means over its orbits."""
+    columns: list[FloatArray] = []
+    for start in np.eye(len(symmetry)):
+        orbit = [start]
+        while not np.array_equal(np.abs(image := symmetry @ orbit[-1]), start):
+            orbit.append(image)
+        column = np.sum(orbit, axis=0) / np.sqrt(len(orbit))
+        if np.array_equal(image, start) and not any(np.any(column * other) for other in columns):
+            columns.append(column)
+    return np.array(columns).reshape(-1, len(symmetry)).T
+
+
 def copies(q: FloatArray, flips: FloatArray) -> list[FloatArray]:
     """Point and its images under the flips, each once, shape (d1,), in order."""
     images = np.unique(flips * q + 0.0, axis=0)

@@ -1,6 +1,6 @@
 """Fixed points against polynomials, a dense search of another kind, and trajectories that start close to them."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from scipy.optimize import root
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.search import _inside
+from meanfield.families.contrastive.fixed_points.symmetries import invariant_planes, symmetries_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from tests.example_problems import feature, features, gaussian, make_problem
 from tests.families.contrastive.order_parameters.random_problems import random_problem
@@ -272,6 +273,47 @@ def test_states_that_few_starts_lead_to_are_found():
     beside = [0.38822, 0.38822, 0.32276, 0.0, 0.76971]
     for q in ([0.13568432] * 4 + [-0.80730447], [0.56518, 0.56518, 0.37878, 0.0, 0.46437], beside):
         assert np.linalg.norm(points.q - q, axis=1).min() < 2e-5  # digits of q
+
+
+def test_planes_of_symmetry_are_those_of_partitions_and_of_pairs_of_opposite_overlaps():
+    """Of four features that are exchanged and flipped together: 5 partitions, and (a, b, -a, -b) and its kind."""
+    orders = [list(order) for order in permutations(range(4))]
+    group = symmetries_of(list(range(4)), orders, np.array([[1.0] * 4, [-1.0] * 4]))
+    assert len(group) == 48
+    bases = invariant_planes(group)
+    assert [basis.shape[1] for basis in bases] == [1, 1, 1, 2, 2, 2, 3, 4]
+    for basis in bases:
+        assert basis.T @ basis == pytest.approx(np.eye(basis.shape[1]), abs=1e-15)  # rounding
+        x = basis @ np.random.default_rng(0).normal(size=basis.shape[1])
+        fixed = group[np.abs(group @ x - x).max(axis=1) < 1e-12]  # rounding of x
+        assert np.linalg.matrix_rank(fixed.mean(axis=0)) == basis.shape[1]  # the mean projects on what all leave
+    assert len(symmetries_of([0, 1, 3], orders, np.ones((1, 4)), np.array([1.0, -1.0, 1.0]))) == 2
+
+
+def test_features_with_a_mean_are_found_as_from_random_starts():
+    """They are searched all at once, also where features are equal."""
+    law = '{ law = "two_point", values = [-1.59, 1.24], probability = 0.5 }'
+    points = found(*[law] * 4, lines=['model.activation = "tanh"', "model.learning_rate = 0.0033"])
+    assert points.complete
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        start = rng.normal(size=4)
+        zero = root(lambda q: np.nan_to_num(points.field(q), nan=1.0), 0.97 * start / np.linalg.norm(start), tol=1e-13)
+        if np.abs(zero.fun).max() < 1e-10 * points.size and np.linalg.norm(zero.x) < 1.0:
+            assert np.linalg.norm(points.q - zero.x, axis=1).min() < 1e-6  # both converge to rounding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("probability", "states"), [(1.24 / 2.83, 2263), (0.5, 1443)])
+def test_five_equal_features_do_not_take_minutes(probability, states):
+    """The first has a state with five different overlaps, to which starts with deflation did not lead."""
+    law = f'{{ law = "two_point", values = [-1.59, 1.24], probability = {probability} }}'
+    points = found(*[law] * 5, lines=['model.activation = "tanh"', "model.learning_rate = 0.0033"])
+    assert points.complete
+    assert len(points.points) == states
+    if states == 2263:
+        rare = [0.3303, 0.4124, 0.5507, -0.5687, -0.3064]  # four digits, of MINPACK's starts
+        assert np.abs(points.q - rare).max(axis=1).min() < 2e-4
 
 
 def test_priors_that_do_not_close_are_refused():
