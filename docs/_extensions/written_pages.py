@@ -19,7 +19,6 @@ STUDIES = (
     "update_rule_papers",
     "sparse_learning",
     "verdicts",
-    "reasons",
     "cost",
     "predictions",
     "benchmarks",

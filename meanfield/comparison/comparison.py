@@ -111,7 +111,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         judgements.append(judge(*both, row, results))
         without.append(left_out(labels, given, both, row, judgements[-1]))
         in_data = reason_in_data(given) if judgements[-1].verdict == DIFFERS else ""
-        reasons.append(different_origins(*given, labels) + in_data + reason(judgements[-1], row))
+        reasons.append(different_origins(*given, labels) + in_data + reason(judgements[-1], row, not in_data))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
     verdict = overall([judgement.verdict for judgement in judgements])

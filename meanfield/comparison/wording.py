@@ -45,7 +45,7 @@ def overall(verdicts: Sequence[str]) -> str:
     return next(word for word in (DIFFERS, CANNOT_TELL, AGREES) if word in verdicts)
 
 
-def reason(judgement: Judgement, pair: Result) -> str:
+def reason(judgement: Judgement, pair: Result, is_open: bool = True) -> str:
     """What decides a judgement, and what to change, in a sentence or two.
 
     Parameters
@@ -53,6 +53,8 @@ def reason(judgement: Judgement, pair: Result) -> str:
     judgement : Judgement
     pair : Result
         The pair in a comparison that needs no verdict yet.
+    is_open : bool
+        Whether nothing else tells where a difference beyond chance comes from.
     """
     name, size = _worst(judgement.worst, pair) if judgement.worst else ("", "")
     limits = "chance and stated errors allow" if judgement.p_value >= 0 else "the stated errors allow"
@@ -62,7 +64,8 @@ def reason(judgement: Judgement, pair: Result) -> str:
         "chance": f"The largest difference, {name}, is {size} what chance allows. The test would have detected a "
         f"difference of {shown}, at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
-        "beyond": f"The largest difference, {name}, is {size} what {limits}. " + _what_to_change(judgement, pair),
+        "beyond": f"The largest difference, {name}, is {size} what {limits}."
+        + (f" {_what_to_change(judgement, pair)}" if is_open else ""),
         "start": f"The largest difference, {name}, is {size} what {limits}, which may be that of the starts. "
         f"{judgement.starts}",
         "few": f"The largest difference, {name}, is {size} what chance allows, but so few runs would hide a large one: "

@@ -8,7 +8,6 @@ overlaps by less than single runs scatter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.stats import chi2, ks_2samp
 from meanfield.samples.assumed import Assumed
 from meanfield.samples.evidence import Evidence, Finding, repeated, taken_apart
 from meanfield.samples.statistics import CHANCE_ERRORS, FEWEST_SAMPLES, statistics_of
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 RARE = 1e-5
 """Chance of an outcome from which it counts as none, where it is known."""
@@ -33,6 +32,9 @@ rounding would part the values of discrete laws."""
 OVERFIT = 0.5
 """Share of their size by chance below which averages of products of fields and inputs are too small: features that were
 found in the same samples make them vanish."""
+
+SINGLE_PRECISION = 1e-6
+"""Relative rounding of moments of samples in single precision, which decides where a moment does not scatter."""
 
 FRESH = "take fresh samples at each step, or fewer steps"
 """Remedy of repeated samples."""
@@ -100,10 +102,7 @@ def _correlated(e: Evidence) -> Iterator[Finding]:
     leading, mean = s.leading_share * e.N, s.mean_share * e.N
     chances = (CHANCE_ERRORS * s.anisotropy_error, s.leading_chance, CHANCE_ERRORS * np.sqrt(2.0 * e.N) / s.samples)
     parts = (
-        (
-            uneven,
-            f"variances of directions scatter by {max(uneven, 0.0) ** 0.5:.2g} of their mean (0 in the problem)",
-        ),
+        (uneven, f"variances of directions scatter by {max(uneven, 0.0) ** 0.5:.2g} of their mean (0 in the problem)"),
         (leading, f"beside the features one direction has {1.0 + leading:.2g} times the variance of others"),
         (mean, f"inputs have a mean of the length {max(mean, 0.0) ** 0.5:.2g} beside the features (0 in the problem)"),
     )
@@ -131,14 +130,14 @@ def _variance(e: Evidence) -> Iterator[Finding]:
 
 
 def _tails(e: Evidence) -> Iterator[Finding]:
-    """Fields of the leading direction, or of the weights, that are not Gaussian."""
-    s, worst, words = e.statistics, 0.0, ""
-    beyond = s.leading_share * e.N
-    if abs(s.leading_score) > CHANCE_ERRORS:
-        worst = abs(s.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond)
-        words = f"the kurtosis along the leading direction beside the features is {s.leading_kurtosis:.3g}"
-    if words and not s.has_common_radius:
-        yield e.found("fields that are not Gaussian", worst, f"{words} (3 in the problem)", "remove that direction")
+    s, beyond = e.statistics, e.statistics.leading_share * e.N
+    if abs(s.leading_score) > CHANCE_ERRORS and not s.has_common_radius:
+        yield e.found(
+            "fields that are not Gaussian",
+            abs(s.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond),
+            f"the kurtosis along the leading direction beside the features is {s.leading_kurtosis:.3g} (3)",
+            "remove that direction",
+        )
 
 
 def _law(e: Evidence) -> Iterator[Finding]:
@@ -148,14 +147,14 @@ def _law(e: Evidence) -> Iterator[Finding]:
         return
     drawn, rng = e.drawn, np.random.default_rng(0)
     size, shown = 0.0, []
-    for name, f, unit in _moments(d):
-        own, other = f(e.fields), f(drawn)
-        error = other.std() * np.sqrt(1.0 / n + 1.0 / REFERENCES)
-        scale = unit(drawn)
-        apart = abs(float(own.mean() - other.mean()))
-        if apart > CHANCE_ERRORS * max(error, 1e-6 * scale):  # of single precision, where a moment does not scatter
+    for powers in _powers(d):
+        own, other = (np.prod(c**powers, axis=1) for c in (e.fields, drawn))
+        scale, apart = float(np.abs(other).mean()), abs(float(own.mean() - other.mean()))
+        error = max(other.std() * np.sqrt(1.0 / n + 1.0 / REFERENCES), SINGLE_PRECISION * scale)
+        if apart > CHANCE_ERRORS * error:
             size = max(size, apart / scale)
-            shown.append(f"{name} = {own.mean():.3g} ({other.mean():.3g} in the problem)")
+            factors = (f"c{k + 1 if d > 1 else ''}{f'^{p}' if p > 1 else ''}" for k, p in enumerate(powers) if p)
+            shown.append(f"E[{' '.join(factors)}] = {own.mean():.3g} ({other.mean():.3g} in the problem)")
     for k in range(d):
         width = SMOOTHING * drawn[:, k].std()
         few = (e.fields[:, k], drawn[: REFERENCES // 5, k])
@@ -173,30 +172,12 @@ def _law(e: Evidence) -> Iterator[Finding]:
         )
 
 
-Moment = Callable[[FloatArray], FloatArray]
-
-
-def _moments(d: int) -> Iterator[tuple[str, Moment, Callable[[FloatArray], float]]]:
-    """Names of moments, what they are means of, and the size that they are relative to."""
-
-    def size(c: FloatArray, power: int, k: int = 0, j: int = 0) -> float:
-        return float(np.mean(np.abs(c[:, k]) ** (power / 2) * np.abs(c[:, j]) ** (power / 2)))
-
+def _powers(d: int) -> Iterator[IntArray]:
+    """Powers of the hidden variables in the moments that are compared, of single ones and of pairs."""
+    one = np.eye(d, dtype=int)
     for k in range(d):
-        mark = f"{k + 1}" if d > 1 else ""
-        for power in (1, 2, 4):
-            yield (
-                f"E[c{mark}{f'^{power}' if power > 1 else ''}]",
-                lambda c, k=k, power=power: c[:, k] ** power,  # type: ignore[misc]
-                partial(size, power=power, k=k, j=k),
-            )
-        for j in range(k):
-            for power in (1, 2):
-                yield (
-                    f"E[(c{j + 1} c{k + 1})^{power}]",
-                    lambda c, k=k, j=j, power=power: (c[:, k] * c[:, j]) ** power,  # type: ignore[misc]
-                    partial(size, power=2 * power, k=k, j=j),
-                )
+        yield from (power * one[k] for power in (1, 2, 4))
+        yield from (power * (one[k] + one[j]) for j in range(k) for power in (1, 2))
 
 
 def unexplained(fields: FloatArray, labels: FloatArray) -> tuple[float, float]:
@@ -232,7 +213,7 @@ def _few_coordinates(e: Evidence) -> Iterator[Finding]:
         return
     squares = e.weights**2
     share = float(((squares**2).sum(axis=0) / squares.sum(axis=0) ** 2).max())
-    if share > e.N**-0.5:
+    if share > (3.0 + CHANCE_ERRORS * (24.0 / e.N) ** 0.5) / e.N:  # of Gaussian weights
         yield e.found(
             "mass on few coordinates",
             share,

@@ -87,7 +87,7 @@ class DataReport:
 def in_words(finding: Finding) -> str:
     """Finding with its remedy, or, if it does not matter, with its size."""
     if finding.matters:
-        return f"NOT {finding.name}: {finding.words}; {finding.remedy}".replace("NOT ", "does not hold, ", 1)
+        return f"does not hold, {finding.name}: {finding.words}; {finding.remedy}"
     return f"too small to matter at this N, {finding.name}: {finding.words} (rates change by {finding.size:.2g})"
 
 
