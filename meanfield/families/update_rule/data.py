@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from meanfield.ingredients.laws.base import AtomicPart
 from meanfield.ingredients.laws.scales import ScaleLaw
 from meanfield.ingredients.part import NamedValues, Part
+from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.spectra import Spectrum
 from meanfield.typing import FloatArray
 
@@ -59,7 +60,9 @@ class Data(Part):
         description="'none' is white noise, 'spiked' adds features times hidden variables, 'orthogonal' does so where "
         "the noise has no part along them",
     )
-    noise: float = Field(default=1.0, gt=0, le=1e6, description="variance of the noise of a coordinate")
+    noise: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
+        default=1.0, description="variance of the noise of a coordinate, or a schedule, in steps"
+    )
     spectrum: Spectrum | None = Field(
         default=None,
         description="law of the eigenvalues rho of the covariance of the noise, by which the variance of a coordinate "

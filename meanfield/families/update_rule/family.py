@@ -8,7 +8,10 @@ from meanfield.problems.family import Family, Method
 
 HERE = "meanfield.families.update_rule"
 
-FOLLOWS = ("model.rule_parameters", "prior.strength")
+FOLLOWS = (
+    *("model.rule_parameters", "prior.strength", "model.batch_size", "data.noise"),
+    *("features[].hidden.second_moment", "features[].hidden.fourth_moment"),
+)
 """Keys of numbers that may change in time."""
 
 FAMILY = Family(

@@ -99,7 +99,9 @@ class Model(NamesFunctions):
     rule_parameters: Annotated[dict[str, Parameter], AfterValidator(NamedValues)] = Field(
         default=NamedValues(), description="numbers that the rule reads by name, or schedules, such as { rate = 0.7 }"
     )
-    batch_size: int = Field(default=1, ge=1, le=10**6, description="m, the number of samples per step")
+    batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
+        default=1, description="m, the number of samples per step, or a schedule of whole numbers, in steps"
+    )
     constraint: Constraint = Field(
         default="none",
         description="what follows each step: nothing, each student back to its length, or students made orthonormal "

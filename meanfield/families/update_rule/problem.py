@@ -22,6 +22,7 @@ from meanfield.families.update_rule.checks import (
     check_parameters,
 )
 from meanfield.families.update_rule.data import Classes, Data
+from meanfield.families.update_rule.in_time import check_schedules
 from meanfield.families.update_rule.kinds import Kind, kinds_of
 from meanfield.families.update_rule.model import Model, Parameter, Side
 from meanfield.families.update_rule.places import FEATURES
@@ -99,7 +100,7 @@ class Problem(base.Problem):
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
     in_phases: ClassVar[tuple[str, ...]] = (
-        *("model.rule_parameters", "model.batch_size", "data", "prior"),
+        *("model.rule_parameters", "model.batch_size", "data", "prior", "features[].hidden", "hidden"),
         *(f"draws[].{key}" for key in ("noise", "observed", "batch_size", "view_covariance")),
     )
 
@@ -168,7 +169,7 @@ class Problem(base.Problem):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Problem:
-        for check in (check_names, check_arguments, check_parameters):
+        for check in (check_schedules, check_names, check_arguments, check_parameters):
             check(self)
         return self
 
@@ -318,7 +319,8 @@ class Problem(base.Problem):
     @property
     def labels(self) -> dict[str, float]:
         """See `meanfield.Problem.labels`."""
-        return {"dimension": self.particles.dimension, "batch_size": self.model.batch_size}
+        numbers = {"dimension": self.particles.dimension, "batch_size": self.model.batch_size}
+        return {name: value for name, value in numbers.items() if not isinstance(value, Schedule)}
 
 
 def numbers_at(parameters: dict[str, Parameter]) -> FloatArray:

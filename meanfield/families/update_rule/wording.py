@@ -9,7 +9,7 @@ from meanfield.families.update_rule.places import FEATURES
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.families.update_rule.samples import Sample
-from meanfield.ingredients.schedules.shapes import in_words_of
+from meanfield.ingredients.schedules.shapes import Schedule, in_words_of
 
 SIGNALS = {
     "none": "white noise",
@@ -45,9 +45,10 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
 def _limit(problem: Problem, look_up: bool) -> list[Statement]:
     """Equations of the limit of one kind of sample: averages over the fields that a sample shows."""
     data, model, M, K = problem.data, problem.model, len(problem.features), len(problem.students)
+    moves = isinstance(data.noise, Schedule) or isinstance(model.batch_size, Schedule)
     plain = problem.draws is None and data.spectrum is None and data.classes is None and data.scale is None
     white = data.signal != "orthogonal" or data.observed == 1.0  # masks leave a part of other noise along features
-    if not (plain and white) or problem.prior.name not in ("none", "l2"):
+    if moves or not (plain and white) or problem.prior.name not in ("none", "l2"):
         return []
     size = data.noise * data.observed
     k, kl = ("", "") if K == 1 else ("_k", "_kl")
@@ -55,7 +56,7 @@ def _limit(problem: Problem, look_up: bool) -> list[Statement]:
     own = f"2 <s F> + {factor}<F^2>" if K == 1 else f"<s_k F_l> + <s_l F_k> + {factor}<F_k F_l>"
     of_m, km = "_m" if M > 1 else "", f"_{'k' * (K > 1)}{'m' * (M > 1)}".rstrip("_")
     lost, lost_of_Q = (" - lambda R", " - 2 lambda Q") if problem.prior.name == "l2" else ("", "")
-    moves = ", and G <B> of moves along vectors" * (look_up and model.at_hand and model.functions.along is not None)
+    others = ", and G <B> of moves along vectors" * (look_up and model.at_hand and model.functions.along is not None)
     found = [f"dR{km}/dt = <y{of_m} F{k}>{lost}"] if M else []
     found += [f"dQ{kl}/dt = {own}{lost_of_Q}"]
     if model.constraint != "none":
@@ -64,7 +65,7 @@ def _limit(problem: Problem, look_up: bool) -> list[Statement]:
     gram = "G = (1, R^T; R, Q)" if M else "G = Q"
     noise = " without the part along features" if data.signal == "orthogonal" else ""
     over = f"<.> over samples with Gaussian fields{mean} of covariance {_times(size)}{gram}{noise}"
-    return [("limit", f"{'; '.join(found)}{moves}; {over}")]
+    return [("limit", f"{'; '.join(found)}{others}; {over}")]
 
 
 def _times(number: float) -> str:
@@ -84,7 +85,9 @@ def _rule(problem: Problem, look_up: bool) -> str:
     return f"{named}{reads}; {_samples(model.batch_size)} per step; {AFTER_A_STEP[model.constraint]}"
 
 
-def _samples(count: int) -> str:
+def _samples(count: int | Schedule) -> str:
+    if isinstance(count, Schedule):
+        return f"({count.in_words}) samples"
     return "one sample" if count == 1 else f"{count} samples"
 
 
@@ -104,7 +107,7 @@ def _sample(problem: Problem, sample: Sample, kind: Kind) -> str:
     name = "" if sample.name is None else f"{sample.name}, "
     along, noise = along_of(problem, sample), "noise orthogonal to the features" if kind.projected else "white noise"
     shown = f"{along} times hidden variables, and {noise}" if along else noise
-    size = f" of variance {kind.noise:g}" if kind.noise != 1.0 else ""
+    size = f" of variance {in_words_of(kind.noise)}" if kind.noise != 1.0 else ""
     views = f" in {kind.views} views" * (kind.views > 1)
     own = " with noise of their own" * bool(kind.own.any())
     given = sample.observed if isinstance(sample.observed, tuple) else kind.observed[:1]
@@ -114,13 +117,13 @@ def _sample(problem: Problem, sample: Sample, kind: Kind) -> str:
     reads = "; ".join(f"{key} = {address}" for key, address in sample.asked.items())
     count = _samples(kind.batch_size)
     if kind.samples > 1:
-        count = f"{kind.batch_size} times {kind.samples} samples that see each other"
+        count = f"{in_words_of(kind.batch_size)} times {kind.samples} samples that see each other"
     return f"{name}{count} per step{views}{own}: {shown}{size}{kept}; {reads}"
 
 
 def _data(problem: Problem, look_up: bool) -> str:
     data = problem.data
-    size = f" of variance {data.noise:g}" if data.noise != 1.0 else ""
+    size = f" of variance {in_words_of(data.noise)}" if data.noise != 1.0 else ""
     kept = f"; {data.observed:.3g} of the coordinates are kept in a sample" if data.observed < 1.0 else ""
     coins = "".join(f"; {name} = 1 with probability {p:g}" for name, p in data.coins.items())
     normals = f"; standard normal numbers: {', '.join(data.normals)}" if data.normals else ""

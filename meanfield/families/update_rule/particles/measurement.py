@@ -9,25 +9,29 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.own_runs import check_lengths
+from meanfield.families.update_rule.in_time import pieces_of_samples
 from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.problem import Problem, pulls
 from meanfield.families.update_rule.system import system_of
-from meanfield.problems.phases import phase_numbers, pieces_of
 from meanfield.problems.problem_keys import at_time
 from meanfield.typing import FloatArray
 
 
 def measure_of(problem: Problem) -> Callable[[FloatArray, Mapping[str, FloatArray]], dict[str, Any]]:
     """What follows from runs; see `meanfield.problems.family.Family.measure`."""
-    phases = [piece.problem for piece in pieces_of(problem)] if problem.measured else []
-    observables = [Observables(phase, system_of(phase)) for phase in phases]
-    return partial(_measured, problem, observables)
+    pieces = pieces_of_samples(problem) if problem.measured else []
+    observables = [Observables(piece.problem, system_of(piece.problem)) for piece in pieces]
+    return partial(_measured, problem, observables, [piece.start for piece in pieces[1:]])
 
 
 def _measured(
-    problem: Problem, observables: Sequence[Observables], times: FloatArray, given: Mapping[str, FloatArray]
+    problem: Problem,
+    observables: Sequence[Observables],
+    begins: Sequence[float],
+    times: FloatArray,
+    given: Mapping[str, FloatArray],
 ) -> dict[str, Any]:
-    """Overlaps and r from weights; observables from overlaps and side variables."""
+    """Overlaps and r from weights; observables, which are others from some times on, from overlaps and the rest."""
     M = len(problem.features)
     found: dict[str, Any] = dict(problem.names)
     if "U" in given:
@@ -51,7 +55,7 @@ def _measured(
         empty = np.empty((len(held["Q"]), len(times), len(problem.students), 0))
         R, Q, v = held.get("R", empty), held["Q"], held.get("v", empty[:, :, 0])
         rows = []
-        for at, number in enumerate(phase_numbers(problem, times).tolist()):
+        for at, number in enumerate(np.searchsorted(begins, times, side="right").tolist()):
             of_noise = None if weighted is None else weighted[:, at]
             rows.append(observables[number].at(float(times[at]), R[:, at], Q[:, at], v[:, at], of_noise))
         found["observables"] = np.stack(rows, axis=1)

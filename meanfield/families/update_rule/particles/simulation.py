@@ -9,6 +9,7 @@ from meanfield.ensembles.arrays import Record, identity_of
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
+from meanfield.families.update_rule.in_time import pieces_of_samples
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem, pulls
 from meanfield.families.update_rule.trial_calls import check_functions
@@ -82,7 +83,7 @@ def simulation_of(problem: Problem) -> Simulation:
     rows |= {"R_noise": (K, M), "Q_noise": (K, K)} if uneven else {}
     constants: dict[str, tuple[int, ...]] = {"U": (N, M)} if M else {}
     constants |= {"rho_of_coordinate": (N,)} if uneven else {}
-    kinds = [kind for piece in pieces_of(problem) for kind in piece.problem.kinds]
+    kinds = [kind for piece in pieces_of_samples(problem) for kind in piece.problem.kinds]
     m, L = (
         max(each)
         for each in zip(*((kind.batch_size * len(kind.masks), len(kind.masks)) for kind in kinds), strict=True)

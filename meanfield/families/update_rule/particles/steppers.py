@@ -13,6 +13,7 @@ from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
 from meanfield.ensembles.stepper import Stepper, replica_generator
 from meanfield.ensembles.streams import stream_key
+from meanfield.families.update_rule.in_time import pieces_of_samples
 from meanfield.families.update_rule.particles.chain import chain_steps
 from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.particles.plain import plain_steps
@@ -22,7 +23,6 @@ from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import system_of
 from meanfield.problems.base import schedules_of
 from meanfield.problems.in_time import InTime
-from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
 STEPS_AT_ONCE = 1 << 16
@@ -181,8 +181,8 @@ STEPPERS: dict[str, type[Plain] | type[Chain]] = {"plain": Plain, "chain": Chain
 
 
 def prepare_steppers(problem: Problem, method: str) -> MakeStepper:
-    """Function that makes steppers by one of `STEPPERS`, of all phases, with compiled functions."""
-    pieces = pieces_of(problem)
+    """Function that makes steppers by one of `STEPPERS`, of all pieces of a run, with compiled functions."""
+    pieces = pieces_of_samples(problem)
     makers = [partial(STEPPERS[method], Phase(piece.problem, number)) for number, piece in enumerate(pieces)]
     if len(makers) == 1:
         return makers[0]
