@@ -9,6 +9,7 @@ Where J and S take long, Chebyshev series on intervals of time take their place.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
@@ -63,10 +64,10 @@ def interpolant(
                 found[low] = coefficients
             else:
                 left.append([(low, 0.5 * (low + high)), (0.5 * (low + high), high)])
-    edges = np.array([*sorted(found), stop])
+    edges = [*sorted(found), stop]
 
     def value(t: float) -> FloatArray:
-        i = int(np.clip(np.searchsorted(edges, t, side="right") - 1, 0, len(found) - 1))
+        i = min(max(bisect_right(edges, t) - 1, 0), len(found) - 1)
         x = (2.0 * t - edges[i] - edges[i + 1]) / (edges[i + 1] - edges[i])
         return np.asarray(chebyshev.chebval(x, found[edges[i]]))
 
@@ -122,25 +123,26 @@ def covariance_along(
     variances = np.diag(first) + noise * (times[-1] - times[0])
     # Variances are offset under their logarithm, because a direction may have no noise.
     offset = np.maximum(variances, max(1e-12 * float(variances.max()), np.finfo(float).tiny))
+    scale, diagonal = np.sqrt(offset), slice(None, None, size + 1)
 
     def covariance(y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        R = y.reshape(size, size).copy()
-        length = np.sqrt(offset) * np.exp(0.5 * np.diag(R))
-        scales = np.outer(length, length)
-        np.fill_diagonal(R, offset * np.expm1(np.diag(R)) / np.diag(scales))
+        R, logarithms = y.reshape(size, size).copy(), y[diagonal]
+        length = scale * np.exp(0.5 * logarithms)
+        scales = length[:, None] * length
+        R.flat[diagonal] = offset * np.expm1(logarithms) / scales.flat[diagonal]
         return R * scales, R, scales
 
     def derivative(t: float, y: FloatArray) -> FloatArray:
         (J, S), (C, R, scales) = drift_and_noise(t), covariance(y)
         drift = J @ C
         relative = (drift + drift.T + S) / scales
-        growth = np.diag(relative)
-        change = relative - 0.5 * R * (growth[:, None] + growth)
-        np.fill_diagonal(change, growth)
-        return change.ravel()
+        growth = relative.flat[diagonal]
+        change = (relative - 0.5 * R * (growth[:, None] + growth)).ravel()
+        change[diagonal] = growth
+        return change
 
     def margin(t: float, y: FloatArray) -> float:
-        return float(LARGEST_COVARIANCE - np.abs(covariance(y)[0]).max())
+        return float(LARGEST_COVARIANCE - (offset * np.expm1(y[diagonal])).max())  # no covariance is above variances
 
     deviations = np.sqrt(np.diag(first) + offset)
     y = first / np.outer(deviations, deviations)

@@ -63,7 +63,7 @@ class Table(Schedule):
     @property
     def in_steps(self) -> bool:
         """See `Schedule.in_steps`."""
-        return self.interpolation == "step"
+        return self.interpolation == "step" or len(self.times) == 1
 
     @property
     def in_words(self) -> str:
