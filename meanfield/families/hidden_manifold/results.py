@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from meanfield.families.hidden_manifold.variables import (
     ASSUMPTIONS,
     AVERAGE_ERRORS,
@@ -55,7 +57,6 @@ VARIABLES = (
     | AVERAGE_STATISTICS
 )
 
-CHECKS = "meanfield.families.hidden_manifold.numbers:faults"
 NUMBERS = "meanfield.families.hidden_manifold.numbers"
 FIGURE = "meanfield.families.hidden_manifold.figures:plot_order_parameters"
 ERRORS = ("Q_error", "R_error", "v_error", "generalisation_error_error")
@@ -63,7 +64,7 @@ ERRORS = ("Q_error", "R_error", "v_error", "generalisation_error_error")
 _PATH = ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma")
 _COMPONENTS = ("Q_component", "R_component", "component_weight", "component_scale")
 
-KINDS = {
+_KINDS = {
     "order_parameters": Kind(
         "order parameters, from the ODEs in the eigenvalues of the features",
         (*_PATH, "T", "field_mean"),
@@ -71,7 +72,6 @@ KINDS = {
             *("eta", *_COMPONENTS, *ERRORS, *SPECTRUM, *AVERAGED, "field_mean_quantile", "quantile"),
             *(*FLUCTUATIONS, *FLUCTUATION_ERRORS, *AVERAGES, *AVERAGE_ERRORS),
         ),
-        check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
@@ -79,7 +79,6 @@ KINDS = {
         "density of the student's weights along eigenvectors of the features",
         (*_PATH, "rho", "rho_weight", *DENSITY),
         ("eta", *ERRORS),
-        check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
@@ -88,7 +87,6 @@ KINDS = {
         ("Q", "R", "generalisation_error", "v", "Omega", "Sigma", "T", *ERRORS, *STATES),
         ("eta",),
         leading="state",
-        check=CHECKS,
         numbers=f"{NUMBERS}:of_fixed_points",
     ),
     "assumptions": Kind(
@@ -102,7 +100,6 @@ KINDS = {
             *("eta", "Q", "R", "generalisation_error", *ERRORS, "field_mean", "kurtosis"),
             *(name for name in ASSUMPTIONS if name.endswith("_matched")),
         ),
-        check=CHECKS,
         made_by="hidden_manifold.examine_assumptions",
         figure="meanfield.families.hidden_manifold.figures:plot_assumptions",
         numbers="meanfield.families.hidden_manifold.assumptions.wording:key_numbers",
@@ -112,7 +109,6 @@ KINDS = {
         "escape of students that start alike from the symmetric plateau",
         (*_PATH, *ESCAPE, "quantile"),
         ("N", "eta"),
-        check=CHECKS,
         made_by="hidden_manifold.predict_escape",
         figure="meanfield.families.hidden_manifold.figures:plot_escape",
         numbers="meanfield.families.hidden_manifold.figures:key_numbers",
@@ -123,7 +119,6 @@ KINDS = {
         "stochastic gradient descent at finite N",
         ("time", *ROWS),
         ("N", "eta", "generalisation_error_error", *WEIGHTS, *AVERAGE_ROWS),
-        check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_particles",
     ),
@@ -131,8 +126,9 @@ KINDS = {
         "stochastic gradient descent at finite N, statistics of an ensemble",
         ("time", *STATISTICS),
         ("N", "eta", *OF_FRESH_SAMPLES, *AVERAGE_STATISTICS),
-        check=CHECKS,
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_an_ensemble",
     ),
 }
+
+KINDS = {name: replace(kind, check=f"{NUMBERS}:faults") for name, kind in _KINDS.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from meanfield.families.update_rule.variables import (
     ERRORS,
     ESCAPE,
@@ -32,12 +34,11 @@ OF_A_STATE = (
 
 _OTHERS = ("R_noise", "Q_noise", "v", "r", "observables", *NAMES)
 
-KINDS = {
+_KINDS = {
     "order_parameters": Kind(
         "order parameters, from averages of the rule",
         ("time", "Q"),
         ("R", *_OTHERS, *SPECTRUM, *ERRORS, *FLUCTUATIONS, *FLUCTUATION_ERRORS),
-        check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
@@ -48,7 +49,6 @@ KINDS = {
             *("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, "P_error", *CONDENSATE),
             *("P_sum", "P_difference"),
         ),
-        check=f"{NUMBERS}:faults",
         figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
@@ -56,7 +56,6 @@ KINDS = {
         "density of the weights of several students, by interacting particles of the limit",
         ("time", "R", "Q", "r", "Lambda", "snapshot_time", "u_sample", "w_sample", "R_error", "Q_error", "r_error"),
         ("observables", "observables_error", *NAMES),
-        check=f"{NUMBERS}:faults",
         figure="meanfield.families.update_rule.figures:plot_density",
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
@@ -65,7 +64,6 @@ KINDS = {
         (*OF_A_STATE, "P", "P_w", "u", "u_weight", "w", "w_bnds"),
         ("observables", "observables_error", *NAMES),
         leading="state",
-        check=f"{NUMBERS}:faults",
         figure="meanfield.plotting.results:plot_states",
         numbers="meanfield.report.key_numbers:of_states",
         summary="meanfield.results.text:describe",
@@ -76,7 +74,6 @@ KINDS = {
         ("observables", "observables_error", *NAMES),
         leading="point",
         made_by="update_rule.continue_stationary_states",
-        check=f"{NUMBERS}:faults",
         figure="meanfield.plotting.states:plot_branches",
         numbers="meanfield.report.key_numbers:of_states",
         notes="meanfield.results.text:describe_branches",
@@ -87,7 +84,6 @@ KINDS = {
         ("Q", "Q_error", *STATES),
         ("R", "R_error", *_OTHERS, "v_error", "observables_error", *SHARES),
         leading="state",
-        check=f"{NUMBERS}:faults",
         numbers="meanfield.report.key_numbers:of_states",
         summary="meanfield.results.text:describe",
     ),
@@ -97,7 +93,6 @@ KINDS = {
         ("R", "R_error", *_OTHERS, "v_error", "observables_error"),
         leading="point",
         made_by="update_rule.continue_fixed_points",
-        check=f"{NUMBERS}:faults",
         figure="meanfield.plotting.states:plot_branches",
         numbers="meanfield.report.key_numbers:of_states",
         notes="meanfield.results.text:describe_branches",
@@ -106,7 +101,6 @@ KINDS = {
         "escape of runs at finite N from an unstable start",
         ("time", "Q", "R", *ESCAPE, "quantile"),
         ("N", "v", "side_name"),
-        check=f"{NUMBERS}:faults",
         made_by="update_rule.predict_escape",
         figure="meanfield.families.update_rule.figures:plot_escape",
         numbers=f"{NUMBERS}:of_an_escape",
@@ -116,7 +110,6 @@ KINDS = {
         "stochastic gradient descent at finite N",
         ("time", "Q"),
         ("N", "R", *_OTHERS, *WEIGHTS),
-        check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_particles",
     ),
@@ -124,9 +117,10 @@ KINDS = {
         "stochastic gradient descent at finite N, statistics of an ensemble",
         ("time", "Q_mean"),
         ("N", *NAMES, *(name for name in STATISTICS if name != "Q_mean")),
-        check=f"{NUMBERS}:faults",
         figure=FIGURE,
         numbers=f"{NUMBERS}:of_an_ensemble",
     ),
-    "support_recovery": DENSITY_KINDS["support_recovery"],
 }
+
+KINDS = {name: replace(kind, check=f"{NUMBERS}:faults") for name, kind in _KINDS.items()}
+KINDS["support_recovery"] = DENSITY_KINDS["support_recovery"]
