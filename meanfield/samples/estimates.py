@@ -10,7 +10,7 @@ from meanfield.ensembles.own_runs import check_lengths
 from meanfield.errors import InputError
 from meanfield.numerics.quadrature import gauss_rules
 from meanfield.samples.assumed import Assumed
-from meanfield.samples.findings import Examined
+from meanfield.samples.evidence import Evidence
 from meanfield.typing import FloatArray
 
 NODES = 8
@@ -92,6 +92,8 @@ def laws(measured: Measured, like: Any) -> tuple[dict[str, Number], dict[str, An
         if not joint:
             keys[name] = law_of(measured.fields[:, k]) if measured.is_exact(k) else _law_by(second[0], fourth[0])
     if joint:
+        if not all(measured.is_exact(k) for k in range(measured.fields.shape[1])):
+            raise InputError("hidden: a joint law is not known along directions that were found; give features=...")
         rows, counts = np.unique(measured.fields, axis=0, return_counts=True)
         keys["hidden"] = {"law": "discrete", "values": rows.tolist(), "probabilities": (counts / counts.sum()).tolist()}
     return numbers, keys
@@ -114,11 +116,8 @@ def _law_by(second: float, fourth: float) -> dict[str, Any]:
     return {"law": "three_point", "second_moment": second, "fourth_moment": max(fourth, second**2)}
 
 
-def variance_of(found: Examined) -> Number:
+def variance_of(e: Evidence) -> Number:
     """Variance of a coordinate beside the features."""
-    e = found.evidence
-    if e is None:
-        return np.nan, np.nan
     share = 1.0 - e.fields.shape[1] / e.N
     return e.statistics.variance / share, float((e.rest**2).mean(axis=1).std() / share / len(e.rest) ** 0.5)
 
@@ -136,8 +135,6 @@ def start_of(
     keys: dict[str, Any] = {}
     if not assumed.student_key:
         check_lengths("weights", np.diag(Q)[None])
-        if K > 1:
-            raise InputError(f"weights: have {K} columns, and the problem trains one vector; give that")
     for k in range(R.shape[1]):
         key = f"features[{k}].initial_overlap"
         numbers |= {f"{key}{f'[{i}]' if K > 1 else ''}": (float(R[i, k]), float(error[k])) for i in range(K)}
@@ -150,11 +147,8 @@ def start_of(
     return numbers, keys
 
 
-def spectrum_of(found: Examined) -> tuple[FloatArray, tuple[float, float]]:
+def spectrum_of(e: Evidence) -> tuple[FloatArray, tuple[float, float]]:
     """Eigenvalues of the covariance beside features that samples can tell from 0, and the edges of white samples."""
-    e = found.evidence
-    if e is None:
-        return np.empty(0), (np.nan, np.nan)
     n, N = e.rest.shape
     away = e.rest - e.rest.mean(axis=0)
     count = min(n - 1, N - e.fields.shape[1])

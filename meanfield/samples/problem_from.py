@@ -155,6 +155,11 @@ def problem_from(
     y = None if labels is None else as_array(labels, "labels", f"give {n} numbers").ravel()
     if y is not None and (len(y) != n or not np.isfinite(y).all()):
         raise InputError(f"labels: have the shape {y.shape}; give {n} finite numbers, one for each sample")
+    if label_noise and y is None:
+        raise InputError(f"label_noise = '{label_noise}': there are no labels; give labels=..., one for each sample")
+    students = like.fixed_dims.get("student", 1)
+    if w is not None and w.shape[1] != students:
+        raise InputError(f"weights: have {w.shape[1]} columns, and the problem trains {students}; give one for each")
     wanted = len(getattr(like, "features", ()))
     if known is not None and known.shape[1] != wanted:
         raise InputError(f"features: have {known.shape[1]} columns, and the problem has {wanted}; give one for each")
@@ -182,9 +187,10 @@ def problem_from(
         known is not None,
     )
     numbers, keys = laws(measured, like)
-    numbers[VARIANCE], keys["particles.dimension"] = variance_of(found), N
-    if assumed.noise_key:
-        keys[assumed.noise_key] = numbers[VARIANCE][0]
+    keys["particles.dimension"] = N
+    if found.evidence is not None:
+        numbers[VARIANCE] = variance_of(found.evidence)
+        keys |= {assumed.noise_key: numbers[VARIANCE][0]} if assumed.noise_key else {}
     if w is not None:
         more, others = start_of(w, U, cosine, assumed)
         numbers, keys = numbers | more, keys | others
@@ -192,7 +198,7 @@ def problem_from(
         variance, error = unexplained(found.evidence.fields, found.evidence.labels)  # type: ignore[arg-type]
         keys[label_noise] = variance**0.5
         numbers[label_noise] = variance**0.5, 0.5 * error / max(variance, 1e-300) ** 0.5
-    eigenvalues, edges = spectrum_of(found)
+    eigenvalues, edges = (np.empty(0), (0.0, 0.0)) if found.evidence is None else spectrum_of(found.evidence)
     return DataReport(numbers, found.findings, found.limits, U, eigenvalues, edges, like, keys)
 
 

@@ -183,6 +183,39 @@ def test_steps_that_are_too_large_for_n_and_samples_that_are_used_again():
     assert "every sample was used 50 times, and once in the problem" in str(found)
 
 
+def test_few_different_samples_say_that_alone():
+    x, w, u = neuron()
+    found = meanfield.problem_from(x[np.arange(SAMPLES) % 50], w, u, like=NEURON)
+    assert found.broken == ("repeated samples",)
+    assert not any(np.isnan(found.numbers[name]).any() for name in found.numbers)
+    assert "nan" not in str(found)
+    assert found.problem.particles.dimension == N
+
+
+def test_a_joint_law_is_measured_where_features_are_known():
+    rng = np.random.default_rng(4)
+    first = rng.choice([-1.0, 1.0], SAMPLES)
+    c = 2.0 * np.column_stack([first, first * rng.choice([1.0, -1.0], SAMPLES, p=[0.8, 0.2])])
+    U = np.sqrt(N) * np.linalg.qr(rng.standard_normal((N, 2)))[0]
+    a = rng.standard_normal((SAMPLES, N))
+    x = a - a @ U @ U.T / N + c @ U.T / np.sqrt(N)
+    law = {"law": "discrete", "values": [[2, 2], [-2, -2], [2, -2], [-2, 2]], "probabilities": [0.4, 0.4, 0.1, 0.1]}
+    like = meanfield.Problem(
+        model={"activation": "tanh", "learning_rate": 0.1, "batch_size": 4},
+        hidden=law,
+        features=[{"initial_overlap": 0.3}, {"initial_overlap": 0.2}],
+        time={"stop": 1.0},
+    )
+    found = meanfield.problem_from(x, features=U, like=like)
+    assert found.broken == ()
+    values, probabilities = found.problem.hidden.atoms
+    assert probabilities @ values.prod(axis=1) == pytest.approx(2.4, abs=4 * 3.2 / SAMPLES**0.5)  # standard errors
+    other = meanfield.with_value(like, "hidden", law | {"probabilities": [0.1, 0.1, 0.4, 0.4]})
+    assert meanfield.problem_from(x, features=U, like=other).broken == ("hidden law",)
+    with pytest.raises(meanfield.InputError, match="hidden: a joint law is not known along directions"):
+        meanfield.problem_from(x, like=like)
+
+
 def test_a_law_stands_for_samples():
     """Of eight values: moments to the fifteenth are those of the samples."""
     c = np.random.default_rng(3).gamma(2.0, 1.0, 500)
@@ -199,9 +232,11 @@ def test_a_law_stands_for_samples():
         ({"features": np.ones((N, 2))}, "features: have 2 columns, and the problem has 1"),
         ({"features": np.ones(7)}, r"features: have the shape \(7, 1\); give 100 finite rows"),
         ({"weights": np.ones(N) / 10}, r"weights: have .*multiply weights of length 1 by sqrt\(N\)"),
+        ({"weights": np.ones((N, 2))}, "weights: have 2 columns, and the problem trains 1; give one for each"),
+        ({"label_noise": "model.learning_rate"}, "label_noise = 'model.learning_rate': there are no labels"),
         ({"labels": [1.0]}, r"labels: have the shape \(1,\); give 1500"),
         ({"uses": 0.5}, "uses = 0.5: give how often"),
-        ({"label_noise": "model.sigma"}, "sigma"),
+        ({"label_noise": "model.sigma", "labels": np.ones(SAMPLES)}, "sigma"),
         ({"like": meanfield.load_problem("data/problems/hidden_manifold.toml")}, "hidden_manifold.examine_samples"),
         ({"like": "neuron.toml"}, r"call meanfield\.load_problem\('neuron\.toml'\)"),
     ],
