@@ -11,14 +11,14 @@ import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from meanfield.cli import DONE, FAILED, run
+from meanfield.cli import DONE, FAILED, at_least, run
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import save
 from meanfield.results.provenance import provenance
@@ -81,30 +81,35 @@ class Study:
         Whether a statement that does not hold is a failure: of the software, not of a paper.
     folder : Path
         Where the numbers go.
+    seeds : int
+        Number of seeds, where `simulate` takes one: `--seeds` changes it, and the numbers of others are kept.
     """
 
     theory: Callable[[], xr.Dataset]
     judge: Callable[[xr.Dataset], list[Statement]]
     draw: Callable[[xr.Dataset], Figure]
-    simulate: Callable[[], xr.Dataset] | None = None
+    simulate: Callable[..., xr.Dataset] | None = None
     must_hold: bool = False
     folder: Path = NUMBERS
+    seeds: int = 0
 
     def numbers(self) -> xr.Dataset:
         """Theory and SGD in one Dataset."""
         theory = self.theory()
-        return (
-            theory
-            if self.simulate is None
-            else xr.merge([theory, self.simulate()], join="outer", compat="no_conflicts")
-        )
+        if self.simulate is None:
+            return theory
+        simulated = self.simulate(self.seeds) if self.seeds else self.simulate()
+        return xr.merge([theory, simulated], join="outer", compat="no_conflicts")
 
 
 def run_study(study: Study, script: str) -> None:
     """Compute, judge, draw and save; what `python -m` with the name of the module does."""
     claim = sys.modules["__main__"].__doc__
-    ArgumentParser(description=claim, formatter_class=RawDescriptionHelpFormatter).parse_args()
-    run(lambda: _run(study, Path(script)))
+    command = ArgumentParser(description=claim, formatter_class=RawDescriptionHelpFormatter)
+    if study.seeds:
+        command.add_argument("--seeds", type=at_least(2, "seeds"), default=study.seeds, metavar="SEEDS")
+    chosen = replace(study, **vars(command.parse_args()))
+    run(lambda: _run(chosen, Path(script)))
 
 
 def _run(study: Study, script: Path) -> int:

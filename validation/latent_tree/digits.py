@@ -10,6 +10,9 @@ negatives the exact loss has; here it is one, and eight. Its accuracies cannot b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -17,14 +20,19 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student
 
 import meanfield
+from meanfield.families.latent_tree import images
 from meanfield.families.latent_tree.images.operators import draw_population, layer_operators
 from meanfield.families.latent_tree.images.problem import ImageProblem
 from meanfield.plotting.style import curve_style, marker_style
 from meanfield.problems.problem_keys import with_value
 from validation.latent_tree.digits_theory import CASES, PLAIN, PROBLEM, STRENGTHS, theory
+from validation.rows import Row, measure
 from validation.study import OUTPUT, Statement, Study, run_study
 
 FOLDER = OUTPUT / "latent_tree"
+HERE = Path(__file__).parent
+SOURCES = [HERE / "digits.py", HERE / "digits.toml", *Path(images.__file__).parent.rglob("*.py")]
+"""What kept numbers were made by: they are of no use when it has changed."""
 
 SEEDS = range(5, 20)
 EPOCHS = np.linspace(0.0, 100.0, 11)
@@ -44,8 +52,10 @@ ROWS: dict[str, dict[str, object]] = {
 }
 """Losses and training, by the keys that differ from the problem file."""
 
-ERRORS = float(student.ppf(0.995, len(SEEDS) - 1))
-"""Standard errors beyond which a difference is one: chance is beyond in 1 % of all cases (Student's law)."""
+
+def errors_of(seeds: int) -> float:
+    """Standard errors beyond which a difference is one: chance is beyond in 1 % of all cases (Student's law)."""
+    return float(student.ppf(0.995, seeds - 1))
 
 
 def problem_of(row: str, seed: int) -> ImageProblem:
@@ -56,35 +66,43 @@ def problem_of(row: str, seed: int) -> ImageProblem:
     return found
 
 
-def simulate() -> xr.Dataset:
-    """Accuracies of all rows, and residues and operators along training by InfoNCE."""
-    accuracy = np.empty((len(ROWS), len(SEEDS), len(EPOCHS)))
-    residue, norm = np.empty((2, 2, len(SEEDS), len(EPOCHS), 3))
-    population = draw_population(PROBLEM)
-    for i, row in enumerate(ROWS):
-        for j, seed in enumerate(SEEDS):
-            problem = problem_of(row, seed)
-            everywhere = with_value(problem, "particles.snapshots", tuple(problem.time.outputs_at))
-            result = meanfield.solve(everywhere, "particles", workers=1)
-            accuracy[i, j] = result["probe_accuracy"].values[0]
-            print(f"{row}, seed {seed}: {accuracy[i, j, -1]:.3f} of held-out images are right", flush=True)
-            if row in OF_OPERATORS:
-                k = OF_OPERATORS.index(row)
-                for epoch, vector in enumerate(result["layer_weights"].values[0]):
-                    weights = problem.initial_weights.like(vector)
-                    output = problem.network.normalisation
-                    residue[k, j, epoch] = layer_operators(CASES["infonce"], output, weights, population)["residue"]
-                    norm[k, j, epoch] = layer_operators(CASES["simple"], PLAIN, weights, population)[
-                        "layer_operator_norm"
-                    ]
+def trained(task: str) -> Row:
+    """Accuracies of a network along training, and residues and norms of its operators where these are followed."""
+    row, _, seed = task.rpartition(", seed ")
+    problem = problem_of(row, int(seed))
+    everywhere = with_value(problem, "particles.snapshots", tuple(problem.time.outputs_at))
+    result = meanfield.solve(everywhere, "particles", workers=1)
+    found: Row = {"accuracy": result["probe_accuracy"].values[0].tolist()}
+    if row in OF_OPERATORS:
+        population = draw_population(PROBLEM)
+        each = [problem.initial_weights.like(vector) for vector in result["layer_weights"].values[0]]
+        normalisation = problem.network.normalisation
+        shares = [layer_operators(CASES["infonce"], normalisation, weights, population) for weights in each]
+        plain = [layer_operators(CASES["simple"], PLAIN, weights, population) for weights in each]
+        found["residue"] = [operators["residue"].tolist() for operators in shares]
+        found["norm"] = [operators["layer_operator_norm"].tolist() for operators in plain]
+    return found
+
+
+def simulate(seeds: int) -> xr.Dataset:
+    """Accuracies of all rows, and residues and operators along training by InfoNCE; networks that are kept stay."""
+    kept, newest = FOLDER / "digits.jsonl", max(source.stat().st_mtime for source in SOURCES)
+    if kept.exists() and kept.stat().st_mtime < newest:
+        kept.unlink()
+    chosen = range(SEEDS.start, SEEDS.start + seeds)
+    networks = measure(trained, [f"{row}, seed {seed}" for row in ROWS for seed in chosen], [kept])
     along = ("run", "seed", "epoch", "layer")
+
+    def values(name: str, rows: Iterable[str]) -> list[list[object]]:
+        return [[networks[f"{row}, seed {seed}"][name] for seed in chosen] for row in rows]
+
     return xr.Dataset(
         {
-            "sgd_accuracy": (("row", "seed", "epoch"), accuracy),
-            "sgd_residue": (along, residue),
-            "sgd_norm": (along, norm),
+            "sgd_accuracy": (("row", "seed", "epoch"), values("accuracy", ROWS)),
+            "sgd_residue": (along, values("residue", OF_OPERATORS)),
+            "sgd_norm": (along, values("norm", OF_OPERATORS)),
         },
-        {"row": list(ROWS), "seed": list(SEEDS), "epoch": EPOCHS, "run": OF_OPERATORS, "layer": [1, 2, 3]},
+        {"row": list(ROWS), "seed": list(chosen), "epoch": EPOCHS, "run": OF_OPERATORS, "layer": [1, 2, 3]},
     )
 
 
@@ -156,14 +174,15 @@ def _of_training(numbers: xr.Dataset) -> list[Statement]:
 def better(text: str, source: str, difference: np.ndarray) -> Statement:
     """A claim that differences, one for each seed, are positive."""
     mean, error = _mean_and_error(difference)
-    holds = None if abs(mean) < ERRORS * error else mean > 0.0
+    holds = None if abs(mean) < errors_of(len(difference)) * error else mean > 0.0
     return Statement(text, source, holds, f"{mean:+.1f} +- {error:.1f} points, {len(difference)} seeds")
 
 
 def same(text: str, source: str, difference: np.ndarray) -> Statement:
     """A claim that differences are chance; it is undecided where chance hides more than the spread of the paper."""
     mean, error = _mean_and_error(difference)
-    holds = False if abs(mean) > ERRORS * error else (True if ERRORS * error < HIDDEN else None)
+    hidden = errors_of(len(difference)) * error
+    holds = False if abs(mean) > hidden else (True if hidden < HIDDEN else None)
     return Statement(text, source, holds, f"{mean:+.1f} +- {error:.1f} points, {len(difference)} seeds")
 
 
@@ -202,10 +221,11 @@ def _of_operators(numbers: xr.Dataset) -> list[Statement]:
 def _by_layer(text: str, source: str, values: xr.DataArray, what: str) -> Statement:
     """A claim that something is positive in every layer."""
     pairs = [_mean_and_error(values.sel(layer=layer).values) for layer in values["layer"]]
-    if all(mean > ERRORS * error for mean, error in pairs):
+    errors = errors_of(values.sizes["seed"])
+    if all(mean > errors * error for mean, error in pairs):
         holds: bool | None = True
     else:
-        holds = False if any(mean < -ERRORS * error for mean, error in pairs) else None
+        holds = False if any(mean < -errors * error for mean, error in pairs) else None
     return Statement(text, source, holds, f"{what}: " + ", ".join(f"{m:+.2f} +- {e:.2f}" for m, e in pairs))
 
 
@@ -248,6 +268,7 @@ PAIRS = {
 
 
 def _draw_differences(numbers: xr.Dataset, axes: Axes) -> None:
+    errors = errors_of(numbers.sizes["seed"])
     for i, epoch in enumerate((EARLY, MIDDLE, LATE)):
         accuracy = 100.0 * numbers["sgd_accuracy"].sel(epoch=epoch)
         pairs = [
@@ -256,14 +277,14 @@ def _draw_differences(numbers: xr.Dataset, axes: Axes) -> None:
         ]
         mean, error = np.transpose(pairs)
         places = np.arange(len(PAIRS)) + 0.2 * (i - 1)
-        axes.errorbar(places, mean, ERRORS * error, label=f"epoch {epoch:g}", **marker_style(i))
+        axes.errorbar(places, mean, errors * error, label=f"epoch {epoch:g}", **marker_style(i))
     axes.axhline(0.0, color="0.6", lw=0.8)
-    axes.set(ylabel=f"difference in points, {ERRORS:.2g} standard errors")
+    axes.set(ylabel=f"difference in points, {errors:.2g} standard errors")
     axes.set_xticks(np.arange(len(PAIRS)), [words.replace(", ", ",\n") for words in PAIRS], rotation=20, fontsize=8)
     axes.legend(fontsize="x-small", loc="upper left")
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
+STUDY = Study(theory, judge, draw, simulate, folder=FOLDER, seeds=len(SEEDS))
 
 if __name__ == "__main__":
     run_study(STUDY, __file__)
