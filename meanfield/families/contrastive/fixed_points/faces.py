@@ -3,7 +3,7 @@
 Where features that are not there stay away, each face in which some overlaps vanish is invariant, and searched by
 itself for zeros with all its overlaps; of faces and orthants that symmetries map to each other one is. On the sphere of
 every face b points inwards, so that the indices sign det(-db/dq) of all zeros in it add up to 1 (Poincare and Hopf).
-Features that depend on each other, or have a mean, have no such faces: they are searched all at once.
+Features that depend on each other, or have a mean, are lasting: they are kept in every face, and have either sign.
 
 Where features that are not there stay away, b_k = q_k r_k, and zeros with all overlaps of one sign pattern are those of
 the relative growth rates r_k: zeros in smaller faces, of which there are many, do not attract Newton's method there.
@@ -12,8 +12,8 @@ of low degree, near q = 0 for any a linear function, so that few starts suffice:
 from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates, some of them
 next to the sphere, within 1e-3 of which zeros may lie. Many zeros are left as they are by symmetries, also such as few
 starts lead to; the planes of these have fewer variables, and are searched first. The zeros that were found are
-deflated. Where indices say that one is missing, all starts of the face are tried without deflation, which many zeros
-make a hindrance.
+deflated. Where indices say that one is missing, starts all over these planes, and then over the face, are tried without
+deflation, which many zeros make a hindrance.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from meanfield.families.contrastive.fixed_points.symmetries import (
     invariant_planes,
     is_reflected,
     is_separable,
+    lasting,
     symmetries_of,
 )
 from meanfield.families.contrastive.order_parameters.field import VectorField
@@ -69,10 +70,8 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
         All zeros, each once; of a continuum one for each face that it meets.
     """
     d1 = field.features
-    if is_reflected(flips) or (d1 > BY_CELLS and is_separable(field)):
+    if is_reflected(flips) or d1 > MOST_GRID_FEATURES or (d1 > BY_CELLS and is_separable(field)):
         return _Faces(field, flips, size).zeros(fineness)
-    if d1 > MOST_GRID_FEATURES:
-        return _Faces(field, flips, size).zeros_at_once()
     found = [Zero(q, jacobian_at(field, q)) for q in Face(field, tuple(range(d1)), size).zeros(False, fineness)]
     return _with_images(found, flips, [list(range(d1))])
 
@@ -83,6 +82,10 @@ def _with_images(zeros: Iterable[Zero], flips: FloatArray, orders: list[list[int
     apart = [moved[i] for i in distinct([zero.q for zero in moved])]
     images = [Zero(image, zero.slope) for zero in apart for image in copies(zero.q, flips)]
     return [images[i] for i in distinct([zero.q for zero in images])]
+
+
+PATIENCE = {False: 48, True: 1000}
+"""Starts without deflation in a row that bring nothing new before a plane is left, and before the whole face is."""
 
 
 class _Faces:
@@ -100,41 +103,36 @@ class _Faces:
         d1 = field.features
         self._orders = exchanges(field) if d1 > BY_CELLS else [list(range(d1))]
         alone = (flips.sum(axis=1) == d1 - 2) @ (flips < 0)  # whether each feature may be flipped by itself
+        self._lasting = lasting(field)
         self._powers = np.where(alone, 2.0, 1.0)
+        self._powers[self._lasting] = 0.0
         self._found: list[Zero] = []
 
     def zeros(self, fineness: int) -> list[Zero]:
-        """All zeros of a field whose faces are invariant, each once."""
+        """All zeros, each once."""
         d1 = self._field.features
-        origin = np.zeros(d1)
-        self._found = [Zero(origin, jacobian_at(self._field, origin))]
+        if not self._lasting:
+            origin = np.zeros(d1)
+            self._found = [Zero(origin, jacobian_at(self._field, origin))]
         searched: set[tuple[int, ...]] = set()
         for dimensions in range(1, d1 + 1):
             for kept in combinations(range(d1), dimensions):
-                if kept not in searched:
+                if kept not in searched and set(kept) >= set(self._lasting):
                     searched |= {tuple(sorted(order.index(k) for k in kept)) for order in self._orders}
                     self._search(list(kept), fineness)
-        return self._found
-
-    def zeros_at_once(self) -> list[Zero]:
-        """All zeros of a field whose faces are not invariant, each once."""
-        d1 = self._field.features
-        kept = list(range(d1))
-        face, group = Face(self._field, tuple(kept), self._size), symmetries_of(kept, self._orders, self._flips)
-        searches = [Search(Plane(face, basis), [np.zeros(d1)]) for basis in invariant_planes(group)]
-        self._go_through(face, kept, [_Pattern(face, group, searches)], [])
         return self._found
 
     def _search(self, kept: list[int], fineness: int) -> None:
         """Add the zeros of one face, and of its images."""
         face = Face(self._field, tuple(kept), self._size)
         if self._field.features <= BY_CELLS or len(kept) == 1:
-            found = [x for x in face.zeros(self._reflected, fineness) if np.all(np.abs(x) > SAME_ZERO)]
+            found = [x for x in face.zeros(self._reflected, fineness) if self._lasting or np.all(np.abs(x) > SAME_ZERO)]
             self._found = self._found + self._images(face, found)
             return
         orthants = list(self._orthants(kept))
         patterns = [self._pattern(face, kept, signs) for signs in orthants]
-        on_sphere = [(x, signs) for signs in orthants for x in face.on_sphere(directions_of(face, signs))]
+        whole = [signs for signs in orthants if np.all(signs)]
+        on_sphere = [(x, signs) for signs in whole for x in face.on_sphere(directions_of(face, signs))]
         self._go_through(face, kept, patterns, [x for x, signs in on_sphere if np.all(signs * x > SAME_ZERO)])
 
     def _go_through(self, face: Face, kept: list[int], patterns: list[_Pattern], found: list[FloatArray]) -> None:
@@ -143,8 +141,11 @@ class _Faces:
         self._found = self._found + self._images(face, found)
         if self._adds_up(kept):
             return
-        everywhere = Search(Plane(face, np.eye(len(kept))), thorough=True)
-        pattern = _Pattern(face, symmetries_of(kept, self._orders, self._flips), [everywhere])
+        bases = {basis.tobytes(): basis for pattern in patterns for basis in pattern.bases}
+        planes = [Plane(face, basis, np.zeros(basis.shape[1])) for basis in [*bases.values(), np.eye(len(kept))]]
+        planes.sort(key=lambda plane: plane.dimensions)
+        searches = [Search(plane, patience=PATIENCE[plane.dimensions == len(kept)], deflated=False) for plane in planes]
+        pattern = _Pattern(face, symmetries_of(kept, self._orders, self._flips), searches)
         for zero in self._inside(kept):
             pattern.leave_out(zero.q[kept], isolated=True)
         for x in pattern.zeros():
@@ -163,9 +164,9 @@ class _Faces:
         return _with_images((Zero(q, jacobian_at(self._field, q)) for q in places), self._flips, self._orders)
 
     def _orthants(self, kept: list[int]) -> Iterator[FloatArray]:
-        """Signs of the overlaps of a face; of those that symmetries map to each other one."""
+        """Signs of the overlaps of a face, 0 for lasting ones; of those that symmetries map to each other one."""
         done: set[tuple[float, ...]] = set()
-        for signs in product((1.0, -1.0), repeat=len(kept)):
+        for signs in product(*((0.0,) if k in self._lasting else (1.0, -1.0) for k in kept)):
             if signs not in done:
                 orthant = np.zeros(self._field.features)
                 orthant[kept] = signs
@@ -179,8 +180,11 @@ class _Faces:
         searches = []
         for basis in invariant_planes(group):
             powers = self._powers[kept][np.abs(basis).argmax(axis=0)]
-            likely = self._beside(kept, signs) if len(basis.T) == len(kept) else []
-            searches.append(Search(Plane(face, basis * np.sign(signs @ basis), powers), likely))
+            likely = [] if np.any(signs) else [np.zeros(len(kept))]
+            if len(basis.T) == len(kept):
+                likely += self._beside(kept, signs)
+            upright = basis * np.where(signs @ basis < 0.0, -1.0, 1.0)
+            searches.append(Search(Plane(face, upright, powers), likely))
         return _Pattern(face, group, searches)
 
     def _beside(self, kept: list[int], signs: FloatArray) -> list[FloatArray]:
@@ -221,6 +225,14 @@ class _Pattern:
     def __init__(self, face: Face, group: FloatArray, searches: list[Search]) -> None:
         self._face, self._group, self._searches = face, group, searches
         self._at_rest = False
+
+    @property
+    def bases(self) -> list[FloatArray]:
+        """Bases of the planes between lines and the whole face, the first entry of each vector positive."""
+        found = [search.plane.basis for search in self._searches]
+        firsts = [basis[np.abs(basis).argmax(axis=0), range(basis.shape[1])] for basis in found]
+        between = [1 < basis.shape[1] < len(basis) for basis in found]
+        return [basis * np.sign(first) for basis, first, kept in zip(found, firsts, between, strict=True) if kept]
 
     def zeros(self) -> Iterator[FloatArray]:
         """Zeros that are new, those of the most symmetric planes first."""

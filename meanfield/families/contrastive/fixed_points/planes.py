@@ -23,70 +23,66 @@ class Plane:
         q -> b(q) of a face, in units of the size of the field, shapes (..., n).
     basis : ndarray, shape (n, dimensions)
         Orthonormal vectors that span the plane, which the field does not leave.
-    powers : ndarray, shape (dimensions,), optional
-        Only coordinates y > 0 are searched, by the relative rates b/y and the variables y^p: 2 where the field is odd
-        in a coordinate. By default all coordinates are, by the rates as they are.
+    powers : ndarray, shape (dimensions,)
+        Powers p of the variables y^p of coordinates of which y > 0 alone is searched, by the relative rates b/y: 2
+        where the field is odd in it. 0 for coordinates that are searched as they are.
     """
 
-    def __init__(self, face: Rates, basis: FloatArray, powers: FloatArray | None = None) -> None:
-        self._face, self._basis, self.powers = face, basis, powers
+    def __init__(self, face: Rates, basis: FloatArray, powers: FloatArray) -> None:
+        self._face, self.basis = face, basis
+        self._relative, self._powers = powers > 0.0, np.maximum(powers, 1.0)
         self.dimensions = basis.shape[1]
 
     def overlaps(self, x: FloatArray) -> FloatArray:
         """Points of the face of these variables, shape (..., n)."""
-        y = x if self.powers is None else np.maximum(x, 0.0) ** (1.0 / self.powers)
-        return self.along(y)
+        return self.along(np.where(self._relative, np.maximum(x, 0.0) ** (1.0 / self._powers), x))
 
     def variables(self, q: FloatArray) -> FloatArray:
         """Variables of points of the plane, shape (..., dimensions)."""
-        y = q @ self._basis
-        return np.asarray(y if self.powers is None else np.abs(y) ** self.powers)
+        y = q @ self.basis
+        return np.asarray(np.where(self._relative, np.abs(y) ** self._powers, y))
 
     def rates(self, x: FloatArray) -> FloatArray:
         """Rates that vanish at zeros; NaN outside the ball and where a positive coordinate is not."""
         q = self.overlaps(x)
-        rates = np.asarray(self._face(q) @ self._basis)
-        if self.powers is None:
-            return rates
-        y = q @ self._basis
-        return np.asarray(np.where(np.all(x > 0.0, axis=-1)[..., None], rates / np.where(y == 0.0, 1.0, y), np.nan))
+        y = q @ self.basis
+        inside = np.all((x > 0.0) | ~self._relative, axis=-1)
+        rates = self._face(q) @ self.basis / np.where(self._relative & (y != 0.0), y, 1.0)
+        return np.asarray(np.where(inside[..., None], rates, np.nan))
 
     def equations(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The rates and their Jacobian by differences: Newton's method converges by five digits a step."""
-        steps = np.copysign(1e-5, x) if self.powers is None else 1e-5 * x  # inwards
+        steps = np.where(self._relative, 1e-5 * x, np.copysign(1e-5, x))  # inwards
         ahead = self.rates(np.concatenate([x[None], x - np.diag(steps)]))
         return ahead[0], ((ahead[0] - ahead[1:]) / steps[:, None]).T
 
     def along(self, y: FloatArray) -> FloatArray:
         """Points of the face of coordinates along the basis."""
-        return np.asarray(y @ self._basis.T)
+        return np.asarray(y @ self.basis.T)
 
     def projected(self, q: FloatArray) -> FloatArray:
         """Points of the plane next to those of the face."""
-        return self.along(q @ self._basis)
+        return self.along(q @ self.basis)
 
     def holds(self, x: FloatArray) -> bool:
         """Whether a zero belongs to the plane; those closer to a smaller face cannot be told from those in it."""
-        return self.powers is None or bool(np.all(x > 1e-3**self.powers))
+        return bool(np.all((x > 1e-3**self._powers) | ~self._relative))
 
     def on_axis(self) -> list[FloatArray]:
         """Variables of points with equal coordinates."""
         norms = np.sqrt([0.1, 0.35, 0.6, 0.8, 0.95])
-        lengths = norms if self.powers is not None else np.concatenate([norms, -norms])
+        lengths = norms if np.all(self._relative) else np.concatenate([norms, -norms])
         return [self.variables(self.along(np.full(self.dimensions, y * self.dimensions**-0.5))) for y in lengths]
 
     def on_line(self) -> list[FloatArray]:
         """Variables of all zeros of a plane that is a line, within the sphere."""
 
         def along(y: FloatArray) -> FloatArray:
-            return np.asarray((self._face(self.along(y[:, None])) @ self._basis)[:, 0])
+            return np.asarray((self._face(self.along(y[:, None])) @ self.basis)[:, 0])
 
-        roots = line_roots(along, positive=self.powers is not None)
-        return [self.variables(root * self._basis[:, 0]) for root in roots if abs(root) < 1.0 - 1e-9]
+        roots = line_roots(along, positive=bool(self._relative[0]))
+        return [self.variables(root * self.basis[:, 0]) for root in roots if abs(root) < 1.0 - 1e-9]
 
-
-FRUITLESS = 12
-"""Starts in a row that bring nothing new before a plane is left."""
 
 MOST_SCATTERED = 64
 """Largest number of scattered starts, for each dimension, in the ball; as many are next to the sphere."""
@@ -100,34 +96,38 @@ class Search:
     plane : Plane
     likely : list of ndarray, shape (n,)
         Overlaps that are tried first.
-    thorough : bool
-        Whether all starts are tried, by Newton's method as it is: many zeros that are deflated leave it little room.
+    patience : int
+        Scattered starts in a row that bring nothing new before the plane is left.
+    deflated : bool
+        Whether zeros that are known are deflated: many of them leave Newton's method little room.
     """
 
-    def __init__(self, plane: Plane, likely: Sequence[FloatArray] = (), thorough: bool = False) -> None:
-        self._plane, self._likely, self._thorough = plane, likely, thorough
+    def __init__(
+        self, plane: Plane, likely: Sequence[FloatArray] = (), patience: int = 12, deflated: bool = True
+    ) -> None:
+        self.plane, self._likely, self._patience, self._deflated = plane, likely, patience, deflated
         self._known: list[FloatArray] = []
         self._fruitless = 0
 
     def leave_out(self, images: FloatArray, isolated: bool) -> None:
         """Take those of a zero and its images, in rows, that lie in the plane for known: not to be found again."""
-        there = np.abs(self._plane.projected(images) - images).max(axis=1) < SAME_ZERO
-        self._known += list(self._plane.variables(images[there]))
+        there = np.abs(self.plane.projected(images) - images).max(axis=1) < SAME_ZERO
+        self._known += list(self.plane.variables(images[there]))
         if isolated and np.any(there):
             self._fruitless = 0
 
     def zeros(self) -> Iterator[FloatArray]:
         """Zeros that are new; whoever takes one calls `leave_out` for it."""
-        if self._plane.dimensions == 1:
-            yield from (self._plane.overlaps(x) for x in self._plane.on_line() if self._is_new(x))
+        if self.plane.dimensions == 1:
+            yield from (self.plane.overlaps(x) for x in self.plane.on_line() if self._is_new(x))
             return
-        for start in [*map(self._plane.variables, self._likely), *self._plane.on_axis()]:
+        for start in [*map(self.plane.variables, self._likely), *self.plane.on_axis()]:
             yield from self._from(start)
         self._fruitless = 0
         for start in self._scattered():
             self._fruitless += 1
             yield from self._from(start)
-            if self._fruitless >= FRUITLESS and not self._thorough:
+            if self._fruitless >= self._patience:
                 return
 
     def _is_new(self, x: FloatArray) -> bool:
@@ -136,25 +136,25 @@ class Search:
 
     def _from(self, start: FloatArray) -> Iterator[FloatArray]:
         """The zero that a start leads to, if it is new."""
-        x = newton(self._plane.equations, start, () if self._thorough else self._known, 1e-9, self._plane.rates)
+        x = newton(self.plane.equations, start, self._known if self._deflated else (), 1e-9, self.plane.rates)
         for _ in range(2):  # to rounding, which no tolerance tells beforehand
             if x is None:
                 return
-            values, slope = self._plane.equations(x)
+            values, slope = self.plane.equations(x)
             x = x - np.linalg.lstsq(slope, values, rcond=None)[0] if np.all(np.isfinite(slope)) else None
-        if x is not None and self._plane.holds(x) and self._is_new(x):
-            yield self._plane.overlaps(x)
+        if x is not None and self.plane.holds(x) and self._is_new(x):
+            yield self.plane.overlaps(x)
 
     def _scattered(self) -> Iterator[FloatArray]:
         """Scattered starts, half of them next to the sphere, in three parts that are sorted by rates."""
-        n = self._plane.dimensions
+        n = self.plane.dimensions
         parts, norms = scattered_parts(n, MOST_SCATTERED * n)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(2, *parts.shape))
         for few in np.split(np.arange(len(parts)), [len(parts) // 4, len(parts) // 2]):
             both = np.stack([norms[few], 1.0 - 0.05 * norms[few] ** 2])
             points = (signs[:, few] * np.sqrt(both[..., None] * parts[few])).reshape(-1, n)
-            starts = self._plane.variables(self._plane.along(points))
-            yield from starts[np.argsort(np.linalg.norm(self._plane.rates(starts), axis=1))]
+            starts = self.plane.variables(self.plane.along(points))
+            yield from starts[np.argsort(np.linalg.norm(self.plane.rates(starts), axis=1))]
 
 
 def directions_of(face: Rates, signs: FloatArray) -> FloatArray:

@@ -72,10 +72,15 @@ def is_reflected(flips: FloatArray) -> bool:
     return flips.shape == (2 ** flips.shape[1], flips.shape[1])
 
 
+def lasting(field: VectorField) -> list[int]:
+    """Features whose overlaps do not stay away where they vanish: those with a mean, or that depend on others."""
+    probe = Probe(field)
+    return [k for k in range(field.features) if not probe.stays_away(k)]
+
+
 def is_separable(field: VectorField) -> bool:
     """Whether every face in which some overlaps vanish is invariant, as it is for independent features."""
-    probe = Probe(field)
-    return all(probe.stays_away(k) for k in range(field.features))
+    return not lasting(field)
 
 
 def exchanges(field: VectorField) -> list[list[int]]:
@@ -108,6 +113,7 @@ def symmetries_of(
     kept : list of int
         Features whose overlaps do not vanish in the face.
     signs : ndarray, shape (n,), optional
+        0 for overlaps of either sign.
 
     Returns
     -------
@@ -115,11 +121,10 @@ def symmetries_of(
         Orthogonal matrices that act on the overlaps of the face.
     """
     places = {tuple(kept.index(order[k]) for k in kept) for order in orders if {order[k] for k in kept} == set(kept)}
-    allowed = {tuple(flip) for flip in flips[:, kept]}
-    unit, found = np.eye(len(kept)), []
+    allowed, unit, found = np.unique(flips[:, kept], axis=0), np.eye(len(kept)), []
     for place in map(list, sorted(places)):
-        wanted = allowed if signs is None else allowed & {tuple(signs * signs[place])}
-        found += [np.array(flip)[:, None] * unit[place] for flip in sorted(wanted)]
+        wanted = allowed if signs is None else allowed[np.all(allowed * signs[place] == signs, axis=1)]
+        found += [flip[:, None] * unit[place] for flip in wanted]
     return np.array(found)
 
 
