@@ -41,15 +41,6 @@ WANTED = 0.95
 CHANCE = 0.01
 """Share of studies in which chance alone adds more false alarms than it is allowed to."""
 
-FIRST_PAIR = 1000
-"""Seeds from here on are those of pairs, on which no flow was tried."""
-
-CHANCE = 0.01
-"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
-
-FIRST_PAIR = 1000
-"""Seeds from here on are those of pairs, on which no flow was tried."""
-
 
 def columns(dim: str, rows: Sequence[Row]) -> xr.Dataset:
     """Variables of one dim from rows."""

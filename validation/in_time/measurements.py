@@ -25,42 +25,6 @@ FACTOR = 1.2
 POWER = 1.5
 """Least effect of a change, in units of what chance allows, of which the verdict is asked."""
 
-WANTED = 0.95
-"""Share of verdicts on wrong limits that should be right."""
-
-CHANCE = 0.01
-"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
-
-FIRST_PAIR = 1000
-"""Seeds from here on are those of pairs, on which no flow was tried."""
-
-FACTOR = 1.2
-"""What is larger in a wrong limit, relative to the right one."""
-
-POWER = 1.5
-"""Least effect of a change, in units of what chance allows, of which the verdict is asked."""
-
-WANTED = 0.95
-"""Share of verdicts on wrong limits that should be right."""
-
-CHANCE = 0.01
-"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
-
-FIRST_PAIR = 1000
-"""Seeds from here on are those of pairs, on which no flow was tried."""
-
-POWER = 1.5
-"""Least effect of a change, in units of what chance allows, of which the verdict is asked."""
-
-WANTED = 0.95
-"""Share of verdicts on wrong limits that should be right."""
-
-CHANCE = 0.01
-"""Share of studies in which chance alone adds more false alarms than it is allowed to."""
-
-FIRST_PAIR = 1000
-"""Seeds from here on are those of pairs, on which no flow was tried."""
-
 FIRST_PAIR = 1000
 """Seeds from here on are those of pairs, on which no flow was tried."""
 
