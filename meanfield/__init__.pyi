@@ -25,6 +25,7 @@ from meanfield.errors import InputError as InputError
 from meanfield.explanation import Explanation as Explanation
 from meanfield.explanation import explain as explain
 from meanfield.families.update_rule.rule import Rule as Rule
+from meanfield.fitting import fit as fit
 from meanfield.hidden_manifold import examine_samples as examine_samples
 from meanfield.hidden_manifold import solve_from_run as solve_from_run
 from meanfield.hidden_manifold import solve_from_weights as solve_from_weights

@@ -19,7 +19,7 @@ FLOORS = (
     ("ensembles", "mckean_vlasov"),
     ("one_vector", "samples", "several_vectors"),
     ("comparison",),
-    ("citation", "explanation", "plotting", "sweep"),
+    ("citation", "explanation", "fitting", "plotting", "sweep"),
     ("report",),
     ("methods",),
     ("families",),

@@ -30,6 +30,7 @@ MORE = {
     "with_value": ("time.stop", 1.0),
     "with_values": ({"time.stop": 1.0},),
     "outcomes_in_time": (1e4, 0.5),
+    "fit": (xr.Dataset(), ["prior.strength"]),
     "solve_from_run": (xr.Dataset(),),
     "solve_from_weights": ([[1.0]], [[1.0]], [[1.0]]),
 }

@@ -21,7 +21,7 @@ from meanfield.testing.methods import MOST_REPEATED
 
 pytestmark = pytest.mark.usefixtures("plain_figures")
 
-SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6, "support_recovery": 7}
+SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6, "support_recovery": 7, "fit": 7}
 """Versions with which kinds came that were not there from the second one on."""
 
 SOLVED = ("density", "order_parameters", "particles")

@@ -9,9 +9,11 @@ Where J and S take long, Chebyshev series on intervals of time take their place.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -181,3 +183,70 @@ def covariance_in_stretches(
         if interrupted or not np.isfinite(last).all():
             break
     return C, interrupted
+
+
+class NoiseInTime(NamedTuple):
+    """State along a trajectory, and N times its covariance over runs at and between all times.
+
+    Parameters
+    ----------
+    times : ndarray, shape (times,)
+    mean : ndarray, shape (times, size)
+    covariance : ndarray, shape (times, size, times, size)
+        Of runs that start at one point.
+    by_start : ndarray, shape (times, size, size)
+        Derivatives of the state by that at the start.
+    of_runs : callable
+        The same state in a Dataset of runs, shape (replica, times, size).
+    """
+
+    times: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    by_start: FloatArray
+    of_runs: Callable[[Any], FloatArray]
+
+
+def noise_in_time(
+    stretches: Sequence[tuple[FloatArray, Callable[[float], tuple[FloatArray, FloatArray]]]],
+    times: FloatArray,
+    mean: FloatArray,
+    of_runs: Callable[[Any], FloatArray],
+) -> NoiseInTime:
+    """Covariance between all times: from that at the earlier one J carries it on to the later one.
+
+    Parameters
+    ----------
+    stretches
+        See `covariance_in_stretches`; together they have all of the times.
+    times, mean, of_runs
+        See `NoiseInTime`.
+
+    Raises
+    ------
+    InputError
+        If the covariance is larger than it can be at any N, or the integration was interrupted.
+    """
+    size = mean.shape[1]
+    C, interrupted = covariance_in_stretches(stretches, size, times)
+    if interrupted or not np.isfinite(C).all():
+        raise InputError("the covariance of runs is not known at all times, as it grows beyond all bounds on the way")
+    steps = np.tile(np.eye(size), (len(times), 1, 1))
+    for inside, drift_and_noise in stretches:
+
+        def carried(t: float, y: FloatArray, along: Any = drift_and_noise) -> FloatArray:
+            return np.asarray(along(t)[0] @ y.reshape(size, size)).ravel()
+
+        for low, high in itertools.pairwise(inside):
+            step = solve_ode(carried, np.eye(size).ravel(), np.array([low, high]), TOLERANCE).values[-1]
+            k = int(np.searchsorted(times, high))
+            steps[k] = step.reshape(size, size) @ steps[k]
+    covariance, by_start = np.zeros((len(times), size, len(times), size)), np.tile(np.eye(size), (len(times), 1, 1))
+    for first in range(len(times)):
+        covariance[first, :, first] = now = C[first]
+        for k in range(first + 1, len(times)):
+            now = steps[k] @ now
+            covariance[k, :, first], covariance[first, :, k] = now, now.T
+    for k in range(1, len(times)):
+        by_start[k] = steps[k] @ by_start[k - 1]
+    return NoiseInTime(times, mean, covariance, by_start, of_runs)

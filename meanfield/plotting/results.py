@@ -155,6 +155,19 @@ def plot_agreement(comparison: xr.Dataset) -> Figure:
     return draw_panels(comparison.assign_attrs(title=title), panels)
 
 
+def plot_fit(fit: xr.Dataset) -> Figure:
+    """Estimates with their 95 % intervals, a panel for each key."""
+
+    def panel(fit: xr.Dataset, axes: Axes, row: int) -> Axes:
+        of_key = fit.isel(key=row)
+        value, low, high = (of_key[name].item() for name in ("estimate", "lower", "upper"))
+        axes.errorbar([0.0], [value], yerr=[[value - low], [high - value]], **marker_style(0), capsize=4)
+        axes.set(xticks=[], ylabel=str(of_key["key"].item()))
+        return axes
+
+    return draw_panels(fit, [partial(panel, row=row) for row in range(fit.sizes["key"])])
+
+
 def plot_sweep(sweep: xr.Dataset) -> Figure:
     """Figure that the family has for what a sweep keeps, else every number of one over one or two axes."""
     methods = tomllib.loads(sweep.attrs.get("sweep", "")).get("methods", {})

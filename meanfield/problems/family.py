@@ -21,7 +21,7 @@ from meanfield.errors import InputError
 from meanfield.ingredients.nearest import nearest
 from meanfield.problems.method import Method as Method
 from meanfield.problems.method import resolve as resolve
-from meanfield.problems.variable import JUDGEMENT, PAIR, Variable
+from meanfield.problems.variable import FITTED, JUDGEMENT, PAIR, Variable
 
 NO_INDICES: Mapping[str, Any] = MappingProxyType({})
 
@@ -106,6 +106,17 @@ SWEEP = Kind(
 )
 
 
+FIT = Kind(
+    "numbers of the problem, estimated from runs",
+    tuple(FITTED),
+    leading="key",
+    made_by="fit",
+    figure="meanfield.plotting.results:plot_fit",
+    summary="meanfield.fitting:format_fit",
+    stands_alone="a fit holds numbers of the problem",
+)
+
+
 @dataclass(frozen=True)
 class Family:
     """Declaration of a family of problems: their class, the variables and kinds of their results, their methods.
@@ -141,6 +152,9 @@ class Family:
     samples : str
         "module:function" of a problem that returns what it assumes of inputs, see `meanfield.samples.assumed`; empty
         where data are of another form.
+    noise_in_time : str
+        "module:function" of a problem that returns what runs show with its covariance between all output times, a
+        `meanfield.numerics.linear_noise.NoiseInTime`; see `meanfield.fit`.
     reductions, sweep_figures : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
         those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
@@ -182,6 +196,7 @@ class Family:
     start: str = ""
     measure: str = ""
     samples: str = ""
+    noise_in_time: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)
     sweep_figures: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
@@ -289,6 +304,7 @@ class Family:
     def all_variables(self) -> dict[str, Variable]:
         """Variables of all kinds of results, comparisons and sweeps included."""
         found = {"pair": PAIR, "status": STATUS} | JUDGEMENT | dict(self.variables)
+        found |= FITTED if self.noise_in_time else {}
         for name, variable in self.compared.items():
             dims, what = ("pair", *variable.dims), variable.long_name.partition(" = ")[0]
             difference = Variable(dims, f"second minus first {what}, means over replicas", last_dims=variable.last_dims)
@@ -321,4 +337,5 @@ class Family:
             made_by="compare",
             figure="meanfield.plotting.results:plot_agreement",
         )
-        return dict(self.kinds) | {"comparison": comparison, "sweep": SWEEP}
+        fits = {"fit": FIT} if self.noise_in_time else {}
+        return dict(self.kinds) | fits | {"comparison": comparison, "sweep": SWEEP}

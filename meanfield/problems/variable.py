@@ -160,3 +160,16 @@ JUDGEMENT = {
     "reason": Variable(("pair",), "what decides it, and what to change", words=True),
     "left_out": Variable(("pair",), "what is not compared, and why", words=True),
 }
+
+FITTED = {
+    "key": Variable(("key",), "what was estimated, a key of the problem", words=True),
+    "estimate": Variable(("key",), "its most likely value"),
+    "lower": Variable(("key",), "lower end of its 95 % interval"),
+    "upper": Variable(("key",), "upper end of its 95 % interval"),
+    "estimate_covariance": Variable(("key", "key_"), "covariance of the estimates"),
+    "part": Variable(("part",), "what is held against the fitted limit: means over runs, or their scatter", words=True),
+    "chi_square": Variable(("part",), "chi^2 about the fitted limit", range=(0.0, inf)),
+    "degrees": Variable(("part",), "degrees of freedom of that chi^2", range=(1.0, inf)),
+    "chance": Variable(("part",), "share of true limits with a chi^2 as unlikely as this", range=(0.0, 1.0)),
+}
+"""Variables of fits to runs, of all families that have some."""

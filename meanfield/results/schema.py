@@ -30,7 +30,7 @@ SCHEMA_VERSION = 7
 CONVENTIONS = "CF-1.11"
 """Climate and forecast conventions that results follow, but for those whose dims may have words as coordinates."""
 
-WITHOUT_CONVENTIONS = ("comparison", "sweep")
+WITHOUT_CONVENTIONS = ("comparison", "sweep", "fit")
 """Kinds of results that do not claim to follow them: a coordinate along a dim is a number there, and increases."""
 
 TEXTS = ("title", "problem", "provenance", "status")

@@ -25,6 +25,7 @@ LONG = (
     "docs/how-to/choose_a_tolerance.md",
     "docs/how-to/compare_with_sgd.md",
     "docs/how-to/dynamics.md",
+    "docs/how-to/fit.md",
     "docs/how-to/hidden_manifold.md",
     "docs/how-to/images.md",
     "docs/how-to/latent_tree.md",

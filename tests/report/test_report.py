@@ -100,6 +100,7 @@ def results():
         "limit_particles": meanfield.solve_density(channels),
         "support_recovery": meanfield.support_recovery(density, 0.5),
         "joint_density": meanfield.contrastive.solve_joint_density(cells)[1],
+        "fit": meanfield.fit(problem, sgd, ["model.learning_rate"]),
         "sweep": sweep_of(density),
     }
     assert found.keys() == FAMILY.all_kinds.keys()

@@ -88,6 +88,7 @@ FAMILY = Family(
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.sgd.measurement:measure_of",
     samples=f"{HERE}.samples:assumed_of",
+    noise_in_time=f"{HERE}.order_parameters.trajectory:overlaps_in_time",
     reductions=REDUCTIONS
     | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",

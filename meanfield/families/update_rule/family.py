@@ -68,6 +68,7 @@ FAMILY = Family(
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.particles.measurement:measure_of",
     samples=f"{HERE}.samples_of_data:assumed_of",
+    noise_in_time=f"{HERE}.order_parameters.trajectory:state_in_time",
     wording=f"{HERE}.wording:in_words",
     key_words={
         r"model\.rule_parameters\.rate": r"learning rate of the rule",

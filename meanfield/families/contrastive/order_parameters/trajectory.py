@@ -30,7 +30,7 @@ from meanfield.families.contrastive.order_parameters.field import VectorField, c
 from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
-from meanfield.numerics.linear_noise import covariance_along, interpolant
+from meanfield.numerics.linear_noise import NoiseInTime, covariance_along, interpolant, noise_in_time
 from meanfield.numerics.ode import Path, Solution
 from meanfield.numerics.piecewise import tabulate, values_at
 from meanfield.problems.base import check_problem
@@ -247,6 +247,30 @@ def _covariance(
     except InputError:
         return {}, False
     return {"q_covariance": C}, interrupted
+
+
+def overlaps_in_time(problem: Problem) -> NoiseInTime:
+    """Overlaps of a channel with their covariance over runs at and between all output times; see `meanfield.fit`.
+
+    Raises
+    ------
+    InputError
+        If they do not close, or their covariance in time is not known.
+    """
+    check_trajectory(problem)
+    if problem.model.channels > 1 or problem.model.momentum_rate is not None:
+        raise InputError("the covariance of overlaps between times is known for one channel without momentum only")
+    stages = stages_of(problem)
+    limit = limit_of_stages(stages)
+    solution = overlaps_along(limit)
+    if solution.path is None or solution.status != "complete":
+        raise InputError(f"order parameters are needed at all output times, and are {solution.status}")
+    times = solution.times
+    along = linear_along(stages, limit, times[-1], solution.path)
+    stretches = [(np.unique([low, *times[(low < times) & (times < high)], high]), each) for low, high, each in along]
+    return noise_in_time(
+        stretches, times, solution.values, lambda runs: runs["q"].transpose("replica", "time", "feature").values
+    )
 
 
 def linear_along(

@@ -18,7 +18,7 @@ from scipy.interpolate import make_interp_spline
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.choices import check_tails
-from meanfield.families.update_rule.order_parameters.equations import Equations, Place, Rules, programs_of
+from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules, programs_of
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.jacobian import EXPANDED, jacobian_at
 from meanfield.families.update_rule.order_parameters.steps import covariance_of_step, expansion_of
@@ -99,20 +99,7 @@ def fluctuations(
     InputError
         If the covariance is not known, with the reason.
     """
-    if equations.nodes is not None:
-        raise InputError(
-            "coordinates have different variances, data.spectrum: overlaps at single eigenvalues scatter at the start"
-        )
-    tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
-    choices = equations.choose(places, tolerance, {})
-    rules = equations.rules(choices, chosen_rule)
-    if len(equations.start) > (most := most_numbers(rules)):
-        raise InputError(f"there are {len(equations.start)} order parameters, and at most {most} are followed")
-    for number, stretch in enumerate(equations.stretches):
-        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, rules.means[number])
-        for draw in system.draws:
-            check_tails(draw, draw.update, G, constants, products=4)
-    stretches = [_in_time(each) for each in linear_along(equations, solution, rules)]
+    choices, stretches = stretches_of(equations, solution, places)
     found, interrupted = _covariances(equations, solution, stretches, start)
     coarse = equations.with_fewer_hidden_nodes()
     exact = coarse is equations and all(choice.coarser is choice.rule for choice in choices.values())
@@ -129,6 +116,24 @@ def fluctuations(
         largest = np.nanmax(errors[f"{name}_error"], initial=0.0) + IN_TIME * np.nanmax(np.abs(values), initial=0.0)
         errors[f"{name}_error"] = np.where(np.isnan(values), np.nan, largest)
     return found | errors, interrupted
+
+
+def stretches_of(equations: Equations, solution: Solution, places: Iterable[Place]) -> tuple[Choices, list[Linear]]:
+    """Linear equations in each stretch by series in time, and the rules of quadrature; see `fluctuations`."""
+    if equations.nodes is not None:
+        raise InputError(
+            "coordinates have different variances, data.spectrum: overlaps at single eigenvalues scatter at the start"
+        )
+    tolerance = max(TOLERANCE, equations.problem.order_parameters.tolerance)
+    choices = equations.choose(places, tolerance, {})
+    rules = equations.rules(choices, chosen_rule)
+    if len(equations.start) > (most := most_numbers(rules)):
+        raise InputError(f"there are {len(equations.start)} order parameters, and at most {most} are followed")
+    for number, stretch in enumerate(equations.stretches):
+        system, G, _, constants = equations.place(number, float(stretch.times[0]), equations.start, rules.means[number])
+        for draw in system.draws:
+            check_tails(draw, draw.update, G, constants, products=4)
+    return choices, [_in_time(each) for each in linear_along(equations, solution, rules)]
 
 
 def most_numbers(rules: Rules) -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
-from meanfield.families.update_rule.order_parameters.fluctuations import fluctuations
+from meanfield.families.update_rule.order_parameters.fluctuations import fluctuations, stretches_of
 from meanfield.families.update_rule.problem import Problem
+from meanfield.families.update_rule.rates import tril_indices
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.order_parameters import check_linear
+from meanfield.numerics.linear_noise import NoiseInTime, noise_in_time
 from meanfield.numerics.ode import Solution
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
@@ -98,6 +100,31 @@ def solve_order_parameters(problem: Problem) -> Solved:
             details["fluctuations"] = f"not known, as {error}"
     arrays = {"time": problem.time.outputs_at} | problem.names | found | errors | equations.at_nodes(solution)
     return Solved("order_parameters", arrays, status, warning, details)
+
+
+def state_in_time(problem: Problem) -> NoiseInTime:
+    """Order parameters with their covariance over runs at and between all output times; see `meanfield.fit`.
+
+    Raises
+    ------
+    InputError
+        If they do not close, or their covariance is not known.
+    """
+    check_order_parameters(problem)
+    path = resolved(Equations(problem), problem.order_parameters.tolerance, {})
+    equations, solution = path.equations, path.solution
+    if solution.status != "complete":
+        raise InputError(f"order parameters are needed at all output times, and are {solution.status}")
+    _, linear = stretches_of(equations, solution, places_along(equations, solution.values))
+    stretches = [(each.times, lambda t, each=each: (each.J(t), each.S(t))) for each in linear]
+
+    def of_runs(runs: Any) -> FloatArray:
+        R, Q = (runs[name].transpose("replica", "time", ...).values for name in ("R", "Q"))
+        i, j = tril_indices(Q.shape[-1])
+        v = [runs["v"].transpose("replica", "time", ...).values] if "v" in runs else []
+        return np.concatenate([R.reshape(*R.shape[:2], -1), Q[..., i, j], *v], axis=-1)
+
+    return noise_in_time(stretches, solution.times, solution.values, of_runs)
 
 
 def check_order_parameters(problem: Problem) -> None:

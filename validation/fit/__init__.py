@@ -1,0 +1,1 @@
+"""Studies of fits of problems to runs."""
