@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +50,29 @@ def seconds(
 ) -> list[float]:
     """Median time of one call of each work; they take turns."""
     return [median(column) for column in take_turns(works, clock, rounds, turn)]
+
+
+def limited(work: Work, most: float) -> float:
+    """Processor time of one call; NaN if it takes more than `most` seconds, for which no one waits."""
+
+    def stop(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    started = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, most)
+    try:
+        work()
+        return time.process_time() - started
+    except _TooLongError:
+        return math.nan
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+class _TooLongError(Exception):
+    """Raised by the clock."""
 
 
 def rate(make: Callable[[], Work], amount: float, cores: int) -> float:
