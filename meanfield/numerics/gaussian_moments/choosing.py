@@ -42,6 +42,9 @@ FEW_DIRECTIONS = 2
 LARGEST_DEGREE = 12
 """Largest degree of polynomials that are integrated as such."""
 
+LARGEST_BETWEEN = 4
+"""Largest degree of those between kinks: more nodes on half-lines save little."""
+
 LINES = 24
 """Number of random lines on which it is tested whether a function is a polynomial."""
 
@@ -145,7 +148,11 @@ def choose_rule(
             kind, (parts, misfit) = "terms", found
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
-    known = least if least is not None and least.kind == kind else Rule(kind, 0, declared)
+    known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
+    degree = None
+    if kind == "kinked" and known.degree is not None:
+        degree = max(task.degree(), known.degree)
+        degree = degree if degree <= LARGEST_BETWEEN else None
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
@@ -153,7 +160,9 @@ def choose_rule(
             orders = [*(order for order in orders if order < most), most]
         if reach == known.reach:
             orders = [order for order in orders if order >= known.order]
-        choice = _coarsest_accurate([Rule(kind, n, declared, reach, parts=parts) for n in orders], task, tolerance)
+        choice = _coarsest_accurate(
+            [Rule(kind, n, declared, reach, parts=parts, degree=degree) for n in orders], task, tolerance
+        )
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
             break
@@ -218,21 +227,30 @@ class _Task(NamedTuple):
         )
 
     def degree(self) -> int:
-        """Degree of the function as a polynomial, found along random lines; at least `POINTS` - 1 if it is none.
+        """Degree of the function as a polynomial between kinks, found along random lines; at least `POINTS` - 1 if none.
 
         Lines are long in all slots, so that functions which happen to be polynomials over narrow laws are none.
         """
         rng = np.random.default_rng(0)
-        t = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
+        x = np.cos(np.pi * (np.arange(POINTS) + 0.5) / POINTS)
         degree = 0
         for law, _ in product(self.typical, range(LINES)):
             start, along = rng.standard_normal((2, self.function.width))
             lengths = np.maximum(1.0, np.sqrt((law.factor**2).sum(axis=1)))
-            rows = law.mean + lengths * (start + REACH * t[:, None] * along / np.linalg.norm(along))
-            size = np.abs(dct(self.function(rows, self.constants), axis=0))  # of coefficients of Chebyshev polynomials
-            counts = ~(size <= 1e-12 * size.max(axis=0))  # so do all if one is no number
-            degree = max(degree, int(np.flatnonzero(counts.any(axis=1)).max(initial=0)))
+            start, along = law.mean + lengths * start, lengths * along / np.linalg.norm(along)
+            ends = np.sort([-REACH, REACH, *self._crossings(start, along)])
+            t = 0.5 * ((ends[1:] + ends[:-1]) + (ends[1:] - ends[:-1]) * x[:, None]).T
+            values = self.function(start + t.reshape(-1, 1) * along, self.constants).reshape(*t.shape, -1)
+            size = np.abs(dct(values, axis=1))  # of coefficients of Chebyshev polynomials
+            counts = ~(size <= 1e-12 * size.max(axis=(0, 1)))  # so do all if one is no number
+            degree = max(degree, int(np.flatnonzero(counts.any(axis=(0, 2))).max(initial=0)))
         return degree
+
+    def _crossings(self, start: FloatArray, along: FloatArray) -> FloatArray:
+        """Places of kinks on a line, as far as it reaches."""
+        slope = self.kinks.normals @ along
+        t = (self.kinks.levels - self.kinks.normals @ start)[slope != 0.0] / slope[slope != 0.0]
+        return np.asarray(t[np.abs(t) < REACH])
 
     def refuse_rough(self) -> None:
         """Raise an error if the function jumps or bends where no kink is declared."""

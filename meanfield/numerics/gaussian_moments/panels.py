@@ -4,7 +4,8 @@ A function of x = mean + A z jumps or bends where linear forms of x have certain
 range of a normal variable is cut where a form that the directions before and this one determine has its value. Averages
 over later directions are smooth then, but for layers about the places of forms which these hardly change, and these get
 panels of their own. Directions in which no form varies have a trapezoidal rule, which with as many nodes is by far more
-accurate for what is smooth.
+accurate for what is smooth. Functions that are polynomials between their kinks need few nodes there, and as few before
+the first kink and behind the last one in the last direction in which forms vary.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.numerics.compiled.array_operations import add, dot, scale
+from meanfield.numerics.gaussian_moments.half_lines import HalfLines, write_half_line
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -34,8 +36,11 @@ class Panels(NamedTuple):
         Edges of layers about the place of a form, in units of what later directions change.
     narrow : float
         Largest such unit, in standard deviations, of forms that have layers.
-    smooth : ndarray
-        Nodes of directions in which no form varies, evenly spaced; panels where there are none.
+    smooth, smooth_weights : ndarray
+        Rule for directions in which no form varies; panels where it has no nodes.
+    beyond : HalfLines
+        Rules before the first kink and behind the last one of the last direction in which forms vary; panels where they
+        have no nodes.
     radius : float
         Largest distance of panels and of such nodes from the origin; those beyond are left out.
     most : int
@@ -49,6 +54,8 @@ class Panels(NamedTuple):
     layers: FloatArray
     narrow: float
     smooth: FloatArray
+    smooth_weights: FloatArray
+    beyond: HalfLines
     radius: float
     most: int
 
@@ -114,9 +121,14 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
             if not weights.size:
                 return nodes, weights
             continue
+        if panels.beyond.nodes.size and not forms[:, j + 1 :].any():
+            nodes, weights = _with_half_lines(panels, forms, centres, levels, nodes, weights, j, cuts)
+            if not weights.size:
+                return nodes, weights
+            continue
         total = 0
         for n in range(weights.size):
-            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts) - 1):
+            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
                 total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
         if total > panels.most:
             return np.empty((directions, 0)), np.empty(0)
@@ -124,7 +136,7 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
         at = 0
         for n in range(weights.size):
             first = at
-            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts) - 1):
+            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
                 pieces = _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
                 half = 0.5 * (cuts[i + 1] - cuts[i]) / max(pieces, 1)
                 for piece in range(pieces):
@@ -160,12 +172,46 @@ def _with_smooth(panels, nodes, weights, j):  # type: ignore[no-untyped-def]
         total = 0
     wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
     for n in range(weights.size if total else 0):
-        for x in panels.smooth:
+        for k, x in enumerate(panels.smooth):
             if distance[n] + x * x <= square:
                 for column in range(j):
                     wider[column, at] = nodes[column, n]
-                wider[j, at], heavier[at] = x, weights[n] * math.exp(-0.5 * x * x)
+                wider[j, at], heavier[at] = x, weights[n] * panels.smooth_weights[k]
                 at += 1
+    return wider, heavier
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _with_half_lines(panels, forms, centres, levels, nodes, weights, j, cuts):  # type: ignore[no-untyped-def]
+    """Nodes and weights with direction j, the last in which forms vary; none if they would be too many."""
+    few, points = panels.beyond.nodes.shape[1], panels.points.size
+    total = 0
+    for n in range(weights.size):
+        count = _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
+        total += 2 * few + max(count - 1, 0) * points
+    if total > panels.most:
+        total = 0
+    wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
+    x, weight = np.empty(few), np.empty(few)
+    for n in range(weights.size if total else 0):
+        first, count = at, _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
+        if count == 0:
+            cuts[0] = 0.0
+        for side, place in ((-1.0, cuts[0]), (1.0, cuts[max(count - 1, 0)])):
+            write_half_line(panels.beyond, side * place, x, weight)
+            for k in range(few):
+                wider[j, at + k], heavier[at + k] = side * x[k], weights[n] * weight[k]
+            at += few
+        for i in range(count - 1):
+            half = 0.5 * (cuts[i + 1] - cuts[i])
+            for k in range(points):
+                z = cuts[i] + (1.0 + panels.points[k]) * half
+                wider[j, at + k] = z
+                heavier[at + k] = weights[n] * half * panels.shares[k] * math.exp(-0.5 * z * z)
+            at += points
+        for column in range(j):
+            for i in range(first, at):
+                wider[column, i] = nodes[column, n]
     return wider, heavier
 
 
@@ -181,10 +227,10 @@ def _pieces(panels, nodes, n, j, left, right):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts):  # type: ignore[no-untyped-def]
-    """Write the ends of the range of direction j, and places where it is cut behind node n; their number."""
+def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, bounded, cuts):  # type: ignore[no-untyped-def]
+    """Write places where direction j is cut behind node n, with fixed ends if its range is bounded; their number."""
     ends, layers = panels.ends, panels.layers
-    count = ends.size
+    count = ends.size if bounded else 0
     for i in range(count):
         cuts[i] = ends[i]
     for i in range(forms.shape[0]):
@@ -202,7 +248,7 @@ def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, cuts):  # type: ig
                 x = (level - centre) / loading + layers[layer] * width
                 if ends[0] < x < ends[-1]:
                     place = count
-                    while cuts[place - 1] > x:
+                    while place > 0 and cuts[place - 1] > x:
                         cuts[place] = cuts[place - 1]
                         place -= 1
                     cuts[place] = x

@@ -12,6 +12,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
+from meanfield.numerics.gaussian_moments.half_lines import NO_HALF_LINES, half_lines
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes, turned_to
 from meanfield.numerics.gaussian_moments.separation import Parts
@@ -112,6 +113,9 @@ class Rule:
         The only one of the randomisations that counts; otherwise all do.
     parts : Parts, optional
         Parts of the function, if it is a sum of terms.
+    degree : int, optional
+        Degree of the function as a polynomial between kinks, if it is one: averages over the last direction in which
+        kinks vary, and over those in which none does, are exact.
     """
 
     kind: Kind
@@ -120,6 +124,7 @@ class Rule:
     reach: float = REACH
     randomisation: int | None = None
     parts: Parts | None = None
+    degree: int | None = None
 
     def nodes(self, law: Law) -> Nodes:
         """Nodes for the independent variables of a law.
@@ -131,7 +136,7 @@ class Rule:
         """
         if self.kind != "kinked":
             return fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
-        panels = panels_of(self.order, self.reach)
+        panels = panels_of(self.order, self.reach, self.degree)
         turned = turned_to(self.kinks.normals @ law.factor)
         z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
         if not weights.size:
@@ -179,14 +184,22 @@ def _too_many(what: str, rank: int) -> TooManyNodesError:
 
 
 @lru_cache(maxsize=64)
-def panels_of(order: int, reach: float) -> Panels:
-    """Panels between kinks with some nodes each, and ends at a reach in standard deviations."""
+def panels_of(order: int, reach: float, degree: int | None = None) -> Panels:
+    """Panels between kinks with some nodes each, and ends at a reach in standard deviations; see `Rule`."""
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
-    spacing = REACH / (order - 0.5)  # as many nodes as two panels have, which stay where they are if the reach grows
-    half = spacing * (np.arange(int(reach / spacing + 0.5 + 1e-9)) + 0.5)
-    smooth = np.concatenate([-half[::-1], half])
-    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, smooth, reach + CORNER, MOST_NODES)
+    if degree is None:
+        spacing = REACH / (
+            order - 0.5
+        )  # as many nodes as two panels have, which stay where they are if the reach grows
+        half = spacing * (np.arange(int(reach / spacing + 0.5 + 1e-9)) + 0.5)
+        smooth, beyond = np.concatenate([-half[::-1], half]), NO_HALF_LINES
+        weights = np.exp(-0.5 * smooth**2)
+    else:
+        smooth, weights = np.polynomial.hermite_e.hermegauss(degree + 1)
+        beyond = half_lines(degree + 1)
+    limits = reach + CORNER, MOST_NODES
+    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, smooth, weights, beyond, *limits)
 
 
 @lru_cache(maxsize=64)

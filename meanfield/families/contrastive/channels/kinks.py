@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.families.contrastive.channels.one_sample import OneSample, Rule, covariance_factor, means_of
+from meanfield.numerics.gaussian_moments.half_lines import NO_HALF_LINES
 from meanfield.numerics.gaussian_moments.panels import Panels, panel_nodes
 from meanfield.typing import FloatArray
 
@@ -41,7 +42,10 @@ class PanelRule(NamedTuple):
     def at(self, law: OneSample, q: FloatArray, M: FloatArray) -> Rule:
         """Rule for the normal variables at these overlaps."""
         targets = law.views * q.shape[1]
-        panels = Panels(self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, np.empty(0), np.inf, sys.maxsize)
+        none = np.empty(0)
+        panels = Panels(
+            self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, none, none, NO_HALF_LINES, np.inf, sys.maxsize
+        )
         levels = np.tile(self.kinks, (targets, 1))
         parts = []
         for a in range(law.probability.size):

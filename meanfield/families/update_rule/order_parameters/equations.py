@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -68,7 +69,7 @@ class Rules:
     observables: tuple[tuple[Rule, ...], ...]
 
     @property
-    def levels(self) -> list[tuple[int, int, float, int]]:
+    def levels(self) -> list[tuple[int, float, float, int]]:
         """Finenesses of all of them."""
         return [_fineness(rule) for stretch in (*self.means, *self.draws, *self.observables) for rule in stretch]
 
@@ -306,9 +307,11 @@ def decay_of(problem: Problem) -> float:
     return 0.0 if problem.prior.name == "none" else float(problem.prior.force(np.ones(1))[0])
 
 
-def _fineness(rule: Rule) -> tuple[int, int, float, int]:
-    terms = 0 if rule.parts is None else int(rule.parts.partners.sum())
-    return GENERALITY.index(rule.kind), terms, rule.reach, rule.order
+def _fineness(rule: Rule) -> tuple[int, float, float, int]:
+    special = math.inf if rule.degree is None else float(rule.degree)
+    if rule.parts is not None:
+        special = float(rule.parts.partners.sum())
+    return GENERALITY.index(rule.kind), special, rule.reach, rule.order
 
 
 def _blow_up(time: float, y: FloatArray) -> BlowUpError | None:

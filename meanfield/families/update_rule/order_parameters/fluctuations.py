@@ -148,7 +148,7 @@ def finer_rule(rule: Rule, directions: int, randomisation: int | None) -> Rule:
         return replace(rule, order=max(2 * rule.order - 1, rule.order + 1))
     order = math.ceil(FINER * rule.order)
     if rule.kind == "kinked":
-        return replace(rule, order=order)
+        return replace(rule, order=order, degree=None if rule.degree is None else 2 * rule.degree + 1)
     if rule.kind == "smooth" and order**directions <= MOST_NODES:
         return replace(rule, order=order)
     if rule.kind == "terms" and rule.order**directions <= MOST_NODES:  # their order is more than products need

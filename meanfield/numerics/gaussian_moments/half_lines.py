@@ -1,0 +1,99 @@
+"""Gauss rules for polynomials of a standard normal variable beyond a place, as tables of that place."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS
+from meanfield.process import own_numba as numba
+from meanfield.typing import FloatArray
+
+FARTHEST = 15.0
+"""Standard deviations up to which tables go: more than any rule reaches."""
+
+SPACING = 0.025
+"""Distance of places of a table: polynomials through eight of them are off by its eighth power."""
+
+BEYOND = 12.0
+"""Standard deviations beyond the place, or the mean, at which integrals end."""
+
+FINE = 160
+"""Nodes by which the normal law on a half-line is replaced, before it has a Gauss rule."""
+
+
+class HalfLines(NamedTuple):
+    """Tables of Gauss rules for exp(-x^2/2) on x > place.
+
+    Parameters
+    ----------
+    first : float
+        Place of the first row.
+    spacing : float
+    nodes, weights : ndarray, shape (places, n)
+        Without any nodes there is no rule. Nodes are distances from the place.
+    """
+
+    first: float
+    spacing: float
+    nodes: FloatArray
+    weights: FloatArray
+
+
+NO_HALF_LINES = HalfLines(0.0, 1.0, np.empty((0, 0)), np.empty((0, 0)))
+"""Tables of rules without nodes."""
+
+
+@lru_cache(maxsize=16)
+def half_lines(count: int) -> HalfLines:
+    """Tables of rules with some nodes, exact for polynomials of degree 2 count - 1.
+
+    Recurrence coefficients of orthogonal polynomials are those of a fine rule, by the procedure of Stieltjes, and nodes
+    and weights follow from their matrix (Golub and Welsch, Math. Comp. 23, 221, 1969).
+    """
+    places = np.arange(-FARTHEST, FARTHEST + SPACING, SPACING)
+    points, shares = np.polynomial.legendre.leggauss(FINE)
+    start = np.maximum(places, -BEYOND)[:, None]
+    length = np.maximum(start, 0.0) + BEYOND - start
+    x = start + 0.5 * length * (points + 1.0)
+    weight = 0.5 * length * shares * np.exp(-0.5 * x * x)
+    weight, total = weight / weight.sum(axis=1, keepdims=True), weight.sum(axis=1)
+    jacobi = np.zeros((len(places), count, count))
+    before, polynomial = np.zeros_like(x), np.ones_like(x)
+    for n in range(count):
+        jacobi[:, n, n] = (weight * x * polynomial**2).sum(axis=1)
+        after = (x - jacobi[:, n, n, None]) * polynomial - (jacobi[:, n, n - 1, None] if n else 0.0) * before
+        size = np.sqrt((weight * after**2).sum(axis=1))
+        if n + 1 < count:
+            jacobi[:, n, n + 1] = jacobi[:, n + 1, n] = size
+        before, polynomial = polynomial, after / size[:, None]
+    nodes, vectors = np.linalg.eigh(jacobi)
+    return HalfLines(places[0], SPACING, nodes - places[:, None], total[:, None] * vectors[:, 0] ** 2)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def write_half_line(tables, place, x, weight):  # type: ignore[no-untyped-def]
+    """Write the nodes and weights for exp(-x^2/2) on x > place.
+
+    Parameters
+    ----------
+    tables : HalfLines
+    place : float
+        Not beyond `FARTHEST`.
+    x, weight : ndarray, shape (n,)
+    """
+    at = (place - tables.first) / tables.spacing
+    cell = min(max(int(at) - POINTS // 2 + 1, 0), len(tables.nodes) - POINTS)
+    t = at - cell - (POINTS // 2 - 1)
+    for n in range(x.size):
+        x[n], weight[n] = place, 0.0
+    for k in range(POINTS):
+        share, power = 0.0, 1.0
+        for m in range(POINTS):
+            share += INTERPOLATION[m, k] * power
+            power *= t
+        for n in range(x.size):
+            x[n] += share * tables.nodes[cell + k, n]
+            weight[n] += share * tables.weights[cell + k, n]
