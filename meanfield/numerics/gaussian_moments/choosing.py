@@ -227,7 +227,7 @@ class _Task(NamedTuple):
         )
 
     def degree(self) -> int:
-        """Degree of the function as a polynomial between kinks, found along random lines; at least `POINTS` - 1 if none.
+        """Degree of the function as a polynomial between kinks, by random lines; about `POINTS` if it is none.
 
         Lines are long in all slots, so that functions which happen to be polynomials over narrow laws are none.
         """
@@ -308,7 +308,9 @@ def _beyond(rule: Rule, task: _Task) -> float:
         further = rule.reach + 2.0
         outer = replace(rule, reach=further, order=1 + math.ceil((rule.order - 1) * further / rule.reach))
         return change(task.averages(rule), task.averages(outer))
-    inner = replace(rule, kind="kinked", order=TAIL_ORDER)  # panels whose ends stay where they are
+    if rule.degree is not None:
+        return 0.0
+    inner = replace(rule, kind="kinked", order=TAIL_ORDER, bounded=True)  # panels whose ends stay where they are
     return change(task.averages(inner), task.averages(replace(inner, reach=rule.reach + 2.0)))
 
 

@@ -5,7 +5,8 @@ range of a normal variable is cut where a form that the directions before and th
 over later directions are smooth then, but for layers about the places of forms which these hardly change, and these get
 panels of their own. Directions in which no form varies have a trapezoidal rule, which with as many nodes is by far more
 accurate for what is smooth. Functions that are polynomials between their kinks need few nodes there, and as few before
-the first kink and behind the last one in the last direction in which forms vary.
+the first kink and behind the last one in the last direction in which forms vary. Other directions have Gauss rules on
+these half-lines, which converge faster than panels that end somewhere.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ class Panels(NamedTuple):
         Largest such unit, in standard deviations, of forms that have layers.
     smooth, smooth_weights : ndarray
         Rule for directions in which no form varies; panels where it has no nodes.
-    beyond : HalfLines
-        Rules before the first kink and behind the last one of the last direction in which forms vary; panels where they
-        have no nodes.
+    beyond, last : HalfLines
+        Rules before the first kink and behind the last one of a direction, and of the last direction in which forms
+        vary; bounded panels where they have no nodes.
     radius : float
         Largest distance of panels and of such nodes from the origin; those beyond are left out.
     most : int
@@ -56,9 +57,16 @@ class Panels(NamedTuple):
     smooth: FloatArray
     smooth_weights: FloatArray
     beyond: HalfLines
+    last: HalfLines
     radius: float
     most: int
 
+
+NARROW = 0.7
+"""Widths of smooth steps, in standard deviations, that need panels of their own."""
+
+LEAST = 1e-17
+"""Weight of nodes that are left out."""
 
 MOST_FORMS = 64
 """Largest number of forms with those that follow from pairs of them."""
@@ -102,7 +110,8 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     panels : Panels
-    forms : ndarray, shape (forms, directions)
+    forms : ndarray, shape (forms, directions + 1)
+        The last column has what else changes a form, and smears its places.
     centres : ndarray, shape (forms,)
     levels : ndarray, shape (forms, values of a form)
 
@@ -112,7 +121,7 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
     weights : ndarray, shape (nodes,)
         They add up to 1. There are none if they would be more than `panels.most`.
     """
-    directions, points = forms.shape[1], panels.points
+    directions, points = forms.shape[1] - 1, panels.points
     nodes, weights = np.zeros((directions, 1)), np.ones(1)
     cuts = np.empty(panels.ends.size + levels.size * panels.layers.size)
     for j in range(directions):
@@ -121,8 +130,9 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
             if not weights.size:
                 return nodes, weights
             continue
-        if panels.beyond.nodes.size and not forms[:, j + 1 :].any():
-            nodes, weights = _with_half_lines(panels, forms, centres, levels, nodes, weights, j, cuts)
+        if panels.beyond.nodes.size:
+            beyond = panels.beyond if forms[:, j + 1 : directions].any() else panels.last
+            nodes, weights = _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, cuts)
             if not weights.size:
                 return nodes, weights
             continue
@@ -182,13 +192,13 @@ def _with_smooth(panels, nodes, weights, j):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _with_half_lines(panels, forms, centres, levels, nodes, weights, j, cuts):  # type: ignore[no-untyped-def]
-    """Nodes and weights with direction j, the last in which forms vary; none if they would be too many."""
-    few, points = panels.beyond.nodes.shape[1], panels.points.size
+def _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, cuts):  # type: ignore[no-untyped-def]
+    """Nodes and weights with direction j, by rules beyond its kinks; none if they would be too many."""
+    few, points = beyond.nodes.shape[1], panels.points.size
     total = 0
     for n in range(weights.size):
         count = _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
-        total += 2 * few + max(count - 1, 0) * points
+        total += 2 * few + max(count - 1, 0) * points + 1
     if total > panels.most:
         total = 0
     wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
@@ -198,21 +208,20 @@ def _with_half_lines(panels, forms, centres, levels, nodes, weights, j, cuts):  
         if count == 0:
             cuts[0] = 0.0
         for side, place in ((-1.0, cuts[0]), (1.0, cuts[max(count - 1, 0)])):
-            write_half_line(panels.beyond, side * place, x, weight)
+            write_half_line(beyond, side * place, x, weight)
             for k in range(few):
-                wider[j, at + k], heavier[at + k] = side * x[k], weights[n] * weight[k]
-            at += few
+                wider[j, at], heavier[at] = side * x[k], weights[n] * weight[k]
+                at += heavier[at] > LEAST
         for i in range(count - 1):
             half = 0.5 * (cuts[i + 1] - cuts[i])
             for k in range(points):
                 z = cuts[i] + (1.0 + panels.points[k]) * half
-                wider[j, at + k] = z
-                heavier[at + k] = weights[n] * half * panels.shares[k] * math.exp(-0.5 * z * z)
-            at += points
+                wider[j, at], heavier[at] = z, weights[n] * half * panels.shares[k] * math.exp(-0.5 * z * z)
+                at += heavier[at] > LEAST
         for column in range(j):
             for i in range(first, at):
                 wider[column, i] = nodes[column, n]
-    return wider, heavier
+    return wider[:, :at].copy(), heavier[:at].copy()
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -260,8 +269,8 @@ def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, bounded, cuts):  #
 def forms_between(normals, levels, mean, factor):  # type: ignore[no-untyped-def]
     """Forms of z for `panel_nodes` from forms of x = mean + factor z.
 
-    Where two forms that end in the same direction cross, the average over that direction has a kink: what remains of
-    them without that direction is a form, too.
+    Where the places of two forms in one direction cross, the average over that direction has a kink, or a layer if
+    later directions hardly change these: what remains of the two without that direction is a form, too.
 
     Parameters
     ----------
@@ -270,12 +279,13 @@ def forms_between(normals, levels, mean, factor):  # type: ignore[no-untyped-def
 
     Returns
     -------
-    forms : ndarray, shape (all forms, rank)
+    forms : ndarray, shape (all forms, rank + 1)
+        The last column has what directions change of which the form is free.
     centres : ndarray, shape (all forms,)
     levels : ndarray, shape (all forms, 1)
     """
     rank = factor.shape[1]
-    forms, centres, values = np.zeros((MOST_FORMS, rank)), np.zeros(MOST_FORMS), np.zeros((MOST_FORMS, 1))
+    forms, centres, values = np.zeros((MOST_FORMS, rank + 1)), np.zeros(MOST_FORMS), np.zeros((MOST_FORMS, 1))
     last = np.empty(MOST_FORMS, np.int64)
     count = 0
     for i in range(min(len(levels), MOST_FORMS)):
@@ -291,19 +301,30 @@ def forms_between(normals, levels, mean, factor):  # type: ignore[no-untyped-def
     for direction in range(rank - 1, 0, -1):
         for i in range(count):  # those that follow end in earlier directions
             for j in range(i):
-                if last[i] != direction or last[j] != direction or count == MOST_FORMS:
+                if count == MOST_FORMS or not (_cuts(forms[i], direction) and _cuts(forms[j], direction)):
                     continue
                 share = forms[i, direction] / forms[j, direction]
-                size = 0.0
-                for k in range(direction):
-                    forms[count, k] = forms[i, k] - share * forms[j, k]
+                size = rest = 0.0
+                for k in range(rank + 1):
+                    difference = forms[i, k] - share * forms[j, k]
                     size = max(size, abs(forms[i, k]), abs(share * forms[j, k]))
-                for k in range(direction, rank):
-                    forms[count, k] = 0.0
+                    if k < direction:
+                        forms[count, k] = difference
+                    else:
+                        forms[count, k] = 0.0
+                        rest += difference * difference if k > direction else 0.0
+                forms[count, rank] = math.sqrt(rest)
                 centres[count] = centres[i] - share * centres[j]
                 values[count, 0] = values[i, 0] - share * values[j, 0]
                 count = _kept(forms, centres, values, last, count, size)
     return forms[:count], centres[:count], values[:count]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _cuts(form, direction):  # type: ignore[no-untyped-def]
+    """Whether a form has a place in a direction, which later ones hardly change."""
+    later = dot(form[direction + 1 :], form[direction + 1 :])
+    return form[direction] != 0.0 and later <= NARROW * NARROW * form[direction] * form[direction]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -312,23 +333,24 @@ def _kept(forms, centres, values, last, count, size):  # type: ignore[no-untyped
 
     Coefficients that are rounding are set to 0.
     """
-    last[count] = -1
-    for k in range(forms.shape[1]):
+    last[count], rank = -1, forms.shape[1] - 1
+    for k in range(rank + 1):
         if abs(forms[count, k]) <= 1e-14 * size:
             forms[count, k] = 0.0
-        else:
+        elif k < rank:
             last[count] = k
     new = last[count] >= 0
     for i in range(count if new else 0):
         if last[i] == last[count]:
             share = forms[count, last[i]] / forms[i, last[i]]
             apart = abs(values[count, 0] - centres[count] - share * (values[i, 0] - centres[i]))
+            apart = max(apart, abs(forms[count, rank] - abs(share) * forms[i, rank]))
             for k in range(last[i]):
                 apart = max(apart, abs(forms[count, k] - share * forms[i, k]))
             new = new and apart > 1e-13 * (size + abs(values[count, 0]) + abs(centres[count]))
     if new:
         return count + 1
     centres[count] = 0.0
-    for k in range(forms.shape[1]):
+    for k in range(rank + 1):
         forms[count, k] = 0.0
     return count

@@ -12,9 +12,9 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
-from meanfield.numerics.gaussian_moments.half_lines import NO_HALF_LINES, half_lines
+from meanfield.numerics.gaussian_moments.half_lines import MOST_POINTS, NO_HALF_LINES, half_lines
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
-from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes, turned_to
+from meanfield.numerics.gaussian_moments.panels import NARROW, Panels, forms_between, panel_nodes, turned_to
 from meanfield.numerics.gaussian_moments.separation import Parts
 from meanfield.numerics.gaussian_moments.terms import Line, sum_of_terms
 from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule
@@ -31,13 +31,10 @@ CORNER = 0.2
 directions, with 4e-15 of the probability."""
 
 WIDEST_PANEL = 10.0
-"""Largest width of a panel: one covers each side of a kink near the mean, and 20 points on it are off by 1e-12."""
+"""Largest width of a panel that is bounded: one covers each side of a kink near the mean."""
 
-LAYERS = np.array([0.0, -3.0, 3.0, -9.0, 9.0])
-"""Ends of panels about a smooth step, in units of its width: 9 of them away it has reached its ends to 1e-18."""
-
-NARROW = 0.7
-"""Widths of smooth steps, in standard deviations, that need panels of their own."""
+LAYERS = np.array([0.0, -7.0, 7.0])
+"""Ends of panels about a smooth step, in units of its width: 7 of them away it has reached its ends to 1e-12."""
 
 CELLS = 6
 """Cells of a table for each node of a rule for sums of terms."""
@@ -116,6 +113,9 @@ class Rule:
     degree : int, optional
         Degree of the function as a polynomial between kinks, if it is one: averages over the last direction in which
         kinks vary, and over those in which none does, are exact.
+    bounded : bool, optional
+        Whether panels end at the reach; otherwise those before the first kink of a direction and behind the last one
+        have Gauss rules on half-lines.
     """
 
     kind: Kind
@@ -125,6 +125,7 @@ class Rule:
     randomisation: int | None = None
     parts: Parts | None = None
     degree: int | None = None
+    bounded: bool = False
 
     def nodes(self, law: Law) -> Nodes:
         """Nodes for the independent variables of a law.
@@ -136,7 +137,7 @@ class Rule:
         """
         if self.kind != "kinked":
             return fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
-        panels = panels_of(self.order, self.reach, self.degree)
+        panels = panels_of(self.order, self.reach, self.degree, self.bounded)
         turned = turned_to(self.kinks.normals @ law.factor)
         z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
         if not weights.size:
@@ -184,22 +185,22 @@ def _too_many(what: str, rank: int) -> TooManyNodesError:
 
 
 @lru_cache(maxsize=64)
-def panels_of(order: int, reach: float, degree: int | None = None) -> Panels:
+def panels_of(order: int, reach: float, degree: int | None = None, bounded: bool = False) -> Panels:
     """Panels between kinks with some nodes each, and ends at a reach in standard deviations; see `Rule`."""
     points, shares = np.polynomial.legendre.leggauss(order)
     ends = np.unique([-reach, -REACH, REACH, reach])
     if degree is None:
-        spacing = REACH / (
-            order - 0.5
-        )  # as many nodes as two panels have, which stay where they are if the reach grows
+        spacing = REACH / (order - 0.5)  # as many nodes as two panels have, which stay if the reach grows
         half = spacing * (np.arange(int(reach / spacing + 0.5 + 1e-9)) + 0.5)
-        smooth, beyond = np.concatenate([-half[::-1], half]), NO_HALF_LINES
+        smooth = np.concatenate([-half[::-1], half])
         weights = np.exp(-0.5 * smooth**2)
     else:
         smooth, weights = np.polynomial.hermite_e.hermegauss(degree + 1)
-        beyond = half_lines(degree + 1)
+    bounded = bounded or (degree is None and order > MOST_POINTS)
+    beyond = NO_HALF_LINES if bounded else half_lines(min(order, MOST_POINTS))
+    last = beyond if degree is None else half_lines(degree + 1)
     limits = reach + CORNER, MOST_NODES
-    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, smooth, weights, beyond, *limits)
+    return Panels(points, shares, WIDEST_PANEL, ends, LAYERS, NARROW, smooth, weights, beyond, last, *limits)
 
 
 @lru_cache(maxsize=64)

@@ -42,14 +42,12 @@ class PanelRule(NamedTuple):
     def at(self, law: OneSample, q: FloatArray, M: FloatArray) -> Rule:
         """Rule for the normal variables at these overlaps."""
         targets = law.views * q.shape[1]
-        none = np.empty(0)
-        panels = Panels(
-            self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, none, none, NO_HALF_LINES, np.inf, sys.maxsize
-        )
+        none, bounded = np.empty(0), (NO_HALF_LINES, NO_HALF_LINES)
+        panels = Panels(self.nodes, self.weights, WIDEST, ENDS, LAYERS, 1.0, none, none, *bounded, np.inf, sys.maxsize)
         levels = np.tile(self.kinks, (targets, 1))
         parts = []
         for a in range(law.probability.size):
             factor, mean = covariance_factor(law, a, q, M)[:targets], means_of(law, a, q)[:targets]
-            parts.append(panel_nodes(panels, factor, mean, levels))
+            parts.append(panel_nodes(panels, np.pad(factor, ((0, 0), (0, 1))), mean, levels))
         nodes, weights = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
         return Rule(nodes, weights, np.cumsum([0, *(part[1].size for part in parts)]))
