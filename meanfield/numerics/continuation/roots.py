@@ -54,8 +54,9 @@ def newton(
         if not (np.all(np.isfinite(values)) and np.all(np.isfinite(slope))):
             return None
         step = np.linalg.lstsq(slope, -values, rcond=None)[0]
-        if np.abs(values).max() <= tolerance or np.abs(step).max() <= STEP_ROUNDING:
-            return x
+        largest = np.abs(values).max()
+        if largest <= tolerance or np.abs(step).max() <= STEP_ROUNDING:
+            return x if largest <= math.sqrt(tolerance) else None  # else no step changes what is left
         factor, gradient = _deflation(x, known)
         # Newton's step for the deflated equations is parallel to the plain one (Sherman and Morrison).
         stretch = 1.0 - float(gradient @ step)

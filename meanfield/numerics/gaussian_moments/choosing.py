@@ -22,7 +22,7 @@ from meanfield.typing import FloatArray
 ORDERS: dict[Kind, tuple[int, ...]] = {
     "terms": (16, 20, 24, 28, 32, 40, 48, 64, 96, 128),
     "smooth": (12, 16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512),
-    "kinked": (6, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 56),
+    "kinked": (8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 56),
     "random": (2**11, 2**13, 2**15),
 }
 """Orders of rules that are tried, from coarse to fine."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meanfield.numerics.gaussian_moments.separation import INTERPOLATION, POINTS
+from meanfield.numerics.compiled.array_operations import copy
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
 
@@ -15,15 +15,24 @@ FARTHEST = 9.0
 """Standard deviations up to which tables go: what lies beyond the last place is 1e-19 of the probability."""
 
 SPACING = 0.025
-"""Distance of places of a table: polynomials through eight of them are off by 5e-12 at most nodes, 1e-14 at few."""
+"""Distance of places between which nodes and weights are polynomials."""
+
+POINTS = 12
+"""Places through which such a polynomial goes, half of them on each side: it is off by rounding."""
+
+_PLACES = np.arange(0.5 - POINTS // 2, POINTS // 2)
+INTERPOLATION = (
+    np.linalg.inv(np.vander(_PLACES / _PLACES[-1], increasing=True)).T / _PLACES[-1] ** np.arange(POINTS)
+).T
+"""Coefficients of powers on [-0.5, 0.5] in those polynomials, shape (powers, points)."""
 
 MOST_POINTS = 28
 """Largest number of nodes: more of them change faster with the place, and only narrow functions need them."""
 
-BEYOND = 12.0
-"""Standard deviations beyond the place, or the mean, at which integrals end."""
+BEYOND = 16.0
+"""Standard deviations beyond the place, or the mean, at which integrals end: x^56 exp(-x^2/2) is negligible there."""
 
-FINE = 160
+FINE = 240
 """Nodes by which the normal law on a half-line is replaced, before it has a Gauss rule."""
 
 
@@ -35,8 +44,9 @@ class HalfLines(NamedTuple):
     first : float
         Place of the first row.
     spacing : float
-    nodes, weights : ndarray, shape (places, n)
-        Without any nodes there is no rule. Nodes are distances from the place.
+    nodes, weights : ndarray, shape (intervals, POINTS, n)
+        Coefficients of powers on [-0.5, 0.5] between two places. Without any nodes there is no rule. Nodes are
+        distances from the place.
     """
 
     first: float
@@ -45,7 +55,7 @@ class HalfLines(NamedTuple):
     weights: FloatArray
 
 
-NO_HALF_LINES = HalfLines(0.0, 1.0, np.empty((0, 0)), np.empty((0, 0)))
+NO_HALF_LINES = HalfLines(0.0, 1.0, np.empty((0, 0, 0)), np.empty((0, 0, 0)))
 """Tables of rules without nodes."""
 
 
@@ -56,7 +66,8 @@ def half_lines(count: int) -> HalfLines:
     Recurrence coefficients of orthogonal polynomials are those of a fine rule, by the procedure of Stieltjes, and nodes
     and weights follow from their matrix (Golub and Welsch, Math. Comp. 23, 221, 1969).
     """
-    places = np.arange(-FARTHEST, FARTHEST + SPACING, SPACING)
+    beside = SPACING * (POINTS // 2)
+    places = np.arange(-FARTHEST - beside, FARTHEST + beside, SPACING)
     points, shares = np.polynomial.legendre.leggauss(FINE)
     start = np.maximum(places, -BEYOND)[:, None]
     length = np.maximum(start, 0.0) + BEYOND - start
@@ -73,7 +84,11 @@ def half_lines(count: int) -> HalfLines:
             jacobi[:, n, n + 1] = jacobi[:, n + 1, n] = size
         before, polynomial = polynomial, after / size[:, None]
     nodes, vectors = np.linalg.eigh(jacobi)
-    return HalfLines(places[0], SPACING, nodes - places[:, None], total[:, None] * vectors[:, 0] ** 2)
+    tables = nodes - places[:, None], total[:, None] * vectors[:, 0] ** 2
+    windows = (np.lib.stride_tricks.sliding_window_view(table, POINTS, axis=0) for table in tables)
+    return HalfLines(
+        places[POINTS // 2 - 1], SPACING, *((each @ INTERPOLATION.T).swapaxes(1, 2).copy() for each in windows)
+    )
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -86,16 +101,15 @@ def write_half_line(tables, place, x, weight):  # type: ignore[no-untyped-def]
     place : float
     x, weight : ndarray, shape (n,)
     """
-    at = (min(max(place, tables.first), -tables.first) - tables.first) / tables.spacing
-    cell = min(max(int(at) - POINTS // 2 + 1, 0), len(tables.nodes) - POINTS)
-    t = at - cell - (POINTS // 2 - 1)
-    for n in range(x.size):
-        x[n], weight[n] = place, 0.0
-    for k in range(POINTS):
-        share, power = 0.0, 1.0
-        for m in range(POINTS):
-            share += INTERPOLATION[m, k] * power
-            power *= t
+    at = (place - tables.first) / tables.spacing
+    cell = min(max(int(at), 0), len(tables.nodes) - 1)
+    t = min(max(at - cell, 0.0), 1.0) - 0.5  # beyond the tables a rule is that of their end
+    nodes, weights = tables.nodes[cell], tables.weights[cell]
+    copy(nodes[-1], x)
+    copy(weights[-1], weight)
+    for power in range(len(nodes) - 2, -1, -1):
         for n in range(x.size):
-            x[n] += share * tables.nodes[cell + k, n]
-            weight[n] += share * tables.weights[cell + k, n]
+            x[n] = x[n] * t + nodes[power, n]
+            weight[n] = weight[n] * t + weights[power, n]
+    for n in range(x.size):
+        x[n] += place

@@ -194,7 +194,7 @@ def _with_smooth(panels, nodes, weights, j):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, cuts):  # type: ignore[no-untyped-def]
     """Nodes and weights with direction j, by rules beyond its kinks; none if they would be too many."""
-    few, points = beyond.nodes.shape[1], panels.points.size
+    few, points = beyond.nodes.shape[2], panels.points.size
     total = 0
     for n in range(weights.size):
         count = _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
