@@ -20,10 +20,9 @@ SPACING = 0.025
 POINTS = 12
 """Places through which such a polynomial goes, half of them on each side: it is off by rounding."""
 
-_PLACES = np.arange(0.5 - POINTS // 2, POINTS // 2)
-INTERPOLATION = (
-    np.linalg.inv(np.vander(_PLACES / _PLACES[-1], increasing=True)).T / _PLACES[-1] ** np.arange(POINTS)
-).T
+_AT = np.arange(0.5 - POINTS // 2, POINTS // 2)
+_OTHERS = [np.delete(_AT, k) for k in range(POINTS)]
+INTERPOLATION = np.array([np.poly(each)[::-1] / np.prod(x - each) for x, each in zip(_AT, _OTHERS, strict=True)]).T
 """Coefficients of powers on [-0.5, 0.5] in those polynomials, shape (powers, points)."""
 
 MOST_POINTS = 28
@@ -32,7 +31,7 @@ MOST_POINTS = 28
 BEYOND = 16.0
 """Standard deviations beyond the place, or the mean, at which integrals end: x^56 exp(-x^2/2) is negligible there."""
 
-FINE = 240
+FINE = 100
 """Nodes by which the normal law on a half-line is replaced, before it has a Gauss rule."""
 
 
