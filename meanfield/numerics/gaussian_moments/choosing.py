@@ -149,10 +149,10 @@ def choose_rule(
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
     known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
-    degree = None
+    between: int | None = None
     if kind == "kinked" and known.degree is not None:
         degree = max(task.degree(), known.degree)
-        degree = degree if degree <= LARGEST_BETWEEN else None
+        between = degree if degree <= LARGEST_BETWEEN else None
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
@@ -161,7 +161,7 @@ def choose_rule(
         if reach == known.reach:
             orders = [order for order in orders if order >= known.order]
         choice = _coarsest_accurate(
-            [Rule(kind, n, declared, reach, parts=parts, degree=degree) for n in orders], task, tolerance
+            [Rule(kind, n, declared, reach, parts=parts, degree=between) for n in orders], task, tolerance
         )
         beyond = _beyond(choice.rule, task)
         if beyond <= tolerance:
