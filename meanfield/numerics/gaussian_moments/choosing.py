@@ -150,9 +150,8 @@ def choose_rule(
         return _random(task, tolerance)
     known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
     between: int | None = None
-    if kind == "kinked" and known.degree is not None:
-        degree = max(task.degree(), known.degree)
-        between = degree if degree <= LARGEST_BETWEEN else None
+    if kind == "kinked" and known.degree is not None and task.degree() <= LARGEST_BETWEEN:
+        between = max(task.degree(), known.degree)
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
@@ -163,7 +162,7 @@ def choose_rule(
         choice = _coarsest_accurate(
             [Rule(kind, n, declared, reach, parts=parts, degree=between) for n in orders], task, tolerance
         )
-        beyond = _beyond(choice.rule, task)
+        beyond = _beyond(choice.rule, task) if between is None else 0.0
         if beyond <= tolerance:
             break
     allowed = max(2.0 * tolerance, LARGEST_ERROR)  # what is stated of a rule is twice the change that it makes
@@ -238,19 +237,15 @@ class _Task(NamedTuple):
             start, along = rng.standard_normal((2, self.function.width))
             lengths = np.maximum(1.0, np.sqrt((law.factor**2).sum(axis=1)))
             start, along = law.mean + lengths * start, lengths * along / np.linalg.norm(along)
-            ends = np.sort([-REACH, REACH, *self._crossings(start, along)])
+            with np.errstate(divide="ignore", invalid="ignore"):  # of kinks that the line never meets
+                places = (self.kinks.levels - self.kinks.normals @ start) / (self.kinks.normals @ along)
+            ends = np.sort([-REACH, REACH, *places[np.abs(places) < REACH]])
             t = 0.5 * ((ends[1:] + ends[:-1]) + (ends[1:] - ends[:-1]) * x[:, None]).T
             values = self.function(start + t.reshape(-1, 1) * along, self.constants).reshape(*t.shape, -1)
             size = np.abs(dct(values, axis=1))  # of coefficients of Chebyshev polynomials
             counts = ~(size <= 1e-12 * size.max(axis=(0, 1)))  # so do all if one is no number
             degree = max(degree, int(np.flatnonzero(counts.any(axis=(0, 2))).max(initial=0)))
         return degree
-
-    def _crossings(self, start: FloatArray, along: FloatArray) -> FloatArray:
-        """Places of kinks on a line, as far as it reaches."""
-        slope = self.kinks.normals @ along
-        t = (self.kinks.levels - self.kinks.normals @ start)[slope != 0.0] / slope[slope != 0.0]
-        return np.asarray(t[np.abs(t) < REACH])
 
     def refuse_rough(self) -> None:
         """Raise an error if the function jumps or bends where no kink is declared."""
@@ -308,8 +303,6 @@ def _beyond(rule: Rule, task: _Task) -> float:
         further = rule.reach + 2.0
         outer = replace(rule, reach=further, order=1 + math.ceil((rule.order - 1) * further / rule.reach))
         return change(task.averages(rule), task.averages(outer))
-    if rule.degree is not None:
-        return 0.0
     inner = replace(rule, kind="kinked", order=TAIL_ORDER, bounded=True)  # panels whose ends stay where they are
     return change(task.averages(inner), task.averages(replace(inner, reach=rule.reach + 2.0)))
 

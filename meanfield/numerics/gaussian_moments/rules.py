@@ -12,9 +12,10 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
+from meanfield.numerics.gaussian_moments.forms import NARROW, forms_between, turned_to
 from meanfield.numerics.gaussian_moments.half_lines import MOST_POINTS, NO_HALF_LINES, half_lines
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
-from meanfield.numerics.gaussian_moments.panels import NARROW, Panels, forms_between, panel_nodes, turned_to
+from meanfield.numerics.gaussian_moments.panels import Panels, panel_nodes
 from meanfield.numerics.gaussian_moments.separation import Parts
 from meanfield.numerics.gaussian_moments.terms import Line, sum_of_terms
 from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule

@@ -17,8 +17,9 @@ from meanfield.families.update_rule.laws import factor_of, laws_at
 from meanfield.families.update_rule.particles.side_by_side import filled
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.compiled.array_operations import add, dot
+from meanfield.numerics.gaussian_moments.forms import forms_between
 from meanfield.numerics.gaussian_moments.kernel import Nodes, sum_over_nodes
-from meanfield.numerics.gaussian_moments.panels import Panels, forms_between, panel_nodes
+from meanfield.numerics.gaussian_moments.panels import Panels, panel_nodes
 from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
