@@ -150,8 +150,8 @@ def choose_rule(
         return _random(task, tolerance)
     known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
     between: int | None = None
-    if kind == "kinked" and known.degree is not None and task.degree() <= LARGEST_BETWEEN:
-        between = max(task.degree(), known.degree)
+    if kind == "kinked" and known.degree is not None and (degree := task.degree()) <= LARGEST_BETWEEN:
+        between = max(degree, known.degree)
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
