@@ -6,10 +6,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.special import ndtr
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.mckean_vlasov.cells import edges_of
 from tests.families.update_rule.problems import feature, problem
 
 THREE_POINT = {"coordinate": {"law": "three_point", "fourth_moment": 5.0}}
@@ -59,7 +61,7 @@ def test_linear_priors_have_gaussian_laws(scheme):
         assert np.all(np.abs(found[name] - exact[name]) <= found[f"{name}_error"] + exact[f"{name}_error"]), name
     last = found.isel(time=-1)
     R, Q = exact["R"].values[-1, 0, 0], exact["Q"].values[-1, 0, 0]
-    edges = np.append(found["w_bnds"].values[:, 0], found["w_bnds"].values[-1, 1])
+    edges = edges_of(found)
     law = np.diff(ndtr((edges - R * found["u"].values[:, None]) / np.sqrt(Q - R * R)))
     distance = np.abs(last["P"].values * np.diff(edges) - law).sum(axis=1) @ found["u_weight"].values
     assert distance <= last["P_error"]
@@ -99,6 +101,49 @@ def test_both_schemes_agree_under_a_prior_with_a_double_well():
 
 
 SCHEMES = ("lagrangian", "eulerian")
+
+HERE = "tests.families.update_rule.test_density:"
+
+
+def towards(w, rate):
+    """Factor of the feature in a step without a gain."""
+    return rate * np.exp(-0.1 * w * w)
+
+
+def shrink(w, rate):
+    """Factor of the student itself."""
+    return -0.5 * rate * w * w
+
+
+generator = partial(
+    meanfield.Problem, family="update_rule", model={"rule_parameters": {"rate": 0.8}}, groups=[{"name": "w"}],
+    draws=[{"move": {"w": {"u": HERE + "towards", "w": HERE + "shrink"}}}], time={"stop": 3.0, "outputs": 4},
+    features=[feature(0.3, coordinate={"law": "rademacher"})], students=[{"group": "w", "initial_norm": 0.7}],
+)  # fmt: skip
+"""A student that moves along vectors alone, as the generator of a GAN does: nothing diffuses."""
+
+
+def test_weights_without_noise_are_carried_along_the_characteristics():
+    """w' = a u - b w - lambda w^3, with averages of the functions above for fields of variance Q in closed form."""
+    found = meanfield.solve_density(generator(prior={"name": "quartic", "strength": 0.1}))
+    node, weight = np.polynomial.hermite_e.hermegauss(60)
+    weight = weight / weight.sum()
+    xi = np.linspace(-8.0, 8.0, 4001)  # carried along: the mass between two of them stays
+
+    def moved(t, w):
+        Q = weight @ w[: len(node)] ** 2
+        return 0.8 / np.sqrt(1.0 + 0.2 * Q) - 0.4 * Q * w - 0.1 * w**3
+
+    start = 0.3 + np.sqrt(0.7 - 0.3**2) * np.append(node, xi)  # of u = 1, which u = -1 mirrors
+    path = solve_ivp(moved, (0.0, 3.0), start, "DOP853", found["time"].values, rtol=1e-11, atol=1e-11).y.T
+    w = path[:, : len(node)]
+    assert found.status == "complete"
+    assert np.all(found["Lambda"] == 0.0)
+    for name, exact in (("R", w @ weight), ("Q", w**2 @ weight), ("r", 0.1 * w**4 @ weight)):
+        assert np.all(np.abs(found[name].values.ravel() - exact) <= found[f"{name}_error"].values.ravel() + 1e-10), name
+    law = np.diff(np.interp(edges_of(found), path[-1, len(node) :], ndtr(xi), 0.0, 1.0))
+    P = found["P"].sel(time=3.0).values[found["u"].values.ravel() == 1.0]
+    assert np.abs(P * np.diff(edges_of(found)) - law).sum() <= found["P_error"][-1] + 1e-5  # between the xi
 
 
 def test_fixed_cells_converge_at_fourth_order():
@@ -156,6 +201,18 @@ def test_what_has_no_density_is_refused_with_a_remedy(tables, words):
     given = {"features": [feature(0.2)]} | tables
     with pytest.raises(InputError, match=words):
         meanfield.solve_density(problem(given.pop("rule"), 0.1, **given))
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"density": {"scheme": "eulerian"}, "prior": {"name": "quartic"}}, "cells that stay where they are smear"),
+        ({"prior": {"name": "l1"}}, "its pull jumps at w = 0, where weights come to rest .*'smooth_l1', or particles"),
+    ],
+)
+def test_what_cannot_be_carried_without_noise_is_refused_with_a_remedy(tables, words):
+    with pytest.raises(InputError, match=words):
+        meanfield.solve_density(generator(**tables))
 
 
 def test_order_parameters_send_other_priors_to_the_density():

@@ -17,8 +17,10 @@ from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.trial_calls import check_functions
 from meanfield.mckean_vlasov.density.settings import DEFAULT_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.density.solver import MOST_FEATURES, density_of
+from meanfield.mckean_vlasov.density.start import kinks_of
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.problems.base import check_problem
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
@@ -61,7 +63,8 @@ def solve_density(problem: Problem) -> Solved:
     InputError
         If there are no features or too many, side variables, a spectrum of the noise that features know or of several
         students; if averages of the rule do not exist or cannot be resolved without random points; if the solution does
-        not fit into the free memory; if cells are asked for, and two students have no density on them.
+        not fit into the free memory; if cells are asked for, and two students have no density on them, or one moves
+        without noise; if a prior brings weights that do so to rest where it jumps.
 
     Notes
     -----
@@ -119,7 +122,27 @@ def check_density(problem: Problem) -> None:
             f"density.scheme = '{scheme}': it is for several students; take 'lagrangian' or 'eulerian', or leave the "
             "key out"
         )
+    for piece in pieces_of(problem):
+        _check_transport(piece.problem)
     return None
+
+
+def _check_transport(problem: Problem) -> None:
+    """Refuse weights that move without noise on cells, which smear them, and under priors that bring them to rest."""
+    if any(any(kind.gains) for kind in problem.kinds):
+        return
+    without = "no kind of samples has a gain, so that weights move without noise"
+    if problem.density is not None and problem.density.scheme == "eulerian":
+        raise InputError(
+            f"density.scheme = 'eulerian': {without}, and cells that stay where they are smear their density; take "
+            "'lagrangian', without cells, steps, order and half_width, or leave the table out"
+        )
+    kinks, jumps, _ = kinks_of(problem.prior)
+    if np.any(jumps > 0.0):
+        raise InputError(
+            f"prior.name = '{problem.prior.name}': {without}, and its pull jumps at w = {kinks[jumps.argmax()]:g}, "
+            "where weights come to rest and have no density; take a smooth prior, such as 'smooth_l1', or particles"
+        )
 
 
 def _overlaps(arrays: dict[str, FloatArray], end: str = "") -> FloatArray:
