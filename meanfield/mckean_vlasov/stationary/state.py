@@ -84,11 +84,14 @@ def coefficients(limit: Limit, x: FloatArray) -> Coefficients:
     d1, values = len(limit.coordinates), closure_at(limit, x)
     # The step of differences of order four; g and Lambda have nine digits or more.
     h = min(1e-3, 0.2 * (1.0 - math.sqrt(x[:d1] @ x[:d1])))
-    slopes = []
+    slopes, length = [], math.sqrt(limit.initial_norm)
     for k in range(len(x)):
         shifted = np.repeat(x[None, :], 4, axis=0)
         shifted[:, k] += h * np.array([-2.0, -1.0, 1.0, 2.0])
-        around = np.array([closure_at(limit, each) for each in shifted])
+        if limit.free_norm:
+            around = np.array([closure_at(limit, each) for each in shifted])
+        else:  # within the ball, and of the shapes that the first call had: there is nothing to look after
+            around = np.array([[*g, diffusion] for g, diffusion in map(limit.closure, length * shifted)])
         slopes.append(np.array([1.0, -8.0, 8.0, -1.0]) @ around / (12.0 * h))
     slope = np.array(slopes).T
     found = Coefficients(values[:d1], float(values[d1]), slope[:d1], slope[d1])

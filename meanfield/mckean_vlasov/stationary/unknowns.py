@@ -22,10 +22,10 @@ STARTS_OF_NORM = tuple(math.log(norm) for norm in (1.0, 0.2, 5.0))
 
 def is_inside(limit: Limit, x: FloatArray) -> bool:
     """Whether weights can have the overlaps; not where numbers are NaN."""
-    direction, size = x[: len(limit.coordinates)], x[len(limit.coordinates) :]
-    most = 1.0 - 1e-8 if limit.free_norm else 1.0  # below it rounding does not tell them from point masses
-    # Overlaps beyond count as infinite, as for order parameters.
-    return bool(direction @ direction < most and np.all(np.abs(size) <= math.log(1e6)))
+    if not limit.free_norm:
+        return bool(x @ x < 1.0)
+    # Nearer to 1 rounding does not tell weights from point masses; overlaps beyond 1e6 count as infinite.
+    return bool(x[:-1] @ x[:-1] < 1.0 - 1e-8 and abs(x[-1]) <= math.log(1e6))
 
 
 def norm_at(limit: Limit, x: FloatArray) -> float:
