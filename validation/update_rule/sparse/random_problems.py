@@ -184,7 +184,7 @@ def draw(numbers: xr.Dataset) -> Figure:
         one = numbers.sel(scheme=scheme)
         left.loglog(one["error"] / one["ratio"], one["error"], ".", color=COLOURS[k], label=scheme)
         right.plot(np.sort(one["seconds"]), np.linspace(0.0, 1.0, one.sizes["problem"]), color=COLOURS[k], label=scheme)
-    left.axline((1e-8, 1e-8), slope=1.0, linestyle=":", color="0.5")
+    left.axline((1e-8, 1e-8), (1e-4, 1e-4), linestyle=":", color="0.5")
     left.set(xlabel="stated error", ylabel="true error")
     right.set(xlabel="seconds of one processor", ylabel="share of problems", xscale="log")
     place_legend(left), place_legend(right)
