@@ -8,7 +8,7 @@ STUDIES := $(shell grep -l '^STUDY = ' $(FIGURES)/*.py)
 SHARED := validation/study.py $(filter-out $(STUDIES) %/page.py,$(wildcard $(FIGURES)/*.py))
 LIBRARY := $(shell find meanfield -name "*.py")
 BENCHMARKS := machine density channel_density particles channels hidden_manifold alpha_contrastive latent_tree closures \
-  dynamics fixed_points stationary schedules update_rules sweep first_minutes
+  dynamics fixed_points stationary schedules recorder update_rules sweep first_minutes
 NUMBERS := $(patsubst $(FIGURES)/%.py,$(RUNS)/figures/%.nc,$(STUDIES))
 
 # Figures on hidden manifolds: most show the same runs of SGD, which take half an hour and do not depend on the library.

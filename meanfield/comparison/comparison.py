@@ -33,6 +33,7 @@ from meanfield.comparison.judgement import (
     Place,
 )
 from meanfield.comparison.known_errors import judge_moments, judge_predictions
+from meanfield.comparison.order import in_order
 from meanfield.comparison.rotations import FEWEST_WEIGHTS
 from meanfield.comparison.runs import judge_runs, squared
 from meanfield.comparison.sides import (
@@ -91,7 +92,7 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         check_dataset(dataset)
     names = _default_labels(datasets) if labels is None else _listed(labels)
     whole = checked(datasets, names)
-    results = at_common_places(whole, names)
+    results, reordered = in_order(at_common_places(whole, names), names)
     problem = results[0].problem
     family = family_of(problem)  # which may be a part of that of the results
     pairs = list(combinations(range(len(results)), 2))
@@ -111,7 +112,8 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         judgements.append(judge(*both, row, results))
         without.append(left_out(labels, given, both, row, judgements[-1]))
         in_data = reason_in_data(given) if judgements[-1].verdict == DIFFERS else ""
-        reasons.append(different_origins(*given, labels) + in_data + reason(judgements[-1], row, not in_data))
+        origins = different_origins(*given, labels) + reordered
+        reasons.append(origins + in_data + reason(judgements[-1], row, not in_data))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
     verdict = overall([judgement.verdict for judgement in judgements])

@@ -23,6 +23,7 @@ from meanfield.ensembles.own_runs import (
 from meanfield.errors import InputError
 from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.clock import Clock
+from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import with_values
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 MOST_SAMPLES = 2000
 """Number of inputs that are kept: they show a common radius, repeats, and laws of hidden variables."""
+
+
+FIRST_STEPS = 16
+"""Number of first steps whose length is held against the problem: by chance their mean is off by no factor sqrt(N)."""
 
 
 class Recorder:
@@ -81,10 +86,14 @@ class Recorder:
             name: as_array(_at_hand(each), name, "give an array of numbers") for name, each in constants.items()
         }
         self._outputs: dict[int, int] = {}
+        self._due: set[int] = set()
+        """Numbers of steps after which anything is kept."""
         self._runs: list[dict[int, Arrays]] = [{}]
         """What is kept of runs that are recorded at once, by the number of the output time."""
         self._first, self._count, self._several = 0, 0, False
         """Number of the first of the runs that are recorded now, how many these are, and whether they come at once."""
+        self._path: list[FloatArray] = []
+        """Weights before the first steps of the first run, and after them."""
         self._sampled: frozenset[int] = frozenset()
         self._samples: list[FloatArray] = []
         """Inputs of the first run, after the steps `sampled`."""
@@ -108,9 +117,13 @@ class Recorder:
         InputError
             If something does not fit the problem.
         """
+        if type(k) is int and self._due and k > 0 and k not in self._due:
+            return  # most calls end here, and cost a loop next to nothing
         number = as_whole(k, "k", "give the number of steps taken", least=0)
         if number in self._outputs or not self._outputs:
             self._keep(number, {self._weights: weights, **variables})
+        if number == len(self._path) <= FIRST_STEPS and not self._first:
+            self._follow(weights)
         if x is not None and not self._first and (number in self._sampled or not self._sampled):
             self._keep_inputs(number, x)
 
@@ -156,6 +169,27 @@ class Recorder:
             name: each for name, each in found.items() if at_snapshot or not is_kept(self._problem, name)
         }
 
+    def _follow(self, weights: Any) -> None:
+        """Refuse first steps that are far longer or shorter than those of the problem, where their length is known."""
+        self._path.append(np.array(as_array(_at_hand(weights), "weights", "give numbers")))
+        address = family_of(self._problem).samples
+        if len(self._path) <= FIRST_STEPS or not address:
+            return
+        try:
+            squared_step = resolve(address)(self._problem).squared_step
+        except InputError:  # inputs are of another form
+            return
+        if squared_step is None:
+            return
+        square = float((np.diff(self._path, axis=0) ** 2).sum()) / FIRST_STEPS / self._count
+        wanted, root = squared_step(), self._problem.labels["dimension"] ** 0.5
+        if not wanted / root < square < wanted * root:
+            raise InputError(
+                f"weights: the first {FIRST_STEPS} steps move them by |dw|^2 = {square:.3g} on average, and by "
+                f"{wanted:.3g} in the problem; take steps of learning_rate/sqrt(N) along x where outputs are functions "
+                "of w.x/sqrt(N), and record each of them"
+            )
+
     def _keep_inputs(self, k: int, given: Any) -> None:
         """Keep a sample of the inputs of the first run, evenly spread over the steps."""
         x = as_array(_at_hand(given), "x", "give an array of numbers")
@@ -169,6 +203,7 @@ class Recorder:
         if not self._sampled:
             steps, batches = max(self._outputs), -(-MOST_SAMPLES // len(x))
             self._sampled = frozenset(np.linspace(k, max(steps - 1, k), batches).astype(int).tolist())
+            self._due |= self._sampled
         if k in self._sampled:
             self._samples.append(x.astype(np.float32))
 
@@ -180,6 +215,7 @@ class Recorder:
         N = self._problem.labels.get("dimension")
         steps = np.rint(self._times * N) if N else Clock(self._problem).steps_at(self._times)
         self._outputs = {int(step): number for number, step in enumerate(steps)}
+        self._due = {*self._outputs, *range(FIRST_STEPS + 1)}
 
     def result(self) -> xr.Dataset:
         """Result of all runs, at the output times that all of them reached; see `runs`.

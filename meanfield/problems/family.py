@@ -149,6 +149,8 @@ class Family:
     measure : str
         "module:function" of a problem that returns a function of times and arrays of runs of one's own there, by the
         names of variables, replicas first and then times, which returns what follows from them; see `meanfield.runs`.
+    unordered : tuple of str
+        Dims along which own runs have an order of their own, such as `student`; comparisons find that of the problem.
     samples : str
         "module:function" of a problem that returns what it assumes of inputs, see `meanfield.samples.assumed`; empty
         where data are of another form.
@@ -195,6 +197,7 @@ class Family:
     leaves_out: str = ""
     start: str = ""
     measure: str = ""
+    unordered: tuple[str, ...] = ()
     samples: str = ""
     noise_in_time: str = ""
     reductions: Mapping[str, str] = field(default_factory=dict)

@@ -1,5 +1,7 @@
 """Runs of code of one's own are results like those of SGD, and what does not fit the problem is refused in words."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -153,6 +155,24 @@ def test_committees_are_recorded():
     np.testing.assert_array_equal(own["S"], sgd["S"])
 
 
+def test_students_in_another_order_are_found():
+    limit = meanfield.solve_order_parameters(COMMITTEE)
+    sgd = with_all_weights(with_values(COMMITTEE, {"particles.replicas": 8}))
+    given = arrays_of(sgd, "S", "teacher_components", "v")
+    other = {
+        "S": given["S"][:, :, ::-1],
+        "v": given["v"][:, :, ::-1],
+        "teacher_components": given["teacher_components"],
+    }
+    same, swapped = (
+        meanfield.compare(limit, meanfield.runs(COMMITTEE, time=sgd["time"].values, **each), labels=["limit", "own"])
+        for each in (given, other)
+    )
+    words = "own is taken with its students in the order 2, 1, in which it starts as the prediction does. "
+    assert swapped["reason"].item() == words + same["reason"].item()
+    assert swapped["p_value"].item() == same["p_value"].item()
+
+
 def test_constants_of_a_spectrum_are_recorded_beside_features():
     problem = with_values(
         PERCEPTRON,
@@ -304,11 +324,62 @@ def test_mistakes_in_loops_are_named(one, calls, message):
         record(calls[-1][0], one["weights"].values[: calls[-1][1], 0])
 
 
+STEP_SIZES = {"right": 1.0, "not scaled": 8.0, "scaled twice": 0.125}
+
+
+@pytest.mark.parametrize("factor", STEP_SIZES.values(), ids=STEP_SIZES)
+def test_learning_rates_without_the_root_of_N_are_noticed(factor):
+    """N = 64: a step that is sqrt(N) times too long, or too short."""
+    rng = np.random.default_rng(2)
+    u = np.ones(64)
+    g = rng.standard_normal(64)
+    g -= g.mean()
+    w = 0.5 * u + np.sqrt(0.75 * 64) * g / np.linalg.norm(g)
+    record, rate = meanfield.Recorder(ONE, features=u), ONE.model.learning_rate * factor / np.sqrt(64)
+    with (
+        contextlib.nullcontext() if factor == 1.0 else pytest.raises(meanfield.InputError, match="first 16 steps move")
+    ):
+        for k in range(17):
+            record(k, w)
+            x = rng.standard_normal((ONE.model.batch_size, 64))
+            w = w + rate * (4 * (x @ w / 8) ** 3) @ x / len(x)
+            w *= 8 / np.linalg.norm(w)
+
+
 def test_k_may_be_an_array_of_one_number(one):
     record = meanfield.Recorder(ONE, features=one["U"][0])
     for k in (0, 8):
         record(np.array(k), one["weights"].values[0, 0])
     assert record.result().sizes["time"] == 2
+
+
+def recording(problem=ONE, k=0, features=None, constants=None, **given):
+    """What a user may hand to a recorder."""
+    return lambda w: meanfield.Recorder(problem, features, **constants or {})(k, **{"weights": w} | given)
+
+
+MISTAKES_OF_RECORDERS = {
+    "features of a tree": (recording(CASES["tree"][0], features=np.ones(3)), "features: the data of this problem have"),
+    "inputs of filters": (
+        recording(CASES["filters"][0], weights=np.ones((9, 1, 2)), x=np.ones((4, 2))),
+        "x: results of this problem keep no inputs; leave it out",
+    ),
+    "inputs of another N": (
+        recording(features=np.ones(64), x=np.ones((4, 32))),
+        r"x: has the shape \(4, 32\) for a run",
+    ),
+    "inputs in columns": (recording(features=np.ones(64), x=np.ones((64, 4))), r"x: has the shape \(64, 4\) for a run"),
+    "another constant": (recording(constants={"V": np.ones(64)}), "'V' is no array of runs of this problem"),
+    "features of another N": (recording(features=np.ones(32)), r"U: has the shape \(32,\)"),
+    "no features": (recording(), "'q' is missing, and does not follow from what is given; give q="),
+    "steps as times": (recording(k=0.125), "k = 0.125: give the number of steps taken"),
+}
+
+
+@pytest.mark.parametrize(("record", "message"), MISTAKES_OF_RECORDERS.values(), ids=MISTAKES_OF_RECORDERS)
+def test_mistakes_of_recorders_are_named_at_once(one, record, message):
+    with pytest.raises(meanfield.InputError, match=message):
+        record(one["weights"].values[0, 0])
 
 
 def test_nothing_recorded_is_no_result():
@@ -371,6 +442,23 @@ MISTAKES = {
         r"U: is not known in replica 0",
     ),
     "words": (changed(weights="all"), "weights = 'all': give an array of numbers"),
+    "times in epochs": (changed(time=[0.0, 1.0, 2.0]), r"time: t = 1 is no output time .*the nearest is 0\.25"),
+    "equal runs": (
+        lambda given: {
+            name: np.concatenate([each, each[:1]]) if name != "time" else each for name, each in given.items()
+        },
+        "runs: its runs 0 and 2 are equal at all times, .* give each run once",
+    ),
+    "weights of another N": (
+        lambda given: given | {"weights": given["weights"][..., :32]},
+        r"U: has the shape \(2, 64",
+    ),
+    "times first": (
+        lambda given: given | {"weights": given["weights"].swapaxes(0, 1)},
+        r"U: has the shape .* one of .replica: 3",
+    ),
+    "overlaps in percent": (changed(q=np.full((2, 3), 50.0)), "q: is 50 in replica 0 at t = 0, and 0.5 by the other"),
+    "negative steps": (changed(time=None, steps=[-8, 0, 8]), "steps: are no whole numbers from 0 on"),
     "other replicas": (changed(r=np.ones((3, 3))), r"r: has the shape \(3, 3\); give one of \(replica: 2, time: 3\)"),
 }
 

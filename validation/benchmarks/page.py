@@ -14,8 +14,8 @@ from validation.pages import sections
 PAGE = ROOT / "docs" / "benchmarks.md"
 ORDER = (
     "machine", "density", "channel_density", "particles", "channels", "hidden_manifold", "alpha_contrastive",
-    "latent_tree", "closures", "dynamics", "fixed_points", "stationary", "schedules", "update_rules", "sweep",
-    "first_minutes",
+    "latent_tree", "closures", "dynamics", "fixed_points", "stationary", "schedules", "recorder", "update_rules",
+    "sweep", "first_minutes",
 )  # fmt: skip
 
 HEAD = """# Benchmarks

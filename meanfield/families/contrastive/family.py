@@ -87,6 +87,7 @@ FAMILY = Family(
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.sgd.measurement:measure_of",
+    unordered=("channel",),
     samples=f"{HERE}.samples:assumed_of",
     noise_in_time=f"{HERE}.order_parameters.trajectory:overlaps_in_time",
     reductions=REDUCTIONS

@@ -85,6 +85,7 @@ FAMILY = Family(
     measure_distances=f"{HERE}.density:distances",
     measure_deviations=f"{HERE}.density:deviations",
     measure=f"{HERE}.particles.measurement:measure_of",
+    unordered=("student",),
     leaves_out=f"{HERE}.density:left_out",
     reductions={"discrepancy": f"{HERE}.discrepancy:discrepancy"},
     sweep_figures={"discrepancy": f"{HERE}.figures:plot_discrepancy"},

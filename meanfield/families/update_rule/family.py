@@ -67,6 +67,7 @@ FAMILY = Family(
     measure_distances="meanfield.comparison.weights:distances",
     measure_deviations="meanfield.comparison.weights:deviations",
     measure=f"{HERE}.particles.measurement:measure_of",
+    unordered=("student",),
     samples=f"{HERE}.samples_of_data:assumed_of",
     noise_in_time=f"{HERE}.order_parameters.trajectory:state_in_time",
     wording=f"{HERE}.wording:in_words",

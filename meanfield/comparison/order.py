@@ -1,0 +1,72 @@
+"""Order of students, channels and the like in own runs, which is that of their code and not of the problem."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import permutations, product
+
+import numpy as np
+import xarray as xr
+
+from meanfield.results.result import Result
+
+MOST_IN_ANY_ORDER = 5
+"""Largest number of students of which all orders are tried."""
+
+CLEARLY_CLOSER = 0.1
+"""Share of the distance of two starts that is left in another order, if it is taken: by chance no order is so close."""
+
+
+def in_order(results: Sequence[Result], names: Sequence[str]) -> tuple[list[Result], str]:
+    """Results with own runs in the order in which they start as a prediction does, and a sentence where that changes.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        At common times.
+    names : sequence of str
+        Their names.
+    """
+    found, words = list(results), ""
+    prediction = next((result for result in results if result.is_prediction), None)
+    if prediction is None or not prediction.family.unordered or results[0].dataset["time"].values[0] != 0.0:
+        return found, words
+    for place, (result, name) in enumerate(zip(results, names, strict=True)):
+        if not result.has_runs or json.loads(result.dataset.attrs["provenance"]).get("steps") != "own code":
+            continue
+        orders = _orders(result)
+        away = [_distance(_taken(result, order).dataset, prediction) for order in orders]
+        best = orders[int(np.argmin(away))]
+        if min(away) < CLEARLY_CLOSER * away[0]:
+            found[place] = _taken(result, best)
+            listed = " and ".join(
+                f"{dim}s in the order {', '.join(str(i + 1) for i in order)}"
+                for dim, order in best.items()
+                if list(order) != sorted(order)
+            )
+            words += f"{name} is taken with its {listed}, in which it starts as the prediction does. "
+    return found, words
+
+
+def _orders(result: Result) -> list[dict[str, tuple[int, ...]]]:
+    """Orders of all dims that have one of their own, the present one first."""
+    sizes = {dim: result.dataset.sizes.get(dim, 1) for dim in result.family.unordered}
+    dims = [dim for dim, size in sizes.items() if 1 < size <= MOST_IN_ANY_ORDER]
+    each = [list(permutations(range(sizes[dim]))) for dim in dims]
+    return [dict(zip(dims, order, strict=True)) for order in product(*each)]
+
+
+def _taken(result: Result, order: dict[str, tuple[int, ...]]) -> Result:
+    """Result with some dims in another order, which count as before."""
+    dataset = result.dataset
+    places = {name: list(own) for dim, own in order.items() for name in (dim, f"{dim}_") if name in dataset.dims}
+    counted = {name: dataset[name] for name in places if name in dataset.coords}
+    return result.part(dataset.isel(places).assign_coords(counted))
+
+
+def _distance(runs: xr.Dataset, prediction: Result) -> float:
+    """Largest distance at the start between means over runs and a prediction."""
+    shared = [name for name in prediction.family.compared if name in runs and name in prediction.dataset]
+    each = [abs(runs[name].mean("replica") - prediction.dataset[name]).isel(time=0).max().item() for name in shared]
+    return float(np.nanmax(each, initial=0.0))
