@@ -273,9 +273,10 @@ def different_starts(first: Result, second: Result) -> str:
 
 def _starts_alike(result: Result) -> bool:
     """Whether all runs start with the same weights, although the problem gives none."""
-    if getattr(result.problem, "initial", None) is not None or not result.dataset.sizes.get("snapshot_time"):
+    kept = result.dataset.get("weights")  # families without them are asked for their own starts
+    if getattr(result.problem, "initial", None) is not None or kept is None or not kept.sizes.get("snapshot_time"):
         return False
-    weights = result.dataset["weights"].transpose("replica", "snapshot_time", ...).values
+    weights = kept.transpose("replica", "snapshot_time", ...).values
     is_start = result.dataset["snapshot_time"].values[0] == 0.0
     return bool(is_start and len(weights) > 1 and (weights[:, 0] == weights[0, 0]).all())
 
