@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Command] = {
     "solve": Command("meanfield.commands.solve", "solve a problem of any family by a method of that family"),
     "compare": Command("meanfield.commands.compare", "compare results: a table, a report, a figure, an animation"),
     "report": Command("meanfield.commands.report", "put results on one HTML page that needs no other file"),
+    "explore": Command("meanfield.commands.explore", "put results or a sweep on an HTML page with sliders"),
     "cite": Command("meanfield.commands.cite", "print what to cite for results, as BibTeX"),
     "sweep": Command("meanfield.commands.sweep", "solve many problems at once, on all cores or a Dask cluster"),
     "example": Command("meanfield.commands.example", "list problem files and sweep files to begin with, or print one"),

@@ -1,5 +1,6 @@
-"""Report: results as one self-contained HTML page."""
+"""Report: results as one self-contained HTML page, with figures, or to move through."""
 
 from meanfield.report.page import report
+from meanfield.report.sliders import explore
 
-__all__ = ["report"]
+__all__ = ["explore", "report"]

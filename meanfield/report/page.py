@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from meanfield.comparison import compare
@@ -26,6 +26,7 @@ from meanfield.problems.base import Problem
 from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of, tables_of_pairs
+from meanfield.report.motion import motion_of
 from meanfield.results.figure_files import laid_out
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
@@ -162,6 +163,7 @@ class Section:
     runs: list[Run] = field(default_factory=list)
     comparisons: list[Table] = field(default_factory=list)
     together: Picture | None = None
+    motion: dict[str, Any] | None = None
     remark: str = ""
     origins: list[str] = field(default_factory=list)
     """Functions and files that results which are not compared do not have in common with the first one."""
@@ -180,7 +182,8 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     Returns
     -------
     str
-        HTML that needs no network, no script and no other file. Everything that comes from the results is shown as
+        HTML that needs no network and no other file, with figures for print and, where scripts run, a panel to move
+        through results in time. Everything that comes from the results is shown as
         text; nothing that their problems name is opened or imported.
 
     Raises
@@ -190,6 +193,27 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
+    groups = grouped(datasets)
+    sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
+    title = sections[0].title + (f", and {len(sections) - 1} more" if len(sections) > 1 else "")
+    motions = [section.motion for section in sections if section.motion is not None]
+    return rendered("template.html", title=title, sections=sections, motions=motions)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Text of a page from a template of this room."""
+    page = _templates().get_template(template).render(**values)
+    return page.translate(_ILLEGAL).encode(errors="replace").decode()
+
+
+def grouped(datasets: Mapping[str, xr.Dataset]) -> list[tuple[Problem, dict[str, Result]]]:
+    """Results by problem, whatever the settings of the methods, each group with the problem of its first one.
+
+    Raises
+    ------
+    InputError
+        If one of them is none of ours, or its problem cannot be read.
+    """
     groups: list[tuple[Problem, dict[str, Result]]] = []
     for label, dataset in datasets.items():
         result, problem = _checked(label, dataset)
@@ -199,10 +223,7 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
             groups.append((problem, {label: result}))
         else:
             same[label] = result
-    sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
-    title = sections[0].title + (f", and {len(sections) - 1} more" if len(sections) > 1 else "")
-    page = _template().render(title=title, sections=sections)
-    return page.translate(_ILLEGAL).encode(errors="replace").decode()
+    return groups
 
 
 def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, Problem]:
@@ -227,14 +248,16 @@ def _section(problem: Problem, group: dict[str, Result], first: Problem, share: 
     results = {label: r for label, r in group.items() if r.method != "comparison"}
     comparable = {label: r for label, r in results.items() if is_comparable(r) and not r.status.startswith("failed")}
     section.origins = _origins(results, comparable)
+    compared = None
     if len(comparable) > 1:
         try:
             compared = compare(*(r.dataset for r in comparable.values()), labels=list(comparable))
         except InputError as error:
             section.remark = str(error)
-            return section
-        section.comparisons = list(tables_of_pairs(Result.of(compared, problem)))
-        section.together = picture_together(comparable, share)
+        else:
+            section.comparisons = list(tables_of_pairs(Result.of(compared, problem)))
+            section.together = picture_together(comparable, share)
+    section.motion = motion_of(comparable, compared)
     return section
 
 
@@ -248,12 +271,11 @@ def _origins(group: Mapping[str, Result], compared: Mapping[str, Result]) -> lis
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(
+def _templates() -> Environment:
+    return Environment(
         loader=PackageLoader("meanfield.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("template.html")

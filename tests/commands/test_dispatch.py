@@ -48,7 +48,7 @@ def test_a_script_is_the_same_command_under_the_name_of_the_script(call, monkeyp
 
 
 def test_every_command_is_a_script_but_those_that_a_clone_does_not_need():
-    assert set(COMMANDS) - set(SCRIPTS) == {"cite", "example", "keys", "completion"}
+    assert set(COMMANDS) - set(SCRIPTS) == {"cite", "example", "explore", "keys", "completion"}
 
 
 @pytest.mark.parametrize(

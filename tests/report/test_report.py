@@ -1,6 +1,9 @@
 """The page as a browser reads it."""
 
 import contextlib
+import json
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,8 +13,8 @@ import xarray as xr
 import meanfield
 from meanfield.families.contrastive import FAMILY
 from meanfield.problems.file import format_problem, parse_problem
+from meanfield.report import explore, report
 from meanfield.report import page as report_page
-from meanfield.report import report
 from meanfield.report.content import content_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
 from meanfield.report.page import pictures_of
@@ -184,7 +187,8 @@ def test_page_is_well_formed_and_self_contained(page):
     assert len(page.encode()) < 3e6
     assert len(set(parsed.ids)) == len(parsed.ids)
     names = [tag for tag, _ in parsed.elements]
-    assert not {"script", "link", "iframe", "object", "base", "form"} & set(names)
+    assert not {"link", "iframe", "object", "base", "form"} & set(names)
+    assert names.count("script") == 2  # our own and its data; neither is loaded from anywhere
     for tag, attributes in parsed.elements:
         assert not any(name.startswith("on") for name in attributes)
         assert attributes.get("src", "data:image/").startswith("data:image/")
@@ -262,10 +266,74 @@ def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, u
     }
     for dataset in hostile.values():
         dataset["q" if "q" in dataset else "q_mean"].attrs["long_name"] = evil
-    parsed = Page(report({f"{name} <script> $": dataset for name, dataset in hostile.items()}))
-    assert "script" not in [tag for tag, _ in parsed.elements]
+    text = report({f"{name} <script> $": dataset for name, dataset in hostile.items()})
+    parsed = Page(text)
+    assert [tag for tag, _ in parsed.elements].count("script") <= 2  # our own and its data
+    assert "<script>alert" not in text
     assert "<script>alert(1)</script> $x" in parsed.text
     assert "'spy:<i>f' (a user's own, not looked up)" in parsed.text
+
+
+def moved_through(page):
+    """What a page moves through."""
+    return json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+
+
+def test_a_page_to_move_through_has_a_frame_for_each_time_with_its_share_of_chance(results):
+    density, sgd = results["density"], results["particles"]
+    (motion,) = moved_through(explore({"density": density, "SGD": sgd, "comparison": results["comparison"]}))
+    assert motion["times"] == density["time"].values.tolist()
+    q, weights = motion["panels"][0], next(panel for panel in motion["panels"] if panel["title"] == "all weights")
+    assert [curve["label"] for curve in q["curves"]] == ["density", "SGD"]
+    exact = density["q"].values[:, 0]
+    assert np.abs(np.array(q["curves"][0]["y"]) - exact).max() <= 0.5e-2 * np.ptp(exact)  # rounded to a thousandth
+    masses = np.array(weights["frames"]).sum(axis=1) * np.diff(weights["w"]).mean()
+    assert np.abs(masses - 1.0).max() < 5e-3  # 6e-4 lies outside, and digits
+    assert sorted(map(int, weights["bars"])) == np.searchsorted(motion["times"], sgd["snapshot_time"]).tolist()
+    bars = weights["bars"][str(len(motion["times"]) - 1)]
+    assert len(bars["edges"]) == len(bars["y"]) + 1
+    assert (np.array(bars["low"]) <= bars["high"]).all()
+    (pair,) = motion["pairs"]
+    assert pair["verdict"] == results["comparison"]["verdict"].item()
+    assert all(share >= 0.0 for _, share in filter(None, pair["frames"]))
+
+
+def test_a_sweep_has_a_slider_for_each_axis_and_says_why_points_failed(results):
+    (motion,) = moved_through(explore({"sweep": results["sweep"]}))
+    assert [axis["values"] for axis in motion["axes"]] == [[0.01, 0.02, 0.04], [0.0, 1.0]]
+    assert [point.get("reason") for point in motion["points"]] == [None] * 5 + [results["sweep"]["status"].values[2, 1]]
+    assert motion["map"]["values"] == [0.9, 0.8, 0.5, 0.4, 0.0, None]
+
+
+def test_what_no_page_moves_through_is_refused(results, monkeypatch):
+    with pytest.raises(meanfield.InputError, match=r"none of the results is in time or a sweep; .* meanfield report"):
+        explore({"stationary": results["stationary"]})
+    cube = results["sweep"].expand_dims(third=[1.0])
+    cube["third"].attrs = cube["strength"].attrs | {"key": "time.stop"}
+    with pytest.raises(meanfield.InputError, match=r"the sweep has 3 axes .*; select values of the others first"):
+        explore({"sweep": cube})
+    assert len(moved_through(explore({"sweep": cube.isel(third=0)}))[0]["points"]) == 6  # the remedy
+    monkeypatch.setattr("meanfield.report.sliders.MOST_BYTES", 1000)
+    with pytest.raises(
+        meanfield.InputError, match=r"the page would have 0\.1 MB, and at most 0\.001 open well; give fewer"
+    ):
+        explore({"density": results["density"]})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+@pytest.mark.parametrize("time", [0.0, 1.0])
+def test_a_browser_moves_to_the_time_in_the_address(results, tmp_path, time):
+    page = tmp_path / "page.html"
+    page.write_text(explore({"density": results["density"], "SGD": results["particles"]}), encoding="utf-8")
+    words = (
+        "chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=2000 --dump-dom"
+    )
+    command = [*words.split(), f"--user-data-dir={tmp_path / 'profile'}", f"{page.as_uri()}#t={time}"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert f"<output>t = {time:g}</output>" in ended.stdout
+    assert 'class="curve"' in ended.stdout
+    assert "CONSOLE" not in ended.stderr
 
 
 def test_foreign_results_are_refused_by_name(results):
