@@ -19,6 +19,7 @@ OTHERS = {
     "contrastive/verdicts": "How often verdicts are right",
     "contrastive/digits": "Hidden variables from real data",
     "contrastive/schedules": "What a schedule does",
+    "own_runs/reasons": "What own runs break",
     "in_time/all_families": "Schedules and phases of all families",
     "hidden_manifold/schedules": "What a schedule leaves of an error",
     "hidden_manifold/sgd_against_theory": "SGD on a hidden manifold",
@@ -34,6 +35,7 @@ OTHERS = {
 PAGES = {
     "contrastive/cost": "cost.md",
     "contrastive/verdicts": "verdicts.md",
+    "own_runs/reasons": "reasons.md",
     "in_time/all_families": "in_time.md",
     "hidden_manifold/sgd_against_theory": "hidden_manifold_sgd.md",
     "hidden_manifold/averaged_theory": "hidden_manifold_averages.md",

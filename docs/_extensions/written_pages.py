@@ -19,6 +19,7 @@ STUDIES = (
     "update_rule_papers",
     "sparse_learning",
     "verdicts",
+    "reasons",
     "cost",
     "predictions",
     "benchmarks",
