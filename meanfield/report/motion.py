@@ -238,7 +238,7 @@ def _pairs(comparison: Result, times: FloatArray) -> Iterator[dict[str, Any]]:
 def _by_time(share: xr.DataArray) -> tuple[FloatArray, FloatArray]:
     """Times, and the largest share of all entries at each."""
     dim = next((str(dim) for dim in ("time", "snapshot_time") if dim in share.dims), None)
-    if dim is None:
+    if dim is None or not share.size:  # no snapshot is compared
         return np.empty(0), np.empty(0)
     values = share.transpose(dim, ...).values.reshape(share.sizes[dim], -1)
     return share[dim].values, np.nan_to_num(values, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
