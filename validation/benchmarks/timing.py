@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import signal
+import struct
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
@@ -52,29 +54,32 @@ def seconds(
     return [median(column) for column in take_turns(works, clock, rounds, turn)]
 
 
-def limited(work: Work, most: float) -> float:
-    """Processor time of one call; NaN if it takes more than `most` seconds, for which no one waits."""
+def limited(measure: Callable[[], float], most: float) -> float:
+    """What a process of its own measures; NaN if it takes more than `most` seconds of processor time.
 
-    def stop(*_: object) -> None:
-        raise _TooLongError
-
-    before = signal.signal(signal.SIGPROF, stop)
-    started = time.process_time()
-    signal.setitimer(signal.ITIMER_PROF, most)
-    try:
-        work()
-        return time.process_time() - started
-    except (_TooLongError, SystemError) as error:  # the latter where the clock rings within compiled code
-        if isinstance(error, _TooLongError) or isinstance(error.__cause__, _TooLongError):
-            return math.nan
-        raise
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, before)
-
-
-class _TooLongError(Exception):
-    """Raised by the clock."""
+    Raises
+    ------
+    RuntimeError
+        If the process failed; it has said why.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # ends the process
+        signal.setitimer(signal.ITIMER_PROF, most)
+        try:
+            os.write(writing, struct.pack("d", measure()))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        found = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise RuntimeError("a row of a benchmark failed; the traceback above says why")
+    return struct.unpack("d", found)[0] if found else math.nan
 
 
 def rate(make: Callable[[], Work], amount: float, cores: int) -> float:
