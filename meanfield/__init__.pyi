@@ -49,6 +49,7 @@ from meanfield.problems.problem_keys import with_value as with_value
 from meanfield.problems.problem_keys import with_values as with_values
 from meanfield.results.files import load as load
 from meanfield.results.files import save as save
+from meanfield.results.provenance import about as about
 from meanfield.results.result import tables as tables
 from meanfield.samples.problem_from import problem_from as problem_from
 from meanfield.sweep import Sweep as Sweep

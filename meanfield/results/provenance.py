@@ -51,6 +51,34 @@ def describe_machine() -> str:
     return f"{model}, {os.cpu_count()} cores; {versions}."
 
 
+def about() -> str:
+    """Versions of this package and of what it computes with, and where: the beginning of a report of a fault.
+
+    Returns
+    -------
+    str
+        Lines with versions, the commit if it runs from a checkout, the processor, and the folder of compiled code.
+
+    Examples
+    --------
+    >>> import meanfield
+    >>> print(meanfield.about())  # doctest: +ELLIPSIS
+    meanfield ...
+    """
+    from meanfield.process.own_numba.folder import folder
+
+    versions = ", ".join(f"{name} {version}" for name, version in _versions().items() if name != "meanfield")
+    return "\n".join(
+        [
+            f"meanfield {own_version()}, commit {_commit()}, sources {digest_of_sources()[:8]}",
+            f"computes with {versions}",
+            f"runs on {describe_machine().partition(';')[0]}",
+            f"keeps compiled code in {folder()}",
+            "is cited by print(meanfield.cite(result)), which depends on the result",
+        ]
+    )
+
+
 def _versions() -> dict[str, str]:
     """Versions of Python, of this package as it is imported, installed or not, and of what it computes with."""
     own = {"python": platform.python_version(), "meanfield": own_version()}
@@ -62,7 +90,7 @@ def own_version() -> str:
     return str(sys.modules["meanfield"].__version__)
 
 
-SHOWING = ("commands", "comparison", "explanation", "figures", "plotting", "report", "testing")
+SHOWING = ("citation", "commands", "comparison", "explanation", "figures", "plotting", "report", "testing")
 """Rooms whose code decides no number of a result."""
 
 
