@@ -64,9 +64,10 @@ class Recorder:
     >>> problem = meanfield.load_problem("data/problems/no_prior.toml")
     >>> U = np.ones((100, 1))
     >>> record = meanfield.Recorder(problem, features=U)
-    >>> for k in range(2001):
-    ...     record(k, U.T + np.zeros((4, 1)))  # the weights after k steps, of four runs at once
-    >>> record.result()["q"].shape
+    >>> for k in range(2001):  # doctest: +SKIP
+    ...     record(k, w)  # the weights after k steps, of shape (4, 100) of four runs at once
+    ...     w = step(w)
+    >>> record.result()["q"].shape  # doctest: +SKIP
     (4, 41, 1)
     """
 
