@@ -116,12 +116,6 @@ def _law_by(second: float, fourth: float) -> dict[str, Any]:
     return {"law": "three_point", "second_moment": second, "fourth_moment": max(fourth, second**2)}
 
 
-def variance_of(e: Evidence) -> Number:
-    """Variance of a coordinate beside the features."""
-    share = 1.0 - e.fields.shape[1] / e.N
-    return e.statistics.variance / share, float((e.rest**2).mean(axis=1).std() / share / len(e.rest) ** 0.5)
-
-
 def start_of(
     w: FloatArray, U: FloatArray, cosine: FloatArray, assumed: Assumed
 ) -> tuple[dict[str, Number], dict[str, Any]]:

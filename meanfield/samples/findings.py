@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from scipy.stats import chi2, ks_2samp
 
-from meanfield.samples.assumed import Assumed
-from meanfield.samples.evidence import Evidence, Finding, repeated, taken_apart
-from meanfield.samples.statistics import CHANCE_ERRORS, FEWEST_SAMPLES, statistics_of
-from meanfield.typing import FloatArray, IntArray
+from meanfield.samples.evidence import Evidence
+from meanfield.samples.statistics import CHANCE_ERRORS
+from meanfield.typing import IntArray
 
 RARE = 1e-5
 """Chance of an outcome from which it counts as none, where it is known."""
@@ -36,23 +34,64 @@ found in the same samples make them vanish."""
 SINGLE_PRECISION = 1e-6
 """Relative rounding of moments of samples in single precision, which decides where a moment does not scatter."""
 
-FRESH = "take fresh samples at each step, or fewer steps"
-"""Remedy of repeated samples."""
+
+class Finding(NamedTuple):
+    """Assumption that samples contradict beyond chance.
+
+    Parameters
+    ----------
+    name : str
+        One of the names of `TESTS`.
+    size : float
+        Relative change of what drives training.
+    matters : bool
+        Whether the size is more than 1/sqrt(N).
+    words : str
+        What was measured, beside what the problem has.
+    remedy : str
+    """
+
+    name: str
+    size: float
+    matters: bool
+    words: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """In words with the remedy, or, if it does not matter, with the size."""
+        if self.matters:
+            return f"does not hold, {self.name}: {self.words}; {self.remedy}"
+        return f"too small to matter at this N, {self.name}: {self.words} (rates change by {self.size:.2g})"
 
 
-def _repeats(e: Evidence) -> Iterator[Finding]:
-    if e.uses > 1.0 / e.N:
-        yield e.found("repeated samples", e.uses, _repeats_in_words(e.uses), FRESH)
+Contradiction = Iterator[tuple[float, str, str]]
+"""Size, words and remedy of a finding, if there is one."""
 
 
-def _repeats_in_words(uses: float) -> str:
-    """How often samples are drawn from a stock, whose size is as large as runs and repeats say."""
-    if uses >= 1.5:
-        return f"every sample was used {uses:.2g} times, and once in the problem"
-    return f"of the samples {1.0 - (1.0 - np.exp(-uses)) / uses:.0%} had been used before, and none in the problem"
+def findings_of(e: Evidence) -> tuple[Finding, ...]:
+    """All that samples contradict beyond chance; what matters first."""
+    tests = TESTS if e.is_enough else {"repeated samples": _repeats}
+    found = [
+        Finding(name, size, size > e.N**-0.5, words, remedy)
+        for name, test in tests.items()
+        for size, words, remedy in test(e)
+    ]
+    return tuple(sorted(found, key=lambda each: not each.matters))
 
 
-def _found_in_them(e: Evidence) -> Iterator[Finding]:
+def _repeats(e: Evidence) -> Contradiction:
+    """Samples from a stock, whose size is as large as runs and repeats say."""
+    uses, remedy = e.uses, "take fresh samples at each step, or fewer steps"
+    if not e.is_enough:
+        yield max(uses, 1.0), f"only {len(e.different)} of {len(e.x)} samples differ", remedy
+    elif uses >= 1.5:
+        yield uses, f"every sample was used {uses:.2g} times, and once in the problem", remedy
+    elif uses > 1.0 / e.N:
+        before = 1.0 - (1.0 - np.exp(-uses)) / uses
+        yield uses, f"of the samples {before:.0%} had been used before, and none in the problem", remedy
+
+
+def _found_in_them(e: Evidence) -> Contradiction:
     """Averages of f(field) times what is left, which are no smaller than by chance unless the features are fitted.
 
     Given the fields they are Gaussian with E|.|^2 = N E[f^2]/n. They vanish for principal components (f = c), for
@@ -71,8 +110,7 @@ def _found_in_them(e: Evidence) -> Iterator[Finding]:
         chance = e.N * e.statistics.variance * float(value @ value)
         ratio = float(((value @ rest) ** 2).sum()) / max(chance, 1e-300)
         if ratio < OVERFIT and chi2.cdf(ratio * freedom, freedom) < RARE:
-            yield e.found(
-                "features found in the same samples",
+            yield (
                 1.0,
                 "the features were found in these samples, to which they are fitted: laws and overlaps along them are "
                 "too good",
@@ -81,13 +119,12 @@ def _found_in_them(e: Evidence) -> Iterator[Finding]:
             return
 
 
-def _radius(e: Evidence) -> Iterator[Finding]:
+def _radius(e: Evidence) -> Contradiction:
     s = e.statistics
     if not s.has_common_radius:
         return
     spread = np.sqrt(max(s.radius_spread, 0.0) + 2.0 * (1.0 + max(s.anisotropy, 0.0)) / e.N)
-    yield e.found(
-        "common radius",
+    yield (
         max(s.radius_spread, abs(s.field_kurtosis / 3.0 - 1.0)),
         f"|a|^2/N scatters by {spread:.2g} between samples ({np.sqrt(2.0 / e.N):.2g} in the problem), and the kurtosis "
         f"of fields is {s.field_kurtosis:.3g} (3)",
@@ -95,7 +132,7 @@ def _radius(e: Evidence) -> Iterator[Finding]:
     )
 
 
-def _correlated(e: Evidence) -> Iterator[Finding]:
+def _correlated(e: Evidence) -> Contradiction:
     """Inequality of variances beyond that of directions that features take away, a leading direction, and a mean."""
     s, d = e.statistics, e.fields.shape[1]
     uneven = (1.0 + s.anisotropy) * (1.0 - d / e.N) - 1.0
@@ -108,44 +145,39 @@ def _correlated(e: Evidence) -> Iterator[Finding]:
     )
     beyond = [part for part, chance in zip(parts, chances, strict=True) if part[0] > chance]
     if beyond:
-        yield e.found(
-            "correlated inputs",
+        yield (
             max(size for size, _ in beyond),
             " and ".join(words for _, words in beyond),
             "subtract the mean and whiten, or take a problem of the family update_rule with data.spectrum",
         )
 
 
-def _variance(e: Evidence) -> Iterator[Finding]:
-    s = e.statistics
-    error = (e.rest**2).mean(axis=1).std() / np.sqrt(s.samples)
-    variance = s.variance / (1.0 - e.fields.shape[1] / e.N)
+def _variance(e: Evidence) -> Contradiction:
+    variance, error = e.variance
     if abs(variance - e.assumed.noise) > CHANCE_ERRORS * error:
-        yield e.found(
-            "variance of inputs",
+        yield (
             abs(variance / e.assumed.noise - 1.0),
             f"the variance of a coordinate is {variance:.4g}, and {e.assumed.noise:.4g} in the problem",
             "divide inputs by the root of their variance, or change the noise of the problem",
         )
 
 
-def _tails(e: Evidence) -> Iterator[Finding]:
-    s, beyond = e.statistics, e.statistics.leading_share * e.N
+def _tails(e: Evidence) -> Contradiction:
+    s = e.statistics
     if abs(s.leading_score) > CHANCE_ERRORS and not s.has_common_radius:
-        yield e.found(
-            "fields that are not Gaussian",
-            abs(s.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond),
+        yield (
+            s.leading_tails,
             f"the kurtosis along the leading direction beside the features is {s.leading_kurtosis:.3g} (3)",
             "remove that direction",
         )
 
 
-def _law(e: Evidence) -> Iterator[Finding]:
+def _law(e: Evidence) -> Contradiction:
     """Moments and distribution functions of fields beside draws from the laws of the problem."""
     d, n = e.fields.shape[1], len(e.fields)
     if not d or not e.features_given:
         return
-    drawn, rng = e.drawn, np.random.default_rng(0)
+    drawn, rng = e.assumed.fields(e.rng, REFERENCES, d), np.random.default_rng(0)
     size, shown = 0.0, []
     for powers in _powers(d):
         own, other = (np.prod(c**powers, axis=1) for c in (e.fields, drawn))
@@ -164,8 +196,7 @@ def _law(e: Evidence) -> Iterator[Finding]:
             size = max(size, float(test.statistic))
             shown.append(f"the distribution function of c{k + 1 if d > 1 else ''} is off by {test.statistic:.2g}")
     if shown:
-        yield e.found(
-            "hidden law",
+        yield (
             size,
             f"the hidden variables have another law: {', '.join(shown)}",
             "take the law of the samples, as the problem of meanfield.problem_from does",
@@ -180,60 +211,42 @@ def _powers(d: int) -> Iterator[IntArray]:
         yield from (power * (one[k] + one[j]) for j in range(k) for power in (1, 2))
 
 
-def unexplained(fields: FloatArray, labels: FloatArray) -> tuple[float, float]:
-    """Variance of labels that fields do not explain, and its standard error, by half squares between neighbours."""
-    from scipy.spatial import cKDTree
-
-    scale = np.maximum(fields.std(axis=0), 1e-300)
-    if fields.shape[1] == 1:
-        order = np.argsort(fields[:, 0])
-        pairs = np.column_stack([order[:-1:2], order[1::2]])
-    else:
-        near = cKDTree(fields / scale).query(fields / scale, k=2)[1]
-        pairs = np.column_stack([np.arange(len(fields)), np.asarray(near)[:, 1]])
-    half = 0.5 * (labels[pairs[:, 0]] - labels[pairs[:, 1]]) ** 2
-    return float(half.mean()), float(half.std() / np.sqrt(len(half)))
-
-
-def _label_noise(e: Evidence) -> Iterator[Finding]:
+def _label_noise(e: Evidence) -> Contradiction:
     if e.labels is None or e.label_noise is None:
         return
-    found, error = unexplained(e.fields, e.labels)
+    found, error = e.unexplained
     if abs(found - e.label_noise) > CHANCE_ERRORS * max(error, 1e-9):
-        yield e.found(
-            "label noise",
+        yield (
             abs(found - e.label_noise) / max(float(e.labels.var()), 1e-300),
             f"labels have the variance {found:.3g} besides what features explain ({e.label_noise:.3g} in the problem)",
             "take the noise of the samples",
         )
 
 
-def _few_coordinates(e: Evidence) -> Iterator[Finding]:
+def _few_coordinates(e: Evidence) -> Contradiction:
     if e.weights is None:
         return
     squares = e.weights**2
     share = float(((squares**2).sum(axis=0) / squares.sum(axis=0) ** 2).max())
     if share > (3.0 + CHANCE_ERRORS * (24.0 / e.N) ** 0.5) / e.N:  # of Gaussian weights
-        yield e.found(
-            "mass on few coordinates",
+        yield (
             share,
             f"the weights start with their length on about {1.0 / share:.0f} of {e.N} coordinates",
             "start from weights that are spread over all, or rotate inputs and weights at random",
         )
 
 
-def _few_dimensions(e: Evidence) -> Iterator[Finding]:
+def _few_dimensions(e: Evidence) -> Contradiction:
     square = 0.0 if e.assumed.squared_step is None else e.assumed.squared_step()
     if square / e.N > e.N**-0.5:
-        yield e.found(
-            "N too small",
+        yield (
             square / e.N,
             f"a step changes the weights by {np.sqrt(square / e.N):.2g} of their length, which is to be small",
             "lower the learning rate, or take larger batches or a larger N",
         )
 
 
-TESTS: dict[str, Callable[[Evidence], Iterator[Finding]]] = {
+TESTS: dict[str, Callable[[Evidence], Contradiction]] = {
     "repeated samples": _repeats,
     "features found in the same samples": _found_in_them,
     "mass on few coordinates": _few_coordinates,
@@ -246,73 +259,3 @@ TESTS: dict[str, Callable[[Evidence], Iterator[Finding]]] = {
     "label noise": _label_noise,
 }
 """Tests by what they name, causes before what they bring with them."""
-
-
-class Examined(NamedTuple):
-    """What samples show.
-
-    Parameters
-    ----------
-    findings : tuple of Finding
-        All that they contradict beyond chance; what matters first.
-    evidence : Evidence or None
-        None where there are too few different samples for other tests than that of repeats.
-    limits : str
-        What so few samples cannot show, in words.
-    """
-
-    findings: tuple[Finding, ...]
-    evidence: Evidence | None
-    limits: str
-
-
-def examined(
-    x: FloatArray,
-    U: FloatArray,
-    assumed: Assumed,
-    seen: float,
-    rng: Generator,
-    uses: float | None = None,
-    weights: FloatArray | None = None,
-    labels: FloatArray | None = None,
-    label_noise: float | None = None,
-    features_given: bool = True,
-) -> Examined:
-    """Test all assumptions of a problem on samples.
-
-    Parameters
-    ----------
-    x : ndarray, shape (samples, N)
-    U : ndarray, shape (N, features)
-    seen : float
-        Number of samples that a run takes in all.
-    rng : Generator
-    uses : float, optional
-        How often each sample is used, where that is known.
-    assumed, weights, labels, label_noise, features_given
-        See `Evidence`.
-    """
-    first, equal, pairs = repeated(x)
-    uses = seen * equal / pairs if uses is None else uses
-    if len(first) < FEWEST_SAMPLES:
-        return Examined((Finding("repeated samples", uses, True, _repeats_in_words(uses), FRESH),), None, "")
-    fields, rest = taken_apart(x[first], U)
-    statistics, _ = statistics_of(rest, rng)
-    drawn = assumed.fields(rng, REFERENCES, fields.shape[1])
-    known = None if labels is None else labels[first]
-    evidence = Evidence(assumed, fields, drawn, rest, uses, weights, known, label_noise, features_given, statistics)
-    found = [each for test in TESTS.values() for each in test(evidence)]
-    return Examined(tuple(sorted(found, key=lambda each: not each.matters)), evidence, _limits(evidence, pairs, seen))
-
-
-def _limits(e: Evidence, pairs: float, seen: float) -> str:
-    """What so few samples cannot show: of a direction more than the edge of the spectrum of half of them."""
-    s = e.statistics
-    spike = max(float(np.sqrt(2.0 * e.N / s.samples)), s.leading_chance)
-    parts = (
-        f"a direction with less than {1.0 + spike:.2g} times the variance of others",
-        f"variances along directions that scatter by less than {(CHANCE_ERRORS * s.anisotropy_error) ** 0.5:.2g}",
-        f"a kurtosis of fields within {CHANCE_ERRORS * (24.0 / s.samples) ** 0.5:.2g} of 3",
-        f"that a sample is used {3.0 * seen / pairs:.2g} times more",  # none is seen twice in 1 of 20 cases
-    )
-    return f"{s.samples} samples cannot show {', '.join(parts)}"

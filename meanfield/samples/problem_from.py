@@ -15,10 +15,10 @@ from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import value_of, with_values
 from meanfield.samples.assumed import Assumed
-from meanfield.samples.estimates import VARIANCE, Measured, Number, laws, leading, spectrum_of, start_of, variance_of
-from meanfield.samples.evidence import Finding, taken_apart
-from meanfield.samples.findings import examined, unexplained
-from meanfield.samples.statistics import checked_samples
+from meanfield.samples.estimates import VARIANCE, Measured, Number, laws, leading, spectrum_of, start_of
+from meanfield.samples.evidence import Evidence, taken_apart
+from meanfield.samples.findings import Finding, findings_of
+from meanfield.samples.statistics import checked_samples, checked_vectors
 from meanfield.typing import FloatArray
 
 
@@ -80,15 +80,8 @@ class DataReport:
                 f"eigenvalues beside features from {low:.3g} to {high:.3g}; of white samples from "
                 f"{self.edges[0]:.3g} to {self.edges[1]:.3g}"
             )
-        lines += [in_words(each) for each in self.findings] or ["nothing contradicts the problem"]
+        lines += [str(each) for each in self.findings] or ["nothing contradicts the problem"]
         return "\n".join([*lines, *([self.limits] if self.limits else [])])
-
-
-def in_words(finding: Finding) -> str:
-    """Finding with its remedy, or, if it does not matter, with its size."""
-    if finding.matters:
-        return f"does not hold, {finding.name}: {finding.words}; {finding.remedy}"
-    return f"too small to matter at this N, {finding.name}: {finding.words} (rates change by {finding.size:.2g})"
 
 
 def problem_from(
@@ -135,7 +128,8 @@ def problem_from(
 
     Notes
     -----
-    All quantities are dimensionless. False alarms of each test are fewer than 1 in 100 true cases.
+    All quantities are dimensionless. Of 300 true cases each, 1,500 samples at N = 100, none with Gaussian inputs was
+    contradicted, and 6 with independent entries of Student's law with five degrees of freedom were.
 
     Examples
     --------
@@ -150,8 +144,8 @@ def problem_from(
     x = checked_samples(data, "data")
     n, N = x.shape
     rng = np.random.default_rng(as_whole(seed, "seed", "give a whole number from 0 on", least=0))
-    known = None if features is None else _columns(features, "features", N)
-    w = None if weights is None else _columns(weights, "weights", N)
+    known = None if features is None else checked_vectors(features, "features", N)
+    w = None if weights is None else checked_vectors(weights, "weights", N)
     y = None if labels is None else as_array(labels, "labels", f"give {n} numbers").ravel()
     if y is not None and (len(y) != n or not np.isfinite(y).all()):
         raise InputError(f"labels: have the shape {y.shape}; give {n} finite numbers, one for each sample")
@@ -174,32 +168,34 @@ def problem_from(
     else:
         U, cosine = known, np.ones(wanted)
         measured = Measured(taken_apart(x, U)[0], cosine, assumed)
-    found = examined(
+    e = Evidence(
         x,
         U,
         assumed,
-        assumed.samples_per_time * N * like.time.stop,  # type: ignore[attr-defined]
-        rng,
-        uses,
-        w,
-        y,
-        float(value_of(like, label_noise)) ** 2 if label_noise else None,
-        known is not None,
+        seen=assumed.samples_per_time * N * like.time.stop,  # type: ignore[attr-defined]
+        rng=rng,
+        weights=w,
+        all_labels=y,
+        label_noise=float(value_of(like, label_noise)) ** 2 if label_noise else None,
+        known_uses=uses,
+        features_given=known is not None,
     )
+    findings = findings_of(e)
     numbers, keys = laws(measured, like)
     keys["particles.dimension"] = N
-    if found.evidence is not None:
-        numbers[VARIANCE] = variance_of(found.evidence)
-        keys |= {assumed.noise_key: numbers[VARIANCE][0]} if assumed.noise_key else {}
+    eigenvalues, edges = np.empty(0), (0.0, 0.0)
+    if e.is_enough:
+        numbers[VARIANCE] = e.variance
+        keys |= {assumed.noise_key: e.variance[0]} if assumed.noise_key else {}
+        eigenvalues, edges = spectrum_of(e)
     if w is not None:
         more, others = start_of(w, U, cosine, assumed)
         numbers, keys = numbers | more, keys | others
-    if label_noise and y is not None and found.evidence is not None:
-        variance, error = unexplained(found.evidence.fields, found.evidence.labels)  # type: ignore[arg-type]
+    if label_noise and e.is_enough:
+        variance, error = e.unexplained
         keys[label_noise] = variance**0.5
         numbers[label_noise] = variance**0.5, 0.5 * error / max(variance, 1e-300) ** 0.5
-    eigenvalues, edges = (np.empty(0), (0.0, 0.0)) if found.evidence is None else spectrum_of(found.evidence)
-    return DataReport(numbers, found.findings, found.limits, U, eigenvalues, edges, like, keys)
+    return DataReport(numbers, findings, e.limits, U, eigenvalues, edges, like, keys)
 
 
 def assumed_of(problem: Problem) -> Assumed:
@@ -219,12 +215,3 @@ def assumed_of(problem: Problem) -> Assumed:
         )
     found: Assumed = resolve(address)(problem)
     return found
-
-
-def _columns(given: Any, name: str, N: int) -> FloatArray:
-    """Vectors as the columns of an array."""
-    array = as_array(given, name, f"give an array of {N} rows")
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or len(array) != N or not np.isfinite(array).all() or not (array**2).sum(axis=0).all():
-        raise InputError(f"{name}: have the shape {array.shape}; give {N} finite rows, and a column for each vector")
-    return array

@@ -6,44 +6,43 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from meanfield.ensembles.own_runs import SAMPLES
 from meanfield.errors import InputError
 from meanfield.problems.base import schedules_of
 from meanfield.results.result import Result
-from meanfield.samples.findings import Examined, examined
+from meanfield.samples.evidence import Evidence
+from meanfield.samples.findings import findings_of
 from meanfield.samples.problem_from import assumed_of
 from meanfield.samples.statistics import FEWEST_COORDINATES, FEWEST_SAMPLES
-
-INPUTS = "samples"
-"""Variable of results with inputs of the first run, spread over all of it."""
 
 
 def reason_in_data(results: Sequence[Result]) -> str:
     """Sentences on what in the data of runs explains a difference, or that nothing does; empty without samples."""
-    for examination in _examinations(results):
-        found = [each for each in examination.findings if each.matters]
+    for e in _evidence(results):
+        found = [each for each in findings_of(e) if each.matters]
         if found:
             words = "; ".join(each.words for each in found)
             help_ = "helps" if all(each.name == "N too small" for each in found) else "will not help"
             return f"As is to be expected: {words}; a larger N {help_}: {found[0].remedy}. "
         return (
-            f"The samples of its data contradict nothing in the problem (though {examination.limits}): look at the "
+            f"The samples of its data contradict nothing in the problem (though {e.limits}): look at the "
             "step, which is its learning rate, batch size, noise of labels and prior. "
         )
     return ""
 
 
-def _examinations(results: Sequence[Result]) -> Iterator[Examined]:
-    """Tests of the samples that results hold, where the problem says what data are throughout the run."""
+def _evidence(results: Sequence[Result]) -> Iterator[Evidence]:
+    """Evidence of the samples that results hold, where the problem says what data are throughout the run."""
     for result in results:
         held, problem = result.dataset, result.problem
         changes = any(key.startswith(("features", "hidden", "data", "phases")) for key in schedules_of(problem))
-        if INPUTS not in held or "U" not in held or problem.phases or changes:
+        if SAMPLES not in held or "U" not in held or problem.phases or changes:
             continue
         try:
             assumed = assumed_of(problem)
         except InputError:  # inputs are of another form
             continue
-        x = held[INPUTS].transpose("sample", "coordinate").values.astype(float)
+        x = held[SAMPLES].transpose("sample", "coordinate").values.astype(float)
         U = held["U"].transpose("replica", "coordinate", "feature").values[0]
         count, N = x.shape
         if count < FEWEST_SAMPLES or N < FEWEST_COORDINATES:
@@ -53,4 +52,4 @@ def _examinations(results: Sequence[Result]) -> Iterator[Examined]:
             first = held["weights"].isel(snapshot_time=0).transpose("coordinate", ...).values
             weights = first.reshape(N, -1)
         seen = assumed.samples_per_time * N * float(held["time"][-1])
-        yield examined(x, U, assumed, seen, np.random.default_rng(0), weights=weights)
+        yield Evidence(x, U, assumed, seen, np.random.default_rng(0), weights)

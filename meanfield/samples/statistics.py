@@ -13,6 +13,7 @@ from numpy.random import Generator
 from scipy.sparse.linalg import svds
 from scipy.stats import kurtosistest
 
+from meanfield.arguments import as_array
 from meanfield.errors import InputError
 from meanfield.process.progress import progress_bar
 from meanfield.typing import FloatArray
@@ -87,6 +88,12 @@ class Statistics:
         """Largest variance along the leading direction, beyond that of the others, that chance explains."""
         return CHANCE_ERRORS * float(np.sqrt(4.0 / self.samples))
 
+    @property
+    def leading_tails(self) -> float:
+        """Relative change of the kurtosis along the leading direction, by the part of its variance beyond others."""
+        beyond = self.leading_share * self.coordinates
+        return abs(self.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond)
+
 
 def checked_samples(samples: Any, name: str = "samples") -> FloatArray:
     """Array of samples, refused where it is too small or holds what is no number.
@@ -107,6 +114,21 @@ def checked_samples(samples: Any, name: str = "samples") -> FloatArray:
     if not np.isfinite(X).all():
         raise InputError(f"{name}[{np.argwhere(~np.isfinite(X))[0].tolist()}] is not finite; remove such rows")
     return X
+
+
+def checked_vectors(given: Any, name: str, N: int) -> FloatArray:
+    """Vectors as the columns of an array of N rows, refused where they are none.
+
+    Raises
+    ------
+    InputError
+    """
+    wanted = f"give {N} finite rows, and for each vector a column that is not 0"
+    array = as_array(given, name, wanted)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or len(array) != N or not np.isfinite(array).all() or not (array**2).sum(axis=0).all():
+        raise InputError(f"{name}: has the shape {array.shape}; {wanted}")
+    return array
 
 
 def statistics_of(X: FloatArray, rng: Generator) -> tuple[Statistics, FloatArray]:

@@ -185,8 +185,10 @@ def test_steps_that_are_too_large_for_n_and_samples_that_are_used_again():
 
 def test_few_different_samples_say_that_alone():
     x, w, u = neuron()
-    found = meanfield.problem_from(x[np.arange(SAMPLES) % 50], w, u, like=NEURON)
-    assert found.broken == ("repeated samples",)
+    for uses in (None, 1.0):  # whatever is said of them
+        found = meanfield.problem_from(x[np.arange(SAMPLES) % 50], w, u, like=NEURON, uses=uses)
+        assert found.broken == ("repeated samples",)
+        assert "only 50 of 1500 samples differ" in str(found)
     assert not any(np.isnan(found.numbers[name]).any() for name in found.numbers)
     assert "nan" not in str(found)
     assert found.problem.particles.dimension == N
@@ -230,7 +232,7 @@ def test_a_law_stands_for_samples():
     [
         ({"data": np.zeros((50, N))}, r"data have the shape \(50, 100\); give at least 100 rows"),
         ({"features": np.ones((N, 2))}, "features: have 2 columns, and the problem has 1"),
-        ({"features": np.ones(7)}, r"features: have the shape \(7, 1\); give 100 finite rows"),
+        ({"features": np.ones(7)}, r"features: has the shape \(7, 1\); give 100 finite rows"),
         ({"weights": np.ones(N) / 10}, r"weights: have .*multiply weights of length 1 by sqrt\(N\)"),
         ({"weights": np.ones((N, 2))}, "weights: have 2 columns, and the problem trains 1; give one for each"),
         ({"label_noise": "model.learning_rate"}, "label_noise = 'model.learning_rate': there are no labels"),

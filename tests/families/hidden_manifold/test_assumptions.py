@@ -217,7 +217,7 @@ def test_only_what_is_at_fault_is_named():
 def test_samples_that_say_nothing_are_refused(samples, kind, words):
     with pytest.raises(InputError, match=words):
         meanfield.hidden_manifold.examine_samples(samples, kind)
-    with pytest.raises(InputError, match="a column of 100 numbers"):
+    with pytest.raises(InputError, match=r"teacher: has the shape \(100, 1\); give 100 finite rows, and .* not 0"):
         meanfield.hidden_manifold.examine_samples(NORMAL, teacher=np.zeros(100))
 
 

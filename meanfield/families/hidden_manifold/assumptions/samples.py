@@ -11,9 +11,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from meanfield.arguments import as_array, as_whole
+from meanfield.arguments import as_whole
 from meanfield.errors import InputError
-from meanfield.samples.statistics import CHANCE_ERRORS, Statistics, checked_samples, kurtosis, statistics_of
+from meanfield.samples.statistics import (
+    CHANCE_ERRORS,
+    Statistics,
+    checked_samples,
+    checked_vectors,
+    kurtosis,
+    statistics_of,
+)
 from meanfield.typing import FloatArray
 
 LONG_SHARE = 0.05
@@ -66,10 +73,7 @@ class SampleReport(Statistics):
 
     @property
     def _mixtures(self) -> dict[str, float]:
-        """Signs of a mixture beyond chance, in words, and their sizes, such as the relative variance of |C|^2/D.
-
-        A leading direction counts by the part of its variance that is more than that of others.
-        """
+        """Signs of a mixture beyond chance, in words, and their sizes, such as the relative variance of |C|^2/D."""
         found = {}
         if self.radius_spread > CHANCE_ERRORS * self.radius_error:
             words = f"|C|^2/D has a standard deviation of {self.radius_spread**0.5:.3g} beyond chance"
@@ -78,9 +82,8 @@ class SampleReport(Statistics):
             words = f"the kurtosis of random fields is {self.field_kurtosis:.3g} (3 if Gaussian)"
             found[words] = abs(self.field_kurtosis / 3.0 - 1.0)
         if abs(self.leading_score) > CHANCE_ERRORS:
-            beyond = self.leading_share * self.coordinates
             words = f"the kurtosis along the leading direction is {self.leading_kurtosis:.3g} (3 if Gaussian)"
-            found[words] = abs(self.leading_kurtosis / 3.0 - 1.0) * beyond / (1.0 + beyond)
+            found[words] = self.leading_tails
         return found
 
     def __str__(self) -> str:
@@ -171,16 +174,7 @@ def examine_samples(
     if kind not in ("latents", "inputs"):
         raise InputError(f"kind = {kind!r:.40}: it is 'latents' or 'inputs'")
     X = checked_samples(samples)
-    vectors = _checked_teacher(teacher, X.shape[1])
+    vectors = np.zeros((X.shape[1], 0)) if teacher is None else checked_vectors(teacher, "teacher", X.shape[1])
     rng = np.random.default_rng(as_whole(seed, "seed", "give a whole number from 0 on", least=0))
     found, away = statistics_of(X, rng)
     return SampleReport(**asdict(found), kind=kind, teacher_kurtosis=kurtosis(away @ vectors))
-
-
-def _checked_teacher(teacher: ArrayLike | None, coordinates: int) -> FloatArray:
-    if teacher is None:
-        return np.zeros((coordinates, 0))
-    vectors = as_array(teacher, "teacher", f"give an array of {coordinates} rows, a column for each vector")
-    if vectors.ndim != 2 or len(vectors) != coordinates or not np.isfinite(vectors).all():
-        raise InputError(f"teacher has the shape {vectors.shape}; give a column of {coordinates} numbers per vector")
-    return vectors
