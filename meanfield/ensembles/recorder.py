@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 MOST_SAMPLES = 2000
 """Number of inputs that are kept: they show a common radius, repeats, and laws of hidden variables."""
 
-
 FIRST_STEPS = 16
 """Number of first steps whose length is held against the problem: by chance their mean is off by no factor sqrt(N)."""
 
@@ -55,8 +54,8 @@ class Recorder:
     Notes
     -----
     Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. Between output times a
-    call looks up a number, and memory is taken by 2,000 inputs and the weights at the snapshots alone,
-    `particles.snapshots`.
+    call looks up a number, and memory is taken by 2,000 inputs, the weights of the first 17 numbers of steps, and those
+    at the snapshots, `particles.snapshots`.
 
     Examples
     --------
