@@ -18,7 +18,7 @@ OF_A_PROBLEM = {
     name: found
     for module in (meanfield, *(getattr(meanfield, name) for name in meanfield.NAMESPACES))
     for name, found in ((name, getattr(module, name)) for name in module.__all__)
-    if inspect.isfunction(found) and next(iter(inspect.signature(found).parameters)) == "problem"
+    if inspect.isfunction(found) and next(iter(inspect.signature(found).parameters), None) == "problem"
 }
 MORE = {
     "solve": ("density",),
