@@ -30,7 +30,7 @@ from meanfield.families.contrastive.order_parameters.field import VectorField, c
 from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.order_parameters import as_order_parameters, overlaps_along
-from meanfield.numerics.linear_noise import NoiseInTime, covariance_along, interpolant, noise_in_time
+from meanfield.numerics.linear_noise import NoiseInTime, covariance_in_stretches, interpolant, noise_in_time
 from meanfield.numerics.ode import Path, Solution
 from meanfield.numerics.piecewise import tabulate, values_at
 from meanfield.problems.base import check_problem
@@ -230,20 +230,10 @@ def solve_order_parameters(problem: Problem) -> Solved:
 def _covariance(
     stages: list[Stage], limit: Limit, solution: Solution, path: Path
 ) -> tuple[dict[str, FloatArray], bool]:
-    """Covariance C at the times that were reached, empty if that of a step is not known; and whether Ctrl-C came.
-
-    It goes on from corner to corner of schedules and phases.
-    """
-    times, d1 = solution.times[np.isfinite(solution.values).all(axis=1)], solution.values.shape[1]
-    C, now, interrupted = np.full((len(solution.times), d1, d1), np.nan), np.zeros((d1, d1)), False
+    """Covariance C at the times that were reached, empty if that of a step is not known; and whether Ctrl-C came."""
+    reached, size = solution.times[np.isfinite(solution.values).all(axis=1)], solution.values.shape[1]
     try:
-        for low, high, along in linear_along(stages, limit, times[-1], path):
-            inside = (low <= times) & (times <= high)
-            knots = np.unique([low, *times[inside], high])
-            found, interrupted = covariance_along(along, d1, knots, now)
-            C[: len(times)][inside], now = found[np.isin(knots, times)], found[-1]
-            if not np.all(np.isfinite(now)):
-                break
+        C, interrupted = covariance_in_stretches(linear_along(stages, limit, reached, path), size, solution.times)
     except InputError:
         return {}, False
     return {"q_covariance": C}, interrupted
@@ -266,19 +256,22 @@ def overlaps_in_time(problem: Problem) -> NoiseInTime:
     if solution.path is None or solution.status != "complete":
         raise InputError(f"order parameters are needed at all output times, and are {solution.status}")
     times = solution.times
-    along = linear_along(stages, limit, times[-1], solution.path)
-    stretches = [(np.unique([low, *times[(low < times) & (times < high)], high]), each) for low, high, each in along]
+    stretches = list(linear_along(stages, limit, times, solution.path))
     return noise_in_time(
         stretches, times, solution.values, lambda runs: runs["q"].transpose("replica", "time", "feature").values
     )
 
 
 def linear_along(
-    stages: list[Stage], limit: Limit, stop: float, path: Path
-) -> Iterator[tuple[float, float, LinearStretch]]:
-    """Stretches from corner to corner of schedules and phases, with J and S along a path in each."""
-    for low, high, stage, phase in stages_along(stages, limit, stop):
-        yield low, high, LinearStretch(stage, phase, path, low, high)
+    stages: list[Stage], limit: Limit, times: FloatArray, path: Path
+) -> Iterator[tuple[FloatArray, LinearStretch]]:
+    """Stretches from corner to corner of schedules and phases until the last of some times.
+
+    Of each come its ends and the times in between, with J and S along a path.
+    """
+    for low, high, stage, phase in stages_along(stages, limit, times[-1]):
+        inside = times[(low < times) & (times < high)]
+        yield np.unique([low, *inside, high]), LinearStretch(stage, phase, path, low, high)
 
 
 class LinearStretch:

@@ -80,7 +80,7 @@ def outcomes_in_time(problem: Problem, N: float, overlap: float, samples: int = 
     growth, d1 = growth_of(problem), len(problem.features)
     now, q = growth.take_off(N, samples, seed)
     parts_of, of_q, escape = cache(_parts_of), beyond(overlap), np.full(samples, np.inf)
-    for low, high, along in growth.stretches:
+    for (low, high), along in growth.stretches:
         going = np.flatnonzero(now < high)
         if not len(going):
             continue
@@ -102,8 +102,8 @@ class Growth(NamedTuple):
 
     Parameters
     ----------
-    stretches : list of (float, float, LinearStretch)
-        From corner to corner of schedules and phases.
+    stretches : list of (ndarray, LinearStretch)
+        Both ends, from corner to corner of schedules and phases.
     times : ndarray, shape (times,)
     directions : ndarray, shape (d1, d1)
         Orthonormal directions v_k in columns.
@@ -113,7 +113,7 @@ class Growth(NamedTuple):
         C along the directions; NaN from where it is larger than any N.
     """
 
-    stretches: list[tuple[float, float, LinearStretch]]
+    stretches: list[tuple[FloatArray, LinearStretch]]
     times: FloatArray
     directions: FloatArray
     logs: FloatArray
@@ -171,9 +171,9 @@ def growth_of(problem: Problem) -> Growth:
     for piece in pieces_of(problem):
         check_closes(piece.problem)
     stages, origin = stages_of(problem), np.zeros(len(problem.features))
-    found = list(linear_along(stages, limit_of_stages(stages), problem.time.stop, lambda _: origin))
+    found = list(linear_along(stages, limit_of_stages(stages), np.array([problem.time.stop]), lambda _: origin))
     slopes = []
-    for low, high, along in found:
+    for (low, high), along in found:
         slopes.append((high - low) * along(0.5 * (low + high))[0])
         check_rests(along.field)
     _, directions = np.linalg.eigh(sum(slopes))
@@ -184,13 +184,12 @@ def growth_of(problem: Problem) -> Growth:
             "and no rate is that of one direction; let them stay the same in all phases, or use SGD with "
             "particles.escape_overlap"
         )
-    inside = [np.linspace(low, high, TIMES + 1) for low, high, _ in found]
-    times = np.unique(np.concatenate(inside))
+    linear = [(np.linspace(low, high, TIMES + 1), along) for (low, high), along in found]
+    times = np.unique(np.concatenate([at for at, _ in linear]))
 
     def rates(along: LinearStretch) -> Rate:
         return lambda t, _: np.einsum("ik,ij,jk->k", directions, along(t)[0], directions)
 
-    linear = [(at, along) for at, (*_, along) in zip(inside, found, strict=True)]
     C, interrupted = covariance_in_stretches(linear, len(origin), times, np.eye(len(origin)))
     if interrupted:
         raise KeyboardInterrupt
