@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
@@ -21,6 +21,8 @@ from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw
+
+T = TypeVar("T")
 
 
 class Time(Part):
@@ -260,11 +262,7 @@ class Problem(Whole):
         """
         from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
 
-        found = fingerprint_of_family(self) | _named_outside(self)
-        for number, phase in enumerate(self.phases or ()):
-            of_phase = _named_outside(pieces_of(self)[number].problem)
-            found |= {f"phases[{number}].set.{key}": of_phase[key] for key in of_phase if _is_set(key, phase)}
-        return found
+        return fingerprint_of_family(self) | _in_phases(self, _named_outside)
 
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
@@ -293,18 +291,14 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
             yield from parts_in(inner, f"{path}[{index}]")
 
 
-def _parts_in_phases(problem: Problem) -> Iterator[tuple[str, Part]]:
-    """Parts of a problem with their keys, then those that its phases set."""
-    yield from parts_in(problem)
+def _in_phases(problem: Problem, found_in: Callable[[Problem], dict[str, T]]) -> dict[str, T]:
+    """What is found in a problem by its keys, and by those that phases set."""
+    found = found_in(problem)
     for number, phase in enumerate(problem.phases or ()):
-        for path, part in parts_in(pieces_of(problem)[number].problem):
-            if _is_set(path, phase):
-                yield f"phases[{number}].set.{path}", part
-
-
-def _is_set(path: str, phase: Phase) -> bool:
-    """Whether a phase sets what a key holds."""
-    return any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in phase.set)
+        for path, each in found_in(pieces_of(problem)[number].problem).items():
+            if any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in phase.set):
+                found[f"phases[{number}].set.{path}"] = each
+    return found
 
 
 def _named_outside(problem: Problem) -> dict[str, Fingerprint]:
@@ -315,7 +309,8 @@ def _named_outside(problem: Problem) -> dict[str, Fingerprint]:
 
 def schedules_of(problem: Problem) -> dict[str, Schedule]:
     """Schedules of a problem by the keys that hold them."""
-    return {path: part for path, part in _parts_in_phases(problem) if isinstance(part, Schedule)}
+    parts = _in_phases(problem, lambda each: dict(parts_in(each)))
+    return {path: part for path, part in parts.items() if isinstance(part, Schedule)}
 
 
 def corners_of(problem: Problem) -> tuple[float, ...]:
