@@ -140,6 +140,13 @@ def test_keys_that_cannot_be_estimated_are_refused(runs, keys, words):
         meanfield.fit(noisy, runs, keys)
 
 
+def test_a_number_that_others_decide_is_refused(runs):
+    law = {"law": "discrete", "values": [-1.0, 1.6], "probabilities": [0.5, 0.5]}
+    with pytest.raises(InputError, match=r"probabilities\[0\]' = 0.5 cannot be varied alone; leave it out"):
+        given = neuron(features=[{"hidden": law, "initial_overlap": 0.3}])
+        meanfield.fit(given, runs, ["features[0].hidden.probabilities[0]"])
+
+
 def test_what_is_no_set_of_runs_is_refused(runs):
     problem = neuron()
     for given, words in (

@@ -7,6 +7,7 @@ of the limit and of C by differences.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ LARGEST_STEP = 0.2
 """Largest change of a number in a step, relative to its value: far from the runs the likelihood is no parabola."""
 
 MOST_STEPS, MOST_HALVINGS = 50, 30
+
+At = Callable[[FloatArray], Likelihood]
 
 
 def fit(problem: Problem, runs: xr.Dataset, keys: Sequence[str]) -> xr.Dataset:
@@ -112,7 +115,9 @@ def fit(problem: Problem, runs: xr.Dataset, keys: Sequence[str]) -> xr.Dataset:
         "chance": chance,
     }
     verdict = AGREES if chance.min() * len(chance) >= FALSE_ALARMS else DIFFERS
-    solved = Solved("fit", arrays, effort={"runs": len(data.rows), "N": data.N}, attributes={"verdict": verdict})
+    solved = Solved(
+        "fit", arrays, effort={"runs": data.runs.sizes["replica"], "N": data.N}, attributes={"verdict": verdict}
+    )
     return solved.dataset(problem, time.perf_counter() - started)
 
 
@@ -141,9 +146,6 @@ def _checked_keys(problem: Problem, keys: Sequence[str]) -> list[str]:
     return list(keys)
 
 
-At = Callable[[FloatArray], Likelihood]
-
-
 def _derivatives(keys: list[str], values: FloatArray, here: Likelihood, at: At) -> tuple[FloatArray, FloatArray]:
     """Score and Fisher information by differences.
 
@@ -153,41 +155,38 @@ def _derivatives(keys: list[str], values: FloatArray, here: Likelihood, at: At) 
         If the keys cannot be told apart.
     """
     white, runs = here.white, len(here.away)
-    slopes, spreads, score = [], [], np.empty(len(keys))
-    for i, value in enumerate(values):
-        shift = np.zeros(len(values))
-        shift[i] = STEP * (abs(value) or 1.0)
+    effects, score = [], np.empty(len(keys))
+    for i, shift in enumerate(np.diag(STEP * _units(values))):
         ends = [(side, near) for side in (1.0, -1.0) if (near := _allowed(values + side * shift, at)) is not None]
-        if len(ends) < 2:
-            ends = [*ends, (0.0, here)]  # at the end of its range
-        (first, one), (second, other) = ends
+        (first, one), (second, other) = [*ends, (0.0, here), (0.0, here)][:2]  # one side alone at an end of the range
         if one.mean.shape != other.mean.shape or one is other:
-            raise InputError(f"fit: '{keys[i]}' = {value:g} cannot be varied here; give another value to start from")
+            raise InputError(
+                f"fit: '{keys[i]}' = {values[i]:g} cannot be varied alone; leave it out, or start from another value"
+            )
         if not np.array_equal(one.start, other.start):
             raise InputError(f"fit: '{keys[i]}' decides the start, which the runs show themselves; leave it out")
         length = (first - second) * shift[i]
-        slopes.append(np.sqrt(here.N) * here.whitened((one.mean - other.mean) / length))
-        spreads.append(here.whitened(here.whitened((one.covariance - other.covariance) / length).T))
-        score[i] = slopes[i] @ white.sum(axis=1) + 0.5 * (
-            np.sum(white * (spreads[i] @ white)) - runs * np.trace(spreads[i])
-        )
-    information = np.array(
-        [
-            [runs * (a @ b + 0.5 * np.sum(A * B)) for b, B in zip(slopes, spreads, strict=True)]
-            for a, A in zip(slopes, spreads, strict=True)
-        ]
-    )
+        slope = np.sqrt(here.N) * here.whitened((one.mean - other.mean) / length)
+        spread = here.whitened(here.whitened((one.covariance - other.covariance) / length).T)
+        score[i] = slope @ white.sum(axis=1) + 0.5 * (np.sum(white * (spread @ white)) - runs * np.trace(spread))
+        effects.append(np.append(slope, math.sqrt(0.5) * spread))
+    information = runs * np.array(effects) @ np.array(effects).T
     _check_apart(keys, values, information)
     return score, information
 
 
+def _units(values: FloatArray) -> FloatArray:
+    """Sizes of numbers, 1 of those that are 0."""
+    return np.where(values == 0.0, 1.0, np.abs(values))
+
+
 def _check_apart(keys: list[str], values: FloatArray, information: FloatArray) -> None:
     """Refuse keys on which nothing depends, or whose effects are the same."""
-    relative = np.sqrt(np.diag(information)) * np.where(values == 0.0, 1.0, np.abs(values))
+    scale = np.sqrt(np.diag(information))
+    relative = scale * _units(values)
     for key, size in zip(keys, relative, strict=True):
         if not size > np.sqrt(INDISTINGUISHABLE):
             raise InputError(f"fit: nothing that the runs show after their start depends on '{key}'; leave it out")
-    scale = np.sqrt(np.diag(information))
     eigenvalues, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     if eigenvalues[0] < INDISTINGUISHABLE:
         direction = vectors[:, 0] / relative
@@ -215,15 +214,15 @@ def _better(
     keys: list[str], values: FloatArray, step: FloatArray, here: Likelihood, at: At
 ) -> tuple[FloatArray, Likelihood]:
     """Values along a step with a larger likelihood, at half of it or less where the whole has none."""
-    refused = False
-    step = step / max(1.0, float(np.abs(step / np.where(values == 0.0, 1.0, values)).max()) / LARGEST_STEP)
+    refused, relative = False, np.abs(step) / _units(values)
+    step = step / max(1.0, float(relative.max()) / LARGEST_STEP)
     for halvings in range(MOST_HALVINGS):
         further = values + 0.5**halvings * step
         found = _allowed(further, at)
         if found is not None and found.value > here.value:
             return further, found
         refused |= found is None
-    key = keys[int(np.argmax(np.abs(step / np.where(values == 0.0, 1.0, values))))]
+    key = keys[int(np.argmax(relative))]
     raise InputError(
         f"fit: the estimate of '{key}' runs into the end of what the problem allows, near {values.tolist()}; leave it "
         "out, or start from other values"

@@ -14,7 +14,7 @@ from meanfield.numerics.linear_noise import NoiseInTime
 from meanfield.problems.base import Problem
 from meanfield.problems.known_families import family_of
 from meanfield.results.result import Result, check_dataset
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,14 +36,11 @@ class Data(NamedTuple):
         Steps per unit of time.
     places : ndarray of int
         Output times of the problem at which they are.
-    rows : range
-        Numbers of the runs.
     """
 
     runs: xr.Dataset
     N: float
-    places: FloatArray
-    rows: range
+    places: IntArray
 
     @classmethod
     def of(cls, problem: Problem, runs: xr.Dataset) -> Data:
@@ -66,7 +63,7 @@ class Data(NamedTuple):
             )
         if places[0] != 0:
             raise InputError("fit: the runs begin after t = 0, and what they show at the start is needed; give it, too")
-        return cls(held, result.steps_per_time, places, range(held.sizes["replica"]))
+        return cls(held, result.steps_per_time, places)
 
 
 class Likelihood(NamedTuple):
