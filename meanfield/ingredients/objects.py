@@ -41,7 +41,7 @@ class Object(str):
     def of(cls, given: Any) -> Object:
         """Object with a text of its own."""
         is_array = hasattr(given, "__array__") and not hasattr(given, "data_vars")
-        content: Any = np.array(given) if is_array else given
+        content: Any = np.asarray(given) if is_array else given
         kind = "array" if is_array else type(content).__name__
         name = re.sub(r"\W+", "_", getattr(content, "__name__", kind)).strip("_") or kind
         copied = content.copy(deep=True) if hasattr(content, "data_vars") else snapshot(content)

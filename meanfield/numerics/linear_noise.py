@@ -241,12 +241,11 @@ def noise_in_time(
             step = solve_ode(carried, np.eye(size).ravel(), np.array([low, high]), TOLERANCE).values[-1]
             k = int(np.searchsorted(times, high))
             steps[k] = step.reshape(size, size) @ steps[k]
-    covariance, by_start = np.zeros((len(times), size, len(times), size)), np.tile(np.eye(size), (len(times), 1, 1))
-    for first in range(len(times)):
-        covariance[first, :, first] = now = C[first]
-        for k in range(first + 1, len(times)):
-            now = steps[k] @ now
-            covariance[k, :, first], covariance[first, :, k] = now, now.T
+    covariance, by_start = np.zeros((len(times), size, len(times), size)), steps.copy()
+    covariance[0, :, 0] = C[0]
     for k in range(1, len(times)):
         by_start[k] = steps[k] @ by_start[k - 1]
+        covariance[k, :, :k] = np.tensordot(steps[k], covariance[k - 1, :, :k], axes=1)
+        covariance[:k, :, k] = covariance[k, :, :k].transpose(1, 2, 0)
+        covariance[k, :, k] = C[k]
     return NoiseInTime(times, mean, covariance, by_start, of_runs)
