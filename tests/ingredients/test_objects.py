@@ -75,12 +75,13 @@ def test_texts_are_decided_by_code_closures_and_bytes():
 
 
 def test_a_change_of_an_array_reaches_no_problem():
-    samples = SAMPLES.copy()
+    samples = np.arange(1.0, 11.0).reshape(5, 2)
     problem = of_samples(samples)
-    before = problem.features[0].hidden.atoms[0].copy()
     samples[:] = 0.0
     for each in (problem, copy.deepcopy(problem), meanfield.with_value(problem, "model.learning_rate", 0.1)):
-        assert np.array_equal(each.features[0].hidden.atoms[0], before)
+        assert each.features[0].hidden.atoms[0].ravel().tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
+    other = meanfield.with_value(problem, "features[0].hidden.column", 1)  # which is read now
+    assert other.features[0].hidden.atoms[0].ravel().tolist() == [2.0, 4.0, 6.0, 8.0, 10.0]
 
 
 @pytest.mark.parametrize(
