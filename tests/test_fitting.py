@@ -142,8 +142,8 @@ def test_keys_that_cannot_be_estimated_are_refused(runs, keys, words):
 
 def test_a_number_that_others_decide_is_refused(runs):
     law = {"law": "discrete", "values": [-1.0, 1.6], "probabilities": [0.5, 0.5]}
+    given = neuron(features=[{"hidden": law, "initial_overlap": 0.3}])
     with pytest.raises(InputError, match=r"probabilities\[0\]' = 0.5 cannot be varied alone; leave it out"):
-        given = neuron(features=[{"hidden": law, "initial_overlap": 0.3}])
         meanfield.fit(given, runs, ["features[0].hidden.probabilities[0]"])
 
 
