@@ -107,7 +107,7 @@ class Likelihood(NamedTuple):
                 "out by runs.isel(time=slice(None, None, 2))"
             )
         whole = covariance.reshape(count, count)[np.ix_(moving, moving)]
-        root = np.linalg.cholesky(whole + ROUNDING * np.diag(np.diag(whole)))
+        root = np.asarray(np.linalg.cholesky(whole + ROUNDING * np.diag(np.diag(whole))), dtype=float)
         away = (shown - expected).reshape(len(shown), -1)[:, moving]
         return cls(expected.mean(axis=0).ravel()[moving], whole, root, away, data.N, limit.mean[0])
 
