@@ -6,10 +6,10 @@ import pytest
 
 import meanfield
 from meanfield.errors import InputError
+from meanfield.explanation import density_cost as density_cost_module
+from meanfield.explanation.density_cost import density_cost
 from meanfield.explanation.explanation import COMPILES, WIDTH, Explanation, duration, size
 from meanfield.explanation.prediction import START, predictions
-from meanfield.families.contrastive.explanation import density_cost as density_cost_module
-from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.explanation.predictions import LARGEST_TRIAL, particle_seconds
 from meanfield.families.contrastive.explanation.warnings import warnings_of
 from meanfield.families.contrastive.limit import limit_of

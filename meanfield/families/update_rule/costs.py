@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from time import process_time
 
+import numpy as np
+
+from meanfield.explanation.density_cost import predicted_density
+from meanfield.explanation.plane_cost import predicted_particles, predicted_plane
 from meanfield.explanation.prediction import Prediction, prediction_of, seconds_of
 from meanfield.explanation.replicas import cost_of_replicas
+from meanfield.explanation.stationary_cost import predicted_stationary
+from meanfield.families.update_rule.density.averages import resolved
+from meanfield.families.update_rule.density.limit import limit_of
+from meanfield.families.update_rule.density.several import joint_limit_of, why_no_cells
+from meanfield.families.update_rule.density.stationary import limits_of, share_of
+from meanfield.families.update_rule.density.totals import TotalEquations
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule
 from meanfield.families.update_rule.order_parameters.fluctuations import TOLERANCE, linear_along, most_numbers
@@ -14,6 +26,10 @@ from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_S
 from meanfield.families.update_rule.particles.simulation import simulation_of
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem
+from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE, DensitySettings
+from meanfield.several_vectors.densities import settings_of
+from meanfield.several_vectors.evolution import DegenerateError, check_plane
+from meanfield.several_vectors.sample import RUNS
 
 ROUGH = 1e-3
 """Tolerance of averages, and of steps, of a path whose time is taken."""
@@ -62,3 +78,53 @@ def order_parameters(problem: Problem) -> Prediction:
     words = ", and covariances" if covariance else ""
     contents = f"{size} order parameters at {problem.time.outputs:,} times{words}"
     return prediction_of("order parameters", seconds, 3 * numbers, numbers, contents)
+
+
+def density(problem: Problem) -> Prediction:
+    """Cost of the density: of one student by a pilot, which makes tables of its averages, too; of several by plans."""
+    if len(problem.students) > 1:
+        return _of_several(problem)
+
+    def by_pilot() -> Prediction:
+        equations, share = TotalEquations(problem), share_of(problem)
+        equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
+        limit = limit_of(equations, equations.rules(choices, chosen_rule), share)
+        return predicted_density(limit, problem.density or DensitySettings(), "R, Q, r")
+
+    return _besides(by_pilot)
+
+
+def stationary(problem: Problem) -> Prediction:
+    """Cost of the search for stationary states."""
+
+    def by_evaluations() -> Prediction:
+        equations, share = TotalEquations(problem), share_of(problem)
+        equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
+        settings = problem.density or DensitySettings()
+        return predicted_stationary(limits_of(equations, choices, share).limit, settings.feature_nodes)
+
+    return _besides(by_evaluations)
+
+
+def _besides(predict: Callable[[], Prediction]) -> Prediction:
+    """Prediction, and what it took itself: a run chooses and tabulates the same averages."""
+    began = process_time()
+    found = predict()
+    return replace(found, seconds=found.seconds + process_time() - began)
+
+
+def _of_several(problem: Problem) -> Prediction:
+    """Cost of the density of several students, on cells where they serve."""
+    settings, averages = problem.density or DensitySettings(scheme="automatic"), "R, Q, r"
+    equations, share = Equations(problem), AVERAGE_SHARE * (settings.tolerance or PARTICLE_TOLERANCE)
+    equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
+    limit = joint_limit_of(equations, equations.rules(choices, chosen_rule))
+    q, M = limit.initial_q, limit.initial_M
+    each = seconds_of(partial(limit.stretches[0].motion, 0.0, q, M, np.zeros_like(M)))
+    if settings.scheme != "particles" and not why_no_cells(problem):
+        try:
+            check_plane(limit)
+            return predicted_plane(limit, settings_of(settings), averages, each)
+        except DegenerateError:
+            pass
+    return predicted_particles([limit] * RUNS, settings.tolerance or PARTICLE_TOLERANCE, averages, each)

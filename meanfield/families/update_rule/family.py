@@ -36,6 +36,7 @@ FAMILY = Family(
             f"{HERE}.density:solve_density",
             ("density", "limit_particles"),
             check=f"{HERE}.density.solver:check_density",
+            cost=f"{HERE}.costs:density",
             follows=FOLLOWS,
             phases=True,
         ),
@@ -44,6 +45,7 @@ FAMILY = Family(
             f"{HERE}.density:find_stationary_states",
             ("stationary",),
             check=f"{HERE}.density.stationary:check_stationary",
+            cost=f"{HERE}.costs:stationary",
         ),
         "fixed_points": Method(
             "fixed points",

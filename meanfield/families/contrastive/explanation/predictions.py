@@ -10,22 +10,19 @@ from itertools import count
 import numpy as np
 
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, blocks_of
+from meanfield.explanation.density_cost import predicted_density
 from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
+from meanfield.explanation.stationary_cost import predicted_stationary
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.explanation.density_cost import density_cost
 from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, is_separable, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem, without_velocity
 from meanfield.families.contrastive.sgd.simulation import MOST_TOGETHER, simulation_of
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
-from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.order_parameters import rate
-from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
-from meanfield.mckean_vlasov.stationary.states import CELLS
 from meanfield.problems.family import resolve
 from meanfield.problems.in_time import pieces_in_steps
 from meanfield.problems.problem_keys import with_value
@@ -50,11 +47,7 @@ def density(problem: Problem) -> Prediction:
     """Cost of the density: of one channel from a pilot on the coarsest level."""
     if problem.model.channels > 1:
         return _of_channels("density", problem)
-    cost = density_cost(limit_of(problem), problem.density)
-    size = BYTES_PER_NUMBER * problem.time.outputs * cost.nodes * cost.cells
-    contents = f"q, r, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
-    # Densities of a run are compressed to some 0.55 of their size, those of stationary states to 0.25.
-    return Prediction("density", "", cost.seconds, cost.memory, 0.55 * size + HEADER, contents, cost.warning)
+    return predicted_density(limit_of(problem), problem.density, "q, r")
 
 
 def order_parameters(problem: Problem) -> Prediction:
@@ -103,26 +96,7 @@ def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
     if problem.model.channels > 1:
         return _of_channels("stationary", problem)
-    nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes)[1])
-    states = 3 ** len(problem.features)
-    size = BYTES_PER_NUMBER * states * nodes * CELLS
-    contents = "all states, their stability, P(w|u)"
-    # A cell of a stationary density takes some 5e-7 seconds, and the search works with some 12 MB.
-    seconds = _search_seconds(problem) + 5e-7 * states * nodes * CELLS
-    return Prediction("stationary states", "", seconds, 1.2e7 + 2 * size, 0.25 * size + HEADER, contents)
-
-
-def _search_seconds(problem: Problem) -> float:
-    """Predict the time in which stationary states are found."""
-    limit, q = limit_of(problem), _typical(problem)
-    equations: StationaryEquations | None = StationaryEquations(limit)
-    seconds = {1: 1.0, 2: 2.0, 3: 6.0}[len(q)]  # seconds that do not depend on the prior
-    while equations is not None:
-        seconds += 120 * seconds_of(partial(equations, q))  # the usual number of evaluations on each set of nodes
-        finer = equations.coordinates.finer
-        enough = finer is None or not NODE_ERROR < equations.node_error(q) < np.inf  # inf: there is no state at q
-        equations = None if enough else StationaryEquations(limit, finer)
-    return seconds
+    return predicted_stationary(limit_of(problem), problem.density.feature_nodes)
 
 
 def _typical(problem: Problem) -> FloatArray:

@@ -7,6 +7,13 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER
+from meanfield.explanation.plane_cost import (
+    PACKED_NUMBER,
+    SHOWN_CELL,
+    numbers_shown,
+    predicted_particles,
+    predicted_plane,
+)
 from meanfield.explanation.prediction import HEADER, Prediction, seconds_of, shared
 from meanfield.families.contrastive.channels.density.choice import why_no_cells
 from meanfield.families.contrastive.channels.density.solver import compared_with, limits_of_runs
@@ -22,20 +29,7 @@ from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE
 from meanfield.mckean_vlasov.density.start import Nodes
 from meanfield.several_vectors.densities import NODE_SCALE, settings_of
-from meanfield.several_vectors.display import CELLS, JOINT_CELLS, joint_outputs
-from meanfield.several_vectors.particle_search import PILOT, size_after_pilot
-from meanfield.several_vectors.plan import coarse_plan, fixed_plan
-from meanfield.several_vectors.sample import RUNS
-from meanfield.several_vectors.search import PlaneSearch
-
-CELL_STEP = 8e-8
-"""Seconds for each cell, node and step of a level: five sweeps along lines of cells."""
-
-SHOWN_CELL = 3e-7
-"""Seconds for each cell and node at each output time, for the densities that are shown."""
-
-PACKED_NUMBER = 0.55 * BYTES_PER_NUMBER
-"""Bytes that are left of a number of a density when it is compressed."""
+from meanfield.several_vectors.display import JOINT_CELLS, joint_outputs
 
 
 def order_parameters(problem: Problem) -> Prediction:
@@ -76,7 +70,7 @@ def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states: of fixed points, and of laws on cells where they are not Gaussian."""
     states = 16  # of two channels and two features, up to symmetry
     nodes = Nodes.of(problem, problem.density.feature_nodes, NODE_SCALE)
-    seconds, size = dynamics(problem).seconds, PACKED_NUMBER * _numbers(len(nodes.u), states)
+    seconds, size = dynamics(problem).seconds, PACKED_NUMBER * numbers_shown(len(nodes.u), states)
     if not problem.prior.functions.linear:
         equations = PlaneEquations(shared(ChannelsInTime, problem).at(0.0), nodes, Cells(LEVELS[0], USUAL_WIDTH))
         q, few = np.zeros((len(problem.features), 2)), Nodes.of(problem, problem.density.feature_nodes, SEARCH_SCALE)
@@ -98,63 +92,20 @@ def density(problem: Problem) -> Prediction:
     """
     closure = shared(ChannelsInTime, problem)
     if problem.density.scheme == "particles" or why_no_cells(problem):
-        return _of_particles(problem, closure)
-    return _of_formula(problem) if problem.prior.functions.linear else _of_cells(problem, closure)
-
-
-def _of_cells(problem: Problem, closure: ChannelsInTime) -> Prediction:
-    settings, limit = settings_of(problem.density), joint_limit_of(closure)
-    factors: tuple[int, ...]
-    if settings.tolerance is None:
-        plan, factors, more = fixed_plan(limit, settings), (1, 2), 1.0
-    else:
-        plan = coarse_plan(limit, settings, settings.tolerance)
-        factors = PlaneSearch.factors[:5]  # most searches end there
-        discrete = len(plan.nodes.u) <= 2 ** len(problem.features)
-        # Where the law is continuous, the choice of nodes costs as much again, and leaves more of them than at first.
-        more = 1.0 if discrete or settings.feature_nodes else 3.0
-    outputs, nodes = problem.time.outputs, int(more * len(plan.nodes.u))
-    work = more * sum(plan.work(factor) for factor in factors)
-    shown = more * outputs * sum(plan.cells(factor) ** 2 for factor in factors) * len(plan.nodes.solved[1])
-    seconds = CELL_STEP * work + SHOWN_CELL * shown
-    last = factors[-1]
-    warning = ""
-    if more * plan.work(last) > PlaneSearch.most_work:
-        seconds = min(seconds, CELL_STEP * len(factors) * PlaneSearch.most_work)
-        warning = "density.tolerance seems out of reach: the levels that it needs take too long; raise it"
-    size = PACKED_NUMBER * _numbers(nodes, outputs) + HEADER
-    contents = f"q, M, r, P(w1, w2|u) on {nodes} nodes x {plan.cells(last)} x {plan.cells(last)} cells"
-    return Prediction("density", "", seconds, more * plan.memory(last), size, contents, warning)
+        tolerance, compared = problem.density.tolerance or PARTICLE_TOLERANCE, compared_with(closure)
+        each = shared(_average_seconds, problem)
+        return predicted_particles(limits_of_runs(closure), tolerance, "q, M, r", each, compared)
+    if problem.prior.functions.linear:
+        return _of_formula(problem)
+    return predicted_plane(joint_limit_of(closure), settings_of(problem.density), "q, M, r")
 
 
 def _of_formula(problem: Problem) -> Prediction:
     nodes = len(feature_quadrature(problem.coordinates, problem.density.feature_nodes, NODE_SCALE)[1])
     outputs = problem.time.outputs
-    numbers = _numbers(nodes, outputs)
+    numbers = numbers_shown(nodes, outputs)
     joint = len(joint_outputs(outputs, nodes)) * (nodes + 1) * JOINT_CELLS**2
     seconds = _path_seconds(problem) + SHOWN_CELL * (numbers + joint)
     memory = 3.0 * BYTES_PER_NUMBER * (numbers + joint)
     contents = f"q, M, r, Gaussian P(w1, w2|u) on {nodes} nodes"
     return Prediction("density", "", seconds, memory, PACKED_NUMBER * numbers + HEADER, contents)
-
-
-def _of_particles(problem: Problem, closure: ChannelsInTime) -> Prediction:
-    """Time of a pilot to the first output time, times all particles and steps that its errors ask for."""
-    # A run of the pilot evaluates the averages 13 times, and its particles take 8 ms.
-    each = 13.0 * shared(_average_seconds, problem) + 8e-3
-    size = PILOT
-    if each < 0.1:  # beside dearer averages more particles cost little
-        tolerance = problem.density.tolerance or PARTICLE_TOLERANCE
-        size = size_after_pilot(limits_of_runs(closure), tolerance, compared_with(closure))
-    factor = size.particles * size.steps / (PILOT.particles * PILOT.steps)
-    d1, d2 = len(problem.features), problem.model.channels
-    moments = RUNS * problem.time.outputs * (d1 + d2 + 1) * d2
-    memory = BYTES_PER_NUMBER * (4.0 * RUNS * size.particles * (d1 + 3 * d2) + 3.0 * moments)
-    seconds = (1.0 + factor) * (problem.time.outputs - 1) * RUNS * each
-    file = HEADER + 1e6 + 3.0 * BYTES_PER_NUMBER * moments / RUNS
-    return Prediction("density", "", seconds, memory, file, "q, M, r, weights of interacting particles")
-
-
-def _numbers(nodes: int, outputs: int) -> float:
-    """Numbers of the densities of single weights, which a result holds."""
-    return float(2 * outputs * CELLS * (nodes + 2))

@@ -112,7 +112,7 @@ def solve_several(problem: Problem) -> Solved:
     def by_particles(tolerance: float) -> Solved:
         return _solved(problem, tolerance, partial(_by_particles, tolerance=tolerance))
 
-    return solved_by_scheme(problem, settings, partial(_why_no_cells, problem), on_cells, by_particles)
+    return solved_by_scheme(problem, settings, partial(why_no_cells, problem), on_cells, by_particles)
 
 
 def check_several(problem: Problem) -> None:
@@ -133,14 +133,14 @@ def check_several(problem: Problem) -> None:
         raise InputError(
             f"density.half_width = {settings.half_width:g} with {K} students: cells follow the weights; remove it"
         )
-    reason = _why_no_cells(problem) if settings.scheme == "finite_volumes" else ""
+    reason = why_no_cells(problem) if settings.scheme == "finite_volumes" else ""
     if reason:
         raise InputError(
             f"density.scheme = 'finite_volumes': {reason}; set density.scheme = \"particles\", or leave the key out"
         )
 
 
-def _why_no_cells(problem: Problem) -> str:
+def why_no_cells(problem: Problem) -> str:
     """Why finite volumes do not serve for a problem, known before a run; empty where they do."""
     K, M = len(problem.students), len(problem.features)
     if K > 2:

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from meanfield.ensembles.simulation import BYTES_PER_NUMBER
 from meanfield.errors import BlowUpError
-from meanfield.explanation.prediction import seconds_of
+from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.mckean_vlasov.closure_tiles import TILED_FEATURES, closures_on_tiles
-from meanfield.mckean_vlasov.closures import called_values
+from meanfield.mckean_vlasov.closures import values_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
@@ -50,6 +51,15 @@ class DensityCost:
     nodes: int
     cells: int
     warning: str = ""
+
+
+def predicted_density(limit: Limit, settings: DensitySettings, averages: str) -> Prediction:
+    """Prediction of the density of one vector, with the averages that a result has besides."""
+    cost = density_cost(limit, settings)
+    size = BYTES_PER_NUMBER * len(limit.times) * cost.nodes * cost.cells
+    contents = f"{averages}, P(w|u) on {cost.nodes} nodes x {cost.cells} cells"
+    # Densities of a run are compressed to some 0.55 of their size.
+    return Prediction("density", "", cost.seconds, cost.memory, 0.55 * size + HEADER, contents, cost.warning)
 
 
 def density_cost(limit: Limit, settings: DensitySettings) -> DensityCost:
@@ -102,7 +112,7 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
             seconds = _tile_seconds(pilot, settings)
         elif level.calls:
             # Closures are called on each of eight levels, as is usual.
-            seconds = 8 * level.calls / _share(level, stop) * _closure_seconds(pilot, level.moments[:1, :-3])
+            seconds = 8 * level.calls / _share(level, stop) * _closure_seconds(pilot, limit.initial_arguments[None])
     except BlowUpError as error:
         warning = f"the density {error.status}"
     cells = 300  # of P in the results of pilots that fail
@@ -143,7 +153,7 @@ def _tile_seconds(limit: Limit, settings: DensitySettings) -> float:
 
 def _closure_seconds(limit: Limit, path: FloatArray) -> float:
     """Mean seconds of a closure in the second half of a path; towards |q| = 1 they take longer."""
-    each = [seconds_of(partial(called_values, limit.closure, path[n])) for n in (len(path) // 2, -1)]
+    each = [seconds_of(partial(values_of, limit, path[n])) for n in (len(path) // 2, -1)]
     return 0.5 * sum(each)
 
 
