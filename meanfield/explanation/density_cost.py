@@ -11,7 +11,7 @@ from meanfield.ensembles.simulation import BYTES_PER_NUMBER
 from meanfield.errors import BlowUpError
 from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.mckean_vlasov.closure_tiles import TILED_FEATURES, closures_on_tiles
-from meanfield.mckean_vlasov.closures import values_of
+from meanfield.mckean_vlasov.closures import compiled_closure_of, values_of
 from meanfield.mckean_vlasov.density.lagrangian.budget import MOST_WORK, PilotBudget
 from meanfield.mckean_vlasov.density.lagrangian.display import edges_for
 from meanfield.mckean_vlasov.density.lagrangian.level import ExpensiveError, Level
@@ -108,7 +108,7 @@ def _lagrangian(limit: Limit, settings: DensitySettings, tolerance: float) -> De
             warning = EXTRAPOLATED.format(level.time, stop)
         if work > MOST_WORK:
             warning = OUT_OF_REACH.format(tolerance)
-        if len(limit.coordinates) == TILED_FEATURES:
+        if len(limit.coordinates) == TILED_FEATURES and compiled_closure_of(limit)[1] > 0.0:
             seconds = _tile_seconds(pilot, settings)
         elif level.calls:
             # Closures are called on each of eight levels, as is usual.

@@ -27,6 +27,7 @@ from meanfield.families.update_rule.particles.simulation import simulation_of
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem
 from meanfield.mckean_vlasov.density.settings import PARTICLE_TOLERANCE, DensitySettings
+from meanfield.mckean_vlasov.limit import Limit
 from meanfield.several_vectors.densities import settings_of
 from meanfield.several_vectors.evolution import DegenerateError, check_plane
 from meanfield.several_vectors.sample import RUNS
@@ -81,36 +82,27 @@ def order_parameters(problem: Problem) -> Prediction:
 
 
 def density(problem: Problem) -> Prediction:
-    """Cost of the density: of one student by a pilot, which makes tables of its averages, too; of several by plans."""
+    """Cost of the density: of one student by a pilot, of several by plans."""
     if len(problem.students) > 1:
         return _of_several(problem)
-
-    def by_pilot() -> Prediction:
-        equations, share = TotalEquations(problem), share_of(problem)
-        equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
-        limit = limit_of(equations, equations.rules(choices, chosen_rule), share)
-        return predicted_density(limit, problem.density or DensitySettings(), "R, Q, r")
-
-    return _besides(by_pilot)
+    limit, seconds = _timed(lambda *made: limit_of(made[0], made[0].rules(made[1], chosen_rule), made[2]), problem)
+    found = predicted_density(limit, problem.density or DensitySettings(), "R, Q, r")
+    return replace(found, seconds=found.seconds + seconds)
 
 
 def stationary(problem: Problem) -> Prediction:
     """Cost of the search for stationary states."""
-
-    def by_evaluations() -> Prediction:
-        equations, share = TotalEquations(problem), share_of(problem)
-        equations, choices = resolved(equations, [(0.0, equations.start)], share, {})
-        settings = problem.density or DensitySettings()
-        return predicted_stationary(limits_of(equations, choices, share).limit, settings.feature_nodes)
-
-    return _besides(by_evaluations)
+    limit, seconds = _timed(lambda *made: limits_of(*made).limit, problem)
+    found = predicted_stationary(limit, (problem.density or DensitySettings()).feature_nodes)
+    return replace(found, seconds=found.seconds + seconds)
 
 
-def _besides(predict: Callable[[], Prediction]) -> Prediction:
-    """Prediction, and what it took itself: a run chooses and tabulates the same averages."""
+def _timed(limit_from: Callable[..., Limit], problem: Problem) -> tuple[Limit, float]:
+    """Limit from equations, choices and the share of averages, and what these and its tables take, as in a run."""
     began = process_time()
-    found = predict()
-    return replace(found, seconds=found.seconds + process_time() - began)
+    equations, share = TotalEquations(problem), share_of(problem)
+    limit = limit_from(*resolved(equations, [(0.0, equations.start)], share, {}), share)
+    return limit, process_time() - began
 
 
 def _of_several(problem: Problem) -> Prediction:

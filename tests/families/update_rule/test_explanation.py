@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import meanfield
-from meanfield.families.update_rule.costs import order_parameters
+from meanfield.families.update_rule.costs import density, order_parameters
 from meanfield.families.update_rule.wording import in_words
 from tests.families.update_rule.problems import feature, problem
 
@@ -24,9 +26,24 @@ def test_the_limit_is_said_in_formulas():
     assert said.endswith("about 0.6 G d(c) of covariance 0.6 G = (1, R^T; R, Q)")
 
 
-def test_order_parameters_take_as_long_as_predicted():
-    given = problem("perceptron", 0.7, features=[feature(0.2)])
-    meanfield.solve_order_parameters(given)  # compiles
-    predicted, began = order_parameters(given).seconds, time.process_time()
-    meanfield.solve_order_parameters(given)
+PERCEPTRON = problem("perceptron", 0.7, features=[feature(0.2)])
+SPARSE = {"prior": {"name": "l1", "strength": 0.2}, "density": {"tolerance": 1e-5}}
+
+
+@pytest.mark.parametrize(
+    ("given", "cost", "solve"),
+    [
+        (PERCEPTRON, order_parameters, meanfield.solve_order_parameters),
+        (meanfield.with_values(PERCEPTRON, SPARSE), density, meanfield.solve_density),
+    ],
+)
+def test_methods_take_as_long_as_predicted(given, cost, solve):
+    solve(given), cost(given)  # compile
+    predicted, began = cost(given).seconds, time.process_time()
+    solve(given)
     assert 1 / 3 < predicted / (time.process_time() - began) < 3  # they promise 2; on a loaded machine it was 2.1
+
+
+def test_the_density_of_two_features_and_a_free_norm_has_a_cost():
+    spikes = problem("oja", 0.3, features=[feature(0.2, 2.0), feature(0.1, 1.4)], data={"signal": "spiked"}, **SPARSE)
+    assert density(spikes).seconds > 0.0  # of calls at overlaps and norm: tiles are those of unit norm
