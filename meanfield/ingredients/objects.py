@@ -105,7 +105,7 @@ def given_at(address: str) -> Object | None:
     return None
 
 
-def as_text(given: Any) -> str:
+def text_of(given: Any) -> str:
     """Text of an object: of the variable of a module that holds it and can be imported, else one that carries it."""
     parts = [given] if inspect.isfunction(given) else vars(given).values() if is_dataclass(given) else []
     for module in {str(getattr(part, "__module__", "__main__")): None for part in parts}:
@@ -123,7 +123,7 @@ def with_texts(given: Any) -> Any:
         return type(given)(map(with_texts, given))
     if isinstance(given, dict):
         return {key: with_texts(value) for key, value in given.items()}
-    return as_text(given)
+    return text_of(given)
 
 
 def texts_in(given: Any) -> Iterator[str]:
@@ -158,14 +158,14 @@ def packed(objects: Mapping[str, Any]) -> bytes:
         If one is no array and cloudpickle is not installed, or it cannot be sent.
     """
     plain = {str(address): content for address, content in objects.items()}
-    if all(isinstance(content, np.ndarray) for content in plain.values()):
+    others = [address for address, content in plain.items() if not isinstance(content, np.ndarray)]
+    if not others:
         return pickle.dumps(plain)
-    name = next(iter(plain))
     try:
         import cloudpickle
     except ImportError as error:
         raise InputError(
-            f"'{name}': workers cannot import what stands in a script or a notebook, and get it by cloudpickle: "
+            f"'{others[0]}': workers cannot import what stands in a script or a notebook, and get it by cloudpickle: "
             "pip install 'meanfield-dynamics[cluster]', or put it into a module beside the problem file"
         ) from error
     try:

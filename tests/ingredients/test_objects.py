@@ -12,6 +12,7 @@ import meanfield
 from meanfield import Activation, InputError, Prior
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.extend import AtomicPart, identity_of
+from meanfield.ingredients.objects import packed
 from meanfield.problems.file import format_problem, parse_problem
 from meanfield.results.result import Result
 from meanfield.sweep import Sweep, run_sweep
@@ -173,6 +174,8 @@ def test_other_processes_get_them_or_it_is_said_why(monkeypatch):
     pickle.dumps(make_problem())
     with pytest.raises(InputError, match=r"'object:\w+-\w+': .*pip install 'meanfield-dynamics\[cluster\]'"):
         pickle.dumps(problem)
+    with pytest.raises(InputError, match="'object:f': workers cannot import"):  # arrays need no cloudpickle
+        packed({"object:a": SAMPLES, "object:f": bent(1.0)})
 
 
 @pytest.mark.slow  # the kernels of a rule
