@@ -227,17 +227,16 @@ def do(task: str) -> Row:
     reason = str(found["reason"].values)
     first = reason.partition(";" if reason.startswith("As is to be expected") else "prior.")[0]
     named = [name for name, words in KINDS.items() if re.search(words, re.sub(r"\(though .*\)", "", first))]
-    if "rule_parameters" in case.problem.model.model_fields_set:
-        data = {"like": case.problem, "labels": labels, "label_noise": "model.rule_parameters.sigma"}
-        report = meanfield.problem_from(own["samples"], features=own["U"][0], **data)
-        named = [*named, *(["step"] if "label noise" in report.broken else [])]
-    else:
-        report = meanfield.problem_from(own["samples"], features=own["U"][0], like=case.problem)
+    has_labels = "rule_parameters" in case.problem.model.model_fields_set
+    data = {"labels": labels, "label_noise": "model.rule_parameters.sigma"} if has_labels else {}
+    report = meanfield.problem_from(own["samples"], features=own["U"][0], like=case.problem, **data)
+    named += ["step"] if "label noise" in report.broken else []
+    differs = str(found["verdict"].values) == DIFFERS
     return {
         "broken": broken,
         "heavy": case.heavy,
-        "differs": str(found["verdict"].values) == DIFFERS,
-        "named": named[:1],
+        "differs": differs,
+        "named": named[:1] if differs else [],
         "in data": list(report.broken),
         "p": float(found["p_value"]),
         "reason": reason,
