@@ -185,7 +185,7 @@ OUTPUTS = np.ones((4, 2))
         ),
         (
             lambda: meanfield.hidden_manifold.examine_samples(np.eye(100, 10), teacher="x"),
-            "teacher = 'x': give an array of 10 rows",
+            "teacher = 'x': give 10 finite rows, and for each vector a column that is not 0",
         ),
         (
             lambda: meanfield.alpha_contrastive.contrastive_covariance(OUTPUTS, OUTPUTS, temperature="1"),

@@ -97,7 +97,10 @@ def interrupted(number, environment, *words):
 
 def arguments_of(name):
     """What each command needs to start."""
-    method, output = ["density"] if name == "solve" else [], ["-o", "out.nc"] if name != "validate" else []
+    method, output = (
+        ["density"] if name == "solve" else [],
+        ["-o", "out.nc"] if name not in ("cite", "keys", "validate") else [],
+    )
     return [*method, "any", *output]
 
 
