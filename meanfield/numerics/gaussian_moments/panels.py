@@ -83,50 +83,24 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
     weights : ndarray, shape (nodes,)
         They add up to 1. There are none if they would be more than `panels.most`.
     """
-    directions, points = forms.shape[1] - 1, panels.points
+    directions = forms.shape[1] - 1
     nodes, weights = np.zeros((directions, 1)), np.ones(1)
     cuts = np.empty(panels.ends.size + levels.size * panels.layers.size)
     for j in range(directions):
         if panels.smooth.size and not forms[:, j].any():
             nodes, weights = _with_smooth(panels, nodes, weights, j)
-            if not weights.size:
-                return nodes, weights
-            continue
-        if panels.beyond.nodes.size:
+        elif panels.beyond.nodes.size:
             beyond = panels.beyond if forms[:, j + 1 : directions].any() else panels.last
             nodes, weights = _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, cuts)
-            if not weights.size:
-                return nodes, weights
-            continue
-        total = 0
-        for n in range(weights.size):
-            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
-                total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
-        if total > panels.most:
-            return np.empty((directions, 0)), np.empty(0)
-        wider, heavier = np.empty((directions, total)), np.empty(total)
-        at = 0
-        for n in range(weights.size):
-            first = at
-            for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
-                pieces = _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
-                half = 0.5 * (cuts[i + 1] - cuts[i]) / max(pieces, 1)
-                for piece in range(pieces):
-                    for k in range(points.size):
-                        wider[j, at + k] = cuts[i] + (2 * piece + 1 + points[k]) * half
-                        heavier[at + k] = weights[n] * half * panels.shares[k]
-                    at += points.size
-            for i in range(first, at):
-                heavier[i] *= math.exp(-0.5 * wider[j, i] * wider[j, i])
-            for column in range(j):
-                for i in range(first, at):
-                    wider[column, i] = nodes[column, n]
-        nodes, weights = wider, heavier
-    total_weight = 0.0
+        else:
+            nodes, weights = _with_panels(panels, forms, centres, levels, nodes, weights, j, cuts)
+        if not weights.size:
+            return nodes, weights
+    total = 0.0
+    for weight in weights:
+        total += weight
     for n in range(weights.size):
-        total_weight += weights[n]
-    for n in range(weights.size):
-        weights[n] /= total_weight
+        weights[n] /= total
     return nodes, weights
 
 
@@ -184,6 +158,34 @@ def _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, 
             for i in range(first, at):
                 wider[column, i] = nodes[column, n]
     return wider[:, :at].copy(), heavier[:at].copy()
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _with_panels(panels, forms, centres, levels, nodes, weights, j, cuts):  # type: ignore[no-untyped-def]
+    """Nodes and weights with direction j, by panels that end at the reach; none if they would be too many."""
+    points, total = panels.points, 0
+    for n in range(weights.size):
+        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
+            total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
+    if total > panels.most:
+        total = 0
+    wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
+    for n in range(weights.size if total else 0):
+        first = at
+        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
+            pieces = _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
+            half = 0.5 * (cuts[i + 1] - cuts[i]) / max(pieces, 1)
+            for piece in range(pieces):
+                for k in range(points.size):
+                    wider[j, at + k] = cuts[i] + (2 * piece + 1 + points[k]) * half
+                    heavier[at + k] = weights[n] * half * panels.shares[k]
+                at += points.size
+        for i in range(first, at):
+            heavier[i] *= math.exp(-0.5 * wider[j, i] * wider[j, i])
+        for column in range(j):
+            for i in range(first, at):
+                wider[column, i] = nodes[column, n]
+    return wider, heavier
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
