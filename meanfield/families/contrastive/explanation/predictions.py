@@ -15,7 +15,7 @@ from meanfield.explanation.prediction import HEADER, Prediction, seconds_of
 from meanfield.explanation.replicas import prediction_of_replicas
 from meanfield.explanation.stationary_cost import predicted_stationary
 from meanfield.families.contrastive.closures import Closure
-from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, is_separable, sign_symmetries
+from meanfield.families.contrastive.fixed_points.symmetries import is_reflected, lasting, sign_symmetries
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem, without_velocity
@@ -73,7 +73,7 @@ def dynamics(problem: Problem) -> Prediction:
     d1, flips = field.features, sign_symmetries(field)
     seconds, evaluations = DYNAMICS[min(d1, max(DYNAMICS))]
     reflected = is_reflected(flips)
-    if d1 > 2 and not (reflected or is_separable(field)):
+    if d1 > 2 and not reflected and lasting(field):
         evaluations = 320_000  # the usual number where features depend on each other
     if d1 == 2 and not reflected:
         evaluations *= 3  # all signs of q are searched

@@ -33,7 +33,6 @@ from meanfield.families.contrastive.fixed_points.symmetries import (
     exchanges,
     invariant_planes,
     is_reflected,
-    is_separable,
     lasting,
     symmetries_of,
 )
@@ -70,7 +69,7 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
         All zeros, each once; of a continuum one for each face that it meets.
     """
     d1 = field.features
-    if is_reflected(flips) or d1 > MOST_GRID_FEATURES or (d1 > BY_CELLS and is_separable(field)):
+    if is_reflected(flips) or d1 > MOST_GRID_FEATURES or (d1 > BY_CELLS and not lasting(field)):
         return _Faces(field, flips, size).zeros(fineness)
     found = [Zero(q, jacobian_at(field, q)) for q in Face(field, tuple(range(d1)), size).zeros(False, fineness)]
     return _with_images(found, flips, [list(range(d1))])

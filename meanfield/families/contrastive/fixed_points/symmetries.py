@@ -73,14 +73,12 @@ def is_reflected(flips: FloatArray) -> bool:
 
 
 def lasting(field: VectorField) -> list[int]:
-    """Features whose overlaps do not stay away where they vanish: those with a mean, or that depend on others."""
+    """Features whose overlaps do not stay away where they vanish: those with a mean, or that depend on others.
+
+    Without any every face in which some overlaps vanish is invariant.
+    """
     probe = Probe(field)
     return [k for k in range(field.features) if not probe.stays_away(k)]
-
-
-def is_separable(field: VectorField) -> bool:
-    """Whether every face in which some overlaps vanish is invariant, as it is for independent features."""
-    return not lasting(field)
 
 
 def exchanges(field: VectorField) -> list[list[int]]:
@@ -141,13 +139,18 @@ def invariant_planes(group: FloatArray) -> list[FloatArray]:
     list of ndarray, shape (n, dimensions)
         Orthonormal bases, of the smallest planes first; of planes that the group maps to each other one.
     """
-    planes: dict[bytes, FloatArray] = {}
+    planes: list[FloatArray] = []
+    known: set[bytes] = set()
     for symmetry in group:
         basis = _fixed_by(symmetry)
-        images = np.round(group @ (basis @ basis.T) @ group.transpose(0, 2, 1), 9) + 0.0
-        if basis.size and not any(image.tobytes() in planes for image in images):
-            planes[(np.round(basis @ basis.T, 9) + 0.0).tobytes()] = basis
-    return sorted(planes.values(), key=lambda basis: len(basis.T))
+        if basis.size and _rounded(projector := basis @ basis.T).tobytes() not in known:
+            known |= {image.tobytes() for image in _rounded(group @ projector @ group.transpose(0, 2, 1))}
+            planes.append(basis)
+    return sorted(planes, key=lambda basis: len(basis.T))
+
+
+def _rounded(projectors: FloatArray) -> FloatArray:
+    return np.asarray(np.round(projectors, 9) + 0.0)  # without the sign of zero
 
 
 def _fixed_by(symmetry: FloatArray) -> FloatArray:
