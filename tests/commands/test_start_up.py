@@ -97,11 +97,10 @@ def interrupted(number, environment, *words):
 
 def arguments_of(name):
     """What each command needs to start."""
-    method, output = (
-        ["density"] if name == "solve" else [],
-        ["-o", "out.nc"] if name not in ("cite", "keys", "validate") else [],
-    )
-    return [*method, "any", *output]
+    if name == "keys":
+        return ["contrastive"]
+    method = ["density"] if name == "solve" else []
+    return [*method, "any", *([] if name in ("cite", "validate") else ["-o", "out.nc"])]
 
 
 ENDED = 1, "interrupted; what had been saved before is intact\n"
