@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -71,7 +70,7 @@ def references() -> dict[str, str]:
 
 
 def _entries_of(result: Result) -> Iterator[str]:
-    known, provenance = references(), json.loads(result.dataset.attrs.get("provenance", "{}"))
+    known, provenance = references(), result.provenance
     for condition, keys in result.family.cites.items():
         if _holds(condition, result, provenance):
             yield from (known.get(key, key) for key in keys)

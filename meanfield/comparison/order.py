@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import permutations, product
 
@@ -34,7 +33,7 @@ def in_order(results: Sequence[Result], names: Sequence[str]) -> tuple[list[Resu
     if prediction is None or not prediction.family.unordered or results[0].dataset["time"].values[0] != 0.0:
         return found, words
     for place, (result, name) in enumerate(zip(results, names, strict=True)):
-        if not result.has_runs or json.loads(result.dataset.attrs["provenance"]).get("steps") != "own code":
+        if not result.has_runs or result.provenance.get("steps") != "own code":
             continue
         orders = _orders(result)
         away = [_distance(_taken(result, order).dataset, prediction) for order in orders]

@@ -144,14 +144,9 @@ def _numbers(values: xr.DataArray, form: str) -> str:
 
 def _provenance(result: Result) -> list[tuple[str, str]]:
     """Provenance as names and values; text that is not JSON is shown as it is."""
-    dataset = result.dataset
-    text = str(dataset.attrs.get("provenance", ""))
-    try:
-        record = json.loads(text)
-    except ValueError:
-        record = None
-    if not isinstance(record, dict):
-        return [("provenance", text)]
+    dataset, record = result.dataset, dict(result.provenance)
+    if not record:
+        return [("provenance", str(dataset.attrs.get("provenance", "")))]
     seconds = record.pop("wall_time_seconds", None)
     rows = [] if not isinstance(seconds, int | float) else [("wall time", duration(seconds))]
     versions = record.pop("versions", {})

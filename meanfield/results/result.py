@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -89,6 +90,15 @@ class Result:
     def status(self) -> str:
         """`complete`, `interrupted` or `failed: why`."""
         return str(self.dataset.attrs["status"])
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Record of how it was made; empty where its attribute holds none, as in a file that somebody else wrote."""
+        try:
+            found = json.loads(self.dataset.attrs.get("provenance", ""))
+        except (TypeError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @cached_property
     def has_runs(self) -> bool:
