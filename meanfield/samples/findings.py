@@ -85,7 +85,7 @@ def _repeats(e: Evidence) -> Contradiction:
     if not e.is_enough:
         yield max(uses, 1.0), f"only {len(e.different)} of {len(e.x)} samples differ", remedy
     elif uses >= 1.5:
-        yield uses, f"every sample was used {uses:.2g} times, and once in the problem", remedy
+        yield uses, f"every sample was used {float(f'{uses:.2g}'):,g} times, and once in the problem", remedy
     elif uses > 1.0 / e.N:
         before = 1.0 - (1.0 - np.exp(-uses)) / uses
         yield uses, f"of the samples {before:.0%} had been used before, and none in the problem", remedy
