@@ -57,9 +57,7 @@ def test_constant_rates_have_the_law_of_the_escape_time():
     found = outcomes_in_time(scheduled(three_point(3.0, 20.0), rate=TAU), N, 0.5, samples=256)
     expected = [law.quantile(p, N) for p in (0.25, 0.5, 0.75)]
     times = np.quantile(found.escape_time, [0.25, 0.5, 0.75])
-    assert times == pytest.approx(
-        expected, abs=5e-3
-    )  # a quantile of 256 points of a Sobol sequence is off by one of them
+    assert times == pytest.approx(expected, abs=5e-3)  # a quantile of 256 Sobol points is off by one of them
 
 
 @pytest.mark.slow

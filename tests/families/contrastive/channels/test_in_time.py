@@ -167,9 +167,7 @@ def test_averages_by_random_batches_are_at_all_times_those_of_the_constant_probl
         for number, run in enumerate(averages.runs):
             for found, each in zip(run.at(t)(q, M), known.randomisations[number](q, M), strict=True):
                 # rules over one sample are right to 1e-3 of what has no penalty, and mostly to rounding
-                assert found == pytest.approx(
-                    each, rel=1e-6, abs=1e-6
-                )  # the same batches, by tables of moments in time
+                assert found == pytest.approx(each, rel=1e-12, abs=1e-12)  # rounding: the same batches
 
 
 @pytest.mark.slow
