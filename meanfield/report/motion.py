@@ -20,24 +20,23 @@ from meanfield.comparison.distributions import (
     vector_of,
     weights_alone,
 )
-from meanfield.comparison.inputs import in_time
+from meanfield.comparison.inputs import in_time, is_comparable
 from meanfield.comparison.sides import moments, predicted_variance
 from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.plotting.histograms import VISIBLE, bin_edges
 from meanfield.plotting.trajectories import all_entries
 from meanfield.plotting.weights import reached
 from meanfield.problems.base import same_times
+from meanfield.problems.family import resolve
+from meanfield.report.views import CHANCE, MOST_CURVES, View
 from meanfield.results.result import Result
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 MOST_POINTS = 150
 """Largest number of points of a curve, and of frames."""
 
-MOST_CURVES = 6
-"""Largest number of entries of a variable that are drawn of each result."""
-
-CHANCE = 1.96
-"""Half-width of bands of 95 % in standard deviations."""
+SNAPSHOTS = ("snapshot_time", "density_time")
+"""Coordinates with the times at which weights, or densities of several, are known."""
 
 Panel = dict[str, Any]
 
@@ -48,21 +47,21 @@ def motion_of(results: Mapping[str, Result], comparison: xr.Dataset | None = Non
     Parameters
     ----------
     results : mapping of str to Result
-        Labels and results, none of which is a comparison.
+        Labels and results. Others than those in time, or with views of their own, show nothing.
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them; then each frame has its share of what chance allows.
 
     Returns
     -------
     dict
-        `times` of the frames, `panels` of kind "course" or "law", and `pairs` with a verdict and shares of chance.
+        `times` of the frames, `panels` of kind "course" or "law" or of views, and `pairs` with a verdict and shares of
+        chance.
     """
-    known = {label: in_time(each) for label, each in results.items() if "time" in each.dataset.dims}
-    if not known:
-        return None
-    first = next(iter(known.values()))
-    times = thinned(first.dataset["time"].values)
-    panels = [*_courses(known), *_laws(known, times)]
+    comparable = {label: in_time(each) for label, each in results.items() if is_comparable(each)}
+    known = {label: each for label, each in comparable.items() if "time" in each.dataset.dims}
+    views = [(label, view) for label, each in results.items() if each.kind.views for view in views_of(each)]
+    times = _frames_of(known, views)
+    panels = [*_courses(known), *_panels_of_views(views, times), *_laws(known, times)]
     if len(times) < 2 or not panels:
         return None
     pairs = [] if comparison is None else list(_pairs(Result.of(comparison), times))
@@ -84,19 +83,58 @@ def thinned(values: FloatArray) -> FloatArray:
     return np.asarray(values[np.unique(kept)])
 
 
+def _in_short(long_name: str) -> str:
+    """What a variable is, without what holds in other problems."""
+    return long_name.partition("; ")[0]
+
+
+def views_of(result: Result) -> list[View]:
+    """Views that the family has of a result."""
+    return list(resolve(result.kind.views)(result.dataset))
+
+
+def _frames_of(results: Mapping[str, Result], views: list[tuple[str, View]]) -> FloatArray:
+    """Times of the first result, thinned, but none at which weights are known; without results those of a view."""
+    snapshots = [each.dataset[name].values for each in results.values() for name in SNAPSHOTS if name in each.dataset]
+    places = [view.values[view.values.dims[0]].values for _, view in views]
+    times = next((each.dataset["time"].values for each in results.values()), next(iter(places), np.empty(0)))
+    few = [each for each in (*snapshots, *places) if len(each) < len(times)]
+    kept = times[np.unique(np.concatenate([same_times(times, each) for each in few]))] if few else times[:0]
+    return np.union1d(thinned(times), kept)
+
+
+def _panels_of_views(views: list[tuple[str, View]], times: FloatArray) -> Iterator[Panel]:
+    """A panel for each title, with a part for each view of that title and its values in each frame."""
+    panels: dict[str, Panel] = {}
+    for label, view in views:
+        panel = panels.setdefault(view.title, {"kind": view.kind, "title": view.title, "parts": []})
+        at = same_times(view.values[view.values.dims[0]].values, times)
+        places = {key: rounded(each) if isinstance(each, np.ndarray) else each for key, each in view.places.items()}
+        part = {"label": f"{label}, {view.label}" if view.label else label, **places}
+        part["frames"], part["shape"] = _rows(view.values.values, at), view.values.shape[1:]
+        panel["parts"].append(part if view.half is None else part | {"half": _rows(view.half, at)})
+    yield from panels.values()
+
+
+def _rows(values: FloatArray, at: IntArray) -> list[Any]:
+    """Values at each frame in a row, None for frames without."""
+    flat, size = rounded(values), math.prod(values.shape[1:])
+    return [flat[k * size : (k + 1) * size] if k >= 0 else None for k in at.tolist()]
+
+
 def _courses(results: Mapping[str, Result]) -> Iterator[Panel]:
     """A panel for each compared variable, but for further ones that vanish."""
-    family = next(iter(results.values())).family
     found = False
-    for name, variable in family.compared.items():
-        curves = [curve for label, result in results.items() for curve in _curves(label, result, name)]
+    compared = next((each.family.compared for each in results.values()), {})
+    for name, variable in compared.items():
+        curves = [curve for k, label in enumerate(results) for curve in _curves(k, label, results[label], name)]
         moves = any(value for curve in curves for value in curve["y"])
         if curves and (moves or not found):
             found = True
-            yield {"kind": "course", "name": name, "title": variable.long_name, "curves": curves}
+            yield {"kind": "course", "name": name, "title": _in_short(variable.long_name), "curves": curves}
 
 
-def _curves(label: str, result: Result, name: str) -> Iterator[dict[str, Any]]:
+def _curves(number: int, label: str, result: Result, name: str) -> Iterator[dict[str, Any]]:
     found = moments(result, name)
     if found is None:
         return
@@ -108,11 +146,12 @@ def _curves(label: str, result: Result, name: str) -> Iterator[dict[str, Any]]:
     mean, half = held.copy(data=found.mean), held.copy(data=CHANCE * np.sqrt(variance))
     shown = np.isin(held["time"].values, thinned(held["time"].values))
     entries = all_entries(held, "time")
-    for index, place in entries[:MOST_CURVES]:
+    for entry, (index, place) in enumerate(entries[:MOST_CURVES]):
         y, width = mean.isel(place).values[shown], half.isel(place).values[shown]
         bands = {"low": rounded(y - width), "high": rounded(y + width)} if known and np.isfinite(width).any() else {}
         text = f"{label} {index}" if len(entries) > 1 else label
-        yield {"label": text, "t": rounded(held["time"].values[shown]), "y": rounded(y), **bands}
+        style = {"colour": entry if len(entries) > 1 else number, "dash": number}
+        yield style | {"label": text, "t": rounded(held["time"].values[shown]), "y": rounded(y), **bands}
 
 
 def _laws(results: Mapping[str, Result], times: FloatArray) -> Iterator[Panel]:
@@ -229,7 +268,9 @@ def _pairs(comparison: Result, times: FloatArray) -> Iterator[dict[str, Any]]:
                 shares[name] = _by_time(ratio / pair[f"{name}_chance"])
         for name in comparison.family.judged:
             if name in pair and f"{name}_chance" in pair:
-                shares[comparison.family.variables[name].long_name] = _by_time(pair[name] / pair[f"{name}_chance"])
+                shares[_in_short(comparison.family.variables[name].long_name)] = _by_time(
+                    pair[name] / pair[f"{name}_chance"]
+                )
         frames = [_largest(shares, float(time)) for time in times]
         verdict = str(pair["verdict"].values) if "verdict" in pair else ""
         yield {"label": str(pair["pair"].values), "verdict": verdict, "frames": frames}

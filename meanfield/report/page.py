@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -33,6 +34,9 @@ from meanfield.results.schema import validate
 
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
+
+MOST_DIFFERENCES = 2
+"""Largest number of keys in the name of a problem."""
 
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
@@ -170,8 +174,8 @@ class Section:
 
 
 @own_errstate()
-def report(datasets: Mapping[str, xr.Dataset]) -> str:
-    """Self-contained HTML page of results, as text.
+def report(datasets: Mapping[str, xr.Dataset]) -> Page:
+    """Self-contained HTML page of results, as text that notebooks show.
 
     Parameters
     ----------
@@ -181,10 +185,10 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
 
     Returns
     -------
-    str
-        HTML that needs no network and no other file, with figures for print and, where scripts run, a panel to move
-        through results in time. Everything that comes from the results is shown as
-        text; nothing that their problems name is opened or imported.
+    Page
+        A str, HTML that needs no network and no other file, with figures for print and, where scripts run, a panel to
+        move through results in time. Everything that comes from the results is shown as text; nothing that their
+        problems name is opened or imported.
 
     Raises
     ------
@@ -194,16 +198,30 @@ def report(datasets: Mapping[str, xr.Dataset]) -> str:
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
     groups = grouped(datasets)
-    sections = [_section(problem, group, groups[0][0], len(datasets)) for problem, group in groups]
+    names = names_of([problem for problem, _ in groups])
+    sections = [
+        _section(name, problem, group, groups[0][0], len(datasets))
+        for name, (problem, group) in zip(names, groups, strict=True)
+    ]
     title = sections[0].title + (f", and {len(sections) - 1} more" if len(sections) > 1 else "")
     motions = [section.motion for section in sections if section.motion is not None]
     return rendered("template.html", title=title, sections=sections, motions=motions)
 
 
-def rendered(template: str, **values: Any) -> str:
-    """Text of a page from a template of this room."""
+class Page(str):
+    """Text of a page in HTML, which notebooks show in a frame of its own, with its script and nobody else's style."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        frame = "width: 100%; height: 44rem; border: 0"
+        return f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts" style="{frame}"></iframe>'
+
+
+def rendered(template: str, **values: Any) -> Page:
+    """Page from a template of this room."""
     page = _templates().get_template(template).render(**values)
-    return page.translate(_ILLEGAL).encode(errors="replace").decode()
+    return Page(page.translate(_ILLEGAL).encode(errors="replace").decode())
 
 
 def grouped(datasets: Mapping[str, xr.Dataset]) -> list[tuple[Problem, dict[str, Result]]]:
@@ -226,6 +244,17 @@ def grouped(datasets: Mapping[str, xr.Dataset]) -> list[tuple[Problem, dict[str,
     return groups
 
 
+def names_of(problems: Sequence[Problem]) -> list[str]:
+    """Titles of problems; those that have none or one in common are told apart by the first keys that differ."""
+    names = []
+    for problem in problems:
+        title = problem.title or "Untitled problem"
+        other = next((each for each in problems if each is not problem and each.title == problem.title), problem)
+        differences = differing_keys(problem.limit(), other.limit())[:MOST_DIFFERENCES]
+        names.append(", ".join([title, *(each.partition(" against ")[0] for each in differences)]))
+    return names
+
+
 def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, Problem]:
     try:
         result = Result.of(dataset)
@@ -235,9 +264,9 @@ def _checked(label: str, dataset: xr.Dataset) -> tuple[Result, Problem]:
         raise InputError(f"{label}: {error}") from error
 
 
-def _section(problem: Problem, group: dict[str, Result], first: Problem, share: int) -> Section:
+def _section(name: str, problem: Problem, group: dict[str, Result], first: Problem, share: int) -> Section:
     section = Section(
-        problem.title or "Untitled problem",
+        name,
         in_words(problem, look_up=False),
         str(next(iter(group.values())).dataset.attrs["problem"]),
         differing_keys(first.limit(), problem.limit()),
@@ -257,7 +286,7 @@ def _section(problem: Problem, group: dict[str, Result], first: Problem, share: 
         else:
             section.comparisons = list(tables_of_pairs(Result.of(compared, problem)))
             section.together = picture_together(comparable, share)
-    section.motion = motion_of(comparable, compared)
+    section.motion = motion_of({k: r for k, r in results.items() if not r.status.startswith("failed")}, compared)
     return section
 
 

@@ -12,16 +12,17 @@ from meanfield.comparison import compare
 from meanfield.comparison.inputs import is_comparable
 from meanfield.errors import InputError
 from meanfield.plotting.trajectories import all_entries
-from meanfield.report.motion import MOST_CURVES, motion_of, rounded, thinned
-from meanfield.report.page import grouped, rendered
+from meanfield.report.motion import motion_of, rounded, thinned
+from meanfield.report.page import Page, grouped, names_of, rendered
+from meanfield.report.views import MOST_CURVES
 from meanfield.results.result import Result
 
 MOST_BYTES = 5_000_000
 """Largest size of a page."""
 
 
-def explore(datasets: Mapping[str, xr.Dataset]) -> str:
-    """Self-contained HTML page with sliders through results, as text.
+def explore(datasets: Mapping[str, xr.Dataset]) -> Page:
+    """Self-contained HTML page with sliders through results, as text that notebooks show.
 
     Parameters
     ----------
@@ -31,25 +32,28 @@ def explore(datasets: Mapping[str, xr.Dataset]) -> str:
 
     Returns
     -------
-    str
-        HTML with a script of its own, which needs no network and no other file.
+    Page
+        A str, HTML with a script of its own, which needs no network and no other file.
 
     Raises
     ------
     InputError
         If nothing is in time or a sweep, a sweep has more than two axes, or the page would be too large.
     """
-    motions: dict[str, dict[str, Any]] = {}
-    for problem, group in grouped(datasets):
+    motions: list[tuple[str, dict[str, Any]]] = []
+    groups = grouped(datasets)
+    names = names_of([problem for problem, _ in groups])
+    for name, (_, group) in zip(names, groups, strict=True):
         for label in [label for label, result in group.items() if result.method == "sweep"]:
             sweep = group.pop(label)
-            motions[str(sweep.dataset.attrs.get("title")) or label] = _motion_of_sweep(sweep)
+            motions.append((str(sweep.dataset.attrs.get("title")) or label, _motion_of_sweep(sweep)))
         found = _motion_of_group(group)
         if found is not None:
-            motions[problem.title or ", ".join(group)] = found
+            motions.append((name, found))
     if not motions:
         raise InputError("none of the results is in time or a sweep; put others on a page by meanfield report")
-    text = rendered("explore.html", title=next(iter(motions)), names=list(motions), motions=list(motions.values()))
+    titles, shown = zip(*motions, strict=True)
+    text = rendered("explore.html", title=titles[0], names=titles, motions=shown)
     if len(text.encode()) > MOST_BYTES:
         raise InputError(
             f"the page would have {len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} open well; give fewer "
@@ -59,11 +63,11 @@ def explore(datasets: Mapping[str, xr.Dataset]) -> str:
 
 
 def _motion_of_group(group: Mapping[str, Result]) -> dict[str, Any] | None:
-    compared = {label: each for label, each in group.items() if is_comparable(each)}
-    whole = {label: each for label, each in compared.items() if not each.status.startswith("failed")}
-    if len(whole) < 2:
-        return motion_of(compared)
-    return motion_of(whole, compare(*(each.dataset for each in whole.values()), labels=list(whole)))
+    whole = {label: each for label, each in group.items() if not each.status.startswith("failed")}
+    compared = {label: each.dataset for label, each in whole.items() if is_comparable(each)}
+    if len(compared) < 2:
+        return motion_of(group)
+    return motion_of(whole, compare(*compared.values(), labels=list(compared)))
 
 
 def _motion_of_sweep(result: Result) -> dict[str, Any]:
@@ -115,10 +119,12 @@ def _course(values: xr.DataArray) -> dict[str, Any]:
     entries = all_entries(shown, "time")[:MOST_CURVES]
     curves = [
         {
+            "colour": number,
+            "dash": number,
             "label": f"{values.name} {index}" if len(entries) > 1 else str(values.name),
             "t": rounded(shown["time"]),
             "y": rounded(shown.isel(place)),
         }
-        for index, place in entries
+        for number, (index, place) in enumerate(entries)
     ]
     return {"kind": "course", "title": title, "curves": curves}

@@ -224,6 +224,15 @@ def test_results_of_other_problems_have_sections_of_their_own(results, blank):
     assert "2 problems, 2 results" in text
     assert "features[0].initial_overlap = 0.5 against 0.4" in text
     assert "All results together" not in text
+    assert "small, features[0].initial_overlap = 0.5" in text
+    pages = [dataset.assign_attrs(problem=untitled(dataset)) for dataset in (results["order_parameters"], other)]
+    moving = Page(explore(dict(zip("ab", pages, strict=True)))).text
+    assert "Untitled problem, features[0].initial_overlap = 0.5" in moving
+    assert "Untitled problem, features[0].initial_overlap = 0.4" in moving
+
+
+def untitled(dataset):
+    return dataset.attrs["problem"].replace('title = "small"', "")
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,7 @@ KINDS = {
         ("certificate_gap",),
         check=CHECKS,
         figure=f"{FIGURES}:plot_density",
+        views=f"{FIGURES}:views",
         numbers=f"{NUMBERS}:of_density",
     ),
     "sphere_density": Kind(
@@ -307,6 +308,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
         ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
+        views=f"{FIGURES}:views",
         numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
@@ -314,6 +316,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights"),
         ("harmonic", *MOMENTS, "top", *SCORES, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
+        views=f"{FIGURES}:views",
         numbers=f"{FIGURES}:of_training",
     ),
     "ensemble": Kind(

@@ -15,6 +15,7 @@ from meanfield.plotting.order_parameters import mean_of
 from meanfield.plotting.panels import Panel, draw_panels, mark_quantiles, mark_time
 from meanfield.plotting.phase_diagram import named_in
 from meanfield.plotting.style import TIME, curve_style
+from meanfield.report.views import View, matrices, profile, profile_of_runs
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
@@ -158,3 +159,16 @@ def _plot_discrepancy(sweep: xr.Dataset, axes: Axes, name: str) -> Axes:
     axes.set_title(r"mean $\pm$ standard error", fontsize="small")
     axes.set_ylim(bottom=0.0)
     return axes
+
+
+def views(dataset: xr.Dataset) -> Iterator[View]:
+    """Matrices R and Q, and overlaps over eigenvalues of the features: of the limit, and of weights of SGD."""
+    yield from matrices(dataset, "R", "Q")
+    with_teacher, of_students = "overlaps r with teachers", "overlaps sigma of students"
+    if "sigma" in dataset:
+        yield from profile(with_teacher, dataset["r"])
+        yield from profile(of_students, dataset["sigma"])
+    if "S" in dataset:
+        S, rho = dataset["S"], dataset["rho_of_coordinate"]
+        yield from profile_of_runs(with_teacher, S, dataset["teacher_components"], rho)
+        yield from profile_of_runs(of_students, S, S.rename(student="student_"), rho)

@@ -15,6 +15,7 @@ from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import curve_style, marker_style, time_styles
 from meanfield.plotting.trajectories import say_shown
+from meanfield.report.views import View
 from meanfield.results.text import last_values, plain
 from meanfield.typing import FloatArray
 
@@ -25,6 +26,12 @@ MOST_LATENTS = 7
 
 MOST_CHILDREN = 2
 """Largest number of latents whose densities are drawn."""
+
+MOST_NODES = 8
+"""Largest number of nodes of a latent in a tree."""
+
+MOST_IN_TREE = 63
+"""Largest number of latents in a tree: six levels of a binary one."""
 
 IN_TIME = {
     "loss": "population loss $L$",
@@ -251,3 +258,24 @@ def describe_operator(dataset: xr.Dataset) -> str:
         f"L = {float(dataset['loss']):.6g}; the gaps of {growing} of {dataset['growth_rate'].size} nodes grow; the "
         f"operator of the root has the norm {float(dataset['operator_norm'][0]):.4g}"
     )
+
+
+def views(dataset: xr.Dataset) -> Iterator[View]:
+    """The tree with the correlations of nodes and their latents, of the first run if there are several.
+
+    Levels next to the leaves are left out of large trees, and so are nodes but the first few of each latent.
+    """
+    if "correlation" not in dataset:
+        return
+    held = dataset["correlation"].isel(node=slice(MOST_NODES))
+    several = held.sizes.get("replica", 1) > 1
+    held = (held.isel(replica=0) if "replica" in held.dims else held).transpose("time", "latent", "node")
+    levels, counts = np.unique(-dataset["latent_level"].values, return_counts=True)
+    kept = counts[: np.searchsorted(np.cumsum(counts), MOST_IN_TREE, side="right")]
+    title = "correlation of nodes with their latents"
+    if len(kept) < len(levels):
+        title += f", {len(kept)} of {len(levels)} levels"
+    if held.sizes["node"] < dataset.sizes["node"]:
+        title += f", {MOST_NODES} of {dataset.sizes['node']} nodes"
+    places = {"levels": kept.tolist()}
+    yield View("tree", title, held.isel(latent=slice(int(kept.sum()))), places, label="first run" if several else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,7 @@ from meanfield.plotting.weights import (
     reached,
     visible_weights,
 )
+from meanfield.report.views import View, matrices, plane, profile, profile_of_runs
 from meanfield.results.result import Result
 
 PANELS = {
@@ -107,3 +108,17 @@ def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
     mark_quantiles(axes, escape["quantile"].values, escape["escape_time_quantile"].values)
     axes.set(xlabel=TIME, ylabel="change of $R$, linearised, root mean square")
     return axes
+
+
+def views(dataset: xr.Dataset) -> Iterator[View]:
+    """Matrices R and Q, overlaps over eigenvalues of the noise, and the plane of the weights of two students."""
+    yield from matrices(dataset, "R", "Q")
+    yield from plane(dataset)
+    with_features, of_students = "overlaps R with features", "overlaps Q of students"
+    if "R_rho" in dataset:
+        yield from profile(with_features, dataset["R_rho"])
+        yield from profile(of_students, dataset["Q_rho"])
+    if {"weights", "rho_of_coordinate"} <= {*dataset}:
+        w, rho = dataset["weights"], dataset["rho_of_coordinate"]
+        yield from profile_of_runs(with_features, w, dataset["U"], rho)
+        yield from profile_of_runs(of_students, w, w.rename(student="student_"), rho)

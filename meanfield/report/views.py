@@ -1,0 +1,192 @@
+"""Views of results: what a page draws at each time besides curves; a family says which its kinds of results have.
+
+A view is values in time, and where they lie: cells of a map, points along an axis, cells of a circle, nodes of a tree.
+Views of several results with one title share a figure, side by side or over each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from meanfield.plotting.histograms import VISIBLE
+from meanfield.plotting.order_parameters import mean_of
+from meanfield.plotting.trajectories import all_entries
+from meanfield.typing import FloatArray
+
+MOST_CURVES = 6
+"""Largest number of entries of a variable that are drawn of each result."""
+
+MOST_CELLS = 256
+"""Largest number of entries of a matrix that is drawn as a map."""
+
+PLANE_CELLS = 32
+"""Number of cells of a plane of two weights in each direction."""
+
+GROUPS = 12
+"""Largest number of groups of coordinates of runs whose eigenvalues are alike."""
+
+CHANCE = 1.96
+"""Half-width of bands of 95 % in standard deviations."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Values of a result at each time, and where they lie.
+
+    Parameters
+    ----------
+    kind : {"map", "profile", "ring", "tree"}
+        A map has cells in rows and columns, between edges `x` and `y` if these are no numbers of entries; a profile has
+        points at `x` of each of several `curves`; a ring has a density between angles `x`, or angles if it has none; a
+        tree has nodes of latents, with the numbers of latents in `levels` from the root on.
+    title : str
+        Views of one title are drawn together.
+    values : DataArray, shape (times, ...)
+        With the times as the coordinate of the first dim.
+    places : mapping of str to Any
+        What is the same at all times.
+    half : ndarray, optional
+        Half-widths of the intervals in which runs have 95 % of such values.
+    label : str
+        The part of a result that is shown, if that is not all.
+    """
+
+    kind: Literal["map", "profile", "ring", "tree"]
+    title: str
+    values: xr.DataArray
+    places: Mapping[str, Any] = field(default_factory=dict)
+    half: FloatArray | None = None
+    label: str = ""
+
+
+def matrices(dataset: xr.Dataset, *names: str) -> Iterator[View]:
+    """Maps of order parameters that are matrices, means over replicas; of one row, curves in time say as much.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        In time: values, of replicas too, or means over them.
+    *names : str
+        Variables, of which those are drawn that are there.
+    """
+    for name in names:
+        held = dataset.get(name, dataset.get(f"{name}_mean"))
+        if held is None:
+            continue
+        row, column = (str(dim) for dim in held.dims if dim not in ("replica", "time"))
+        if held.sizes[row] > 1 and held.sizes[row] * held.sizes[column] <= MOST_CELLS:
+            values = xr.DataArray(mean_of(dataset, name), {"time": dataset["time"]}, ("time", row, column))
+            yield View("map", f"matrix {name}", values, {"xlabel": column.rstrip("_"), "ylabel": row})
+
+
+def profile(title: str, values: xr.DataArray) -> Iterator[View]:
+    """Curves over eigenvalues, one for each entry; nothing where there is one eigenvalue.
+
+    Parameters
+    ----------
+    title : str
+    values : DataArray, shape (time, rho, ...)
+        Order parameters where the eigenvalue is rho, with that as a coordinate.
+    """
+    if values.sizes["rho"] > 1:
+        yield _profile(title, values)
+
+
+def profile_of_runs(title: str, first: xr.DataArray, second: xr.DataArray, rho: xr.DataArray) -> Iterator[View]:
+    """The same of runs: means of products over coordinates with eigenvalues that are alike.
+
+    Parameters
+    ----------
+    title : str
+    first, second : DataArray, shape (replica, snapshot_time, coordinate, vector)
+        Weights along eigenvectors; of what does not change, such as features, without times. Vectors have dims of
+        their own.
+    rho : DataArray, shape (replica, coordinate)
+        Eigenvalues of coordinates.
+    """
+    eigenvalues = rho.values.ravel()
+    known = np.unique(eigenvalues)
+    if len(known) < 2:
+        return
+    few = len(known) <= GROUPS
+    inner = 0.5 * (known[1:] + known[:-1]) if few else np.quantile(eigenvalues, np.arange(1, GROUPS) / GROUPS)
+    group = np.searchsorted(inner, eigenvalues)
+    products = (first * second).stack(point=("replica", "coordinate")).transpose("snapshot_time", "point", ...)
+    held = [(k, products.values[:, group == k]) for k in np.unique(group) if (group == k).sum() > 1]
+    half = np.stack([CHANCE * each.std(axis=1, ddof=1) / each.shape[1] ** 0.5 for _, each in held], axis=1)
+    places = {"snapshot_time": products["snapshot_time"], "rho": [eigenvalues[group == k].mean() for k, _ in held]}
+    dims = ("snapshot_time", "rho", *products.dims[2:])
+    yield _profile(title, xr.DataArray(np.stack([each.mean(axis=1) for _, each in held], axis=1), places, dims), half)
+
+
+def _profile(title: str, values: xr.DataArray, half: FloatArray | None = None) -> View:
+    time = str(values.dims[0])
+    entries = all_entries(values, time, "rho")[:MOST_CURVES]
+
+    def curves(of: xr.DataArray) -> xr.DataArray:
+        return xr.concat([of.isel(place, drop=True) for _, place in entries], "curve").transpose(time, "curve", "rho")
+
+    places = {"x": values["rho"].values, "xlabel": "eigenvalue", "curves": [index for index, _ in entries]}
+    return View(
+        "profile", title, curves(values), places, None if half is None else curves(values.copy(data=half)).values
+    )
+
+
+def plane(dataset: xr.Dataset) -> Iterator[View]:
+    """Density of two weights that train together, on a grid that is mostly one for the limit and runs.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With `P_joint`, a sample `w_sample` of the limit, or `weights` of runs; of two channels or students.
+    """
+    held = dataset.get("w_sample", dataset.get("weights"))
+    if "P_joint" in dataset:
+        times, grid, shares = _of_cells(dataset)
+    elif held is not None and 2 in (held.sizes.get("channel"), held.sizes.get("student")):
+        times, grid, shares = _of_points(held.transpose("snapshot_time", ..., *held.dims[-1:]))
+    else:
+        return
+    density = shares.swapaxes(1, 2) / (grid[1] - grid[0]) ** 2  # rows are the second weight
+    values = xr.DataArray(density, {times.dims[0]: times}, (times.dims[0], "row", "column"))
+    yield View("map", "density of both weights", values, {"x": grid, "y": grid, "xlabel": "w1", "ylabel": "w2"})
+
+
+def _of_cells(joint: xr.Dataset) -> tuple[xr.DataArray, FloatArray, FloatArray]:
+    """Times that were reached, the grid, and the shares of its cells, from averages over others by straight lines."""
+    P = joint["P_joint"].dropna("density_time")
+    edges = [np.append(joint[f"{name}_bnds"][:, 0], joint[f"{name}_bnds"][-1, 1]) for name in ("w1", "w2")]
+    mass = P.values * np.diff(edges[0])[:, None] * np.diff(edges[1])
+    sides = ((joint["w1"].values, mass.sum(axis=2)), (joint["w2"].values, mass.sum(axis=1)))
+    grid = _grid([_reach(w, each) for w, side in sides for each in side])
+    F = np.pad(mass.cumsum(axis=1).cumsum(axis=2), ((0, 0), (1, 0), (1, 0)))
+    at = [np.array([np.interp(grid, edge, unit) for unit in np.eye(len(edge))]) for edge in edges]
+    return P["density_time"], grid, np.diff(np.diff(at[0].T @ F @ at[1], axis=1), axis=2)
+
+
+def _of_points(w: xr.DataArray) -> tuple[xr.DataArray, FloatArray, FloatArray]:
+    """The same of points, shape (snapshot_time, ..., 2), as far as runs came."""
+    points = [row[np.isfinite(row).all(axis=1)] for row in w.values.reshape(len(w), -1, 2)]
+    grid = _grid([_reach(np.sort(each), np.ones(len(each))) for row in points for each in row.T if len(row)])
+    counts = [np.histogram2d(row[:, 0], row[:, 1], bins=[grid, grid])[0] for row in points]
+    shares = [count / max(len(row), 1) for count, row in zip(counts, points, strict=True)]
+    return w["snapshot_time"], grid, np.array(shares)
+
+
+def _reach(x: FloatArray, mass: FloatArray) -> float:
+    """Largest absolute value between the visible ends of a law of points in order."""
+    F = np.cumsum(mass) / mass.sum()
+    return float(np.abs(np.interp([VISIBLE, 1.0 - VISIBLE], F, x)).max())
+
+
+def _grid(reaches: list[float]) -> FloatArray:
+    """Edges of cells about 0, whose range is one of a few so that results of one problem mostly share it."""
+    reach = max(reaches, default=0.0) or 1.0
+    power = 10.0 ** np.floor(np.log10(reach))
+    end = next(power * factor for factor in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if power * factor >= reach)
+    return np.linspace(-end, end, PLANE_CELLS + 1)

@@ -1,0 +1,225 @@
+"""Views of results against what they show, and their drawings in a browser."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from meanfield.families.alpha_contrastive import figures as circle
+from meanfield.families.latent_tree import display as tree
+from meanfield.report.motion import _frames_of, _panels_of_views
+from meanfield.report.page import Page, rendered
+from meanfield.report.views import View, matrices, plane, profile, profile_of_runs
+
+MIXING = np.array([[1.2, 0.0], [0.3, 0.5]])
+"""Factor of the covariance of two Gaussian weights, which are not alike."""
+
+
+def gaussian_plane(cells=160):
+    """Density of the two weights, averaged over cells of unlike widths by a midpoint in each of 9 parts of a cell."""
+    edges = [8.0 * np.linspace(-1.0, 1.0, cells + 1), 5.0 * np.linspace(-1.0, 1.0, cells + 21)]
+    precision, norm = np.linalg.inv(MIXING @ MIXING.T), 2.0 * np.pi * np.linalg.det(MIXING)
+    P, thirds = 0.0, (np.arange(3) + 0.5) / 3.0
+    for i, j in np.ndindex(3, 3):
+        x, y = np.meshgrid(
+            *(e[:-1] + p * np.diff(e) for e, p in zip(edges, thirds[[i, j]], strict=True)), indexing="ij"
+        )
+        w = np.stack([x, y], axis=-1)
+        P = P + np.exp(-0.5 * np.einsum("abi,ij,abj->ab", w, precision, w)) / norm / 9.0
+    bounds = {
+        f"w{k + 1}_bnds": ((f"w{k + 1}", "bounds"), np.stack([e[:-1], e[1:]], axis=1)) for k, e in enumerate(edges)
+    }
+    places = {f"w{k + 1}": 0.5 * (e[1:] + e[:-1]) for k, e in enumerate(edges)}
+    held = {"P_joint": (("density_time", "w1", "w2"), np.stack([P, np.full_like(P, np.nan)]))}
+    return xr.Dataset(held | bounds, places | {"density_time": [0.0, 1.0]})
+
+
+def weights_of_sgd(count=40_000):
+    w = np.random.default_rng(7).normal(size=(2, 1, count, 2)) @ MIXING.T
+    w[1, 0, :9] = np.nan  # of a replica that did not come so far
+    return xr.Dataset({"weights": (("replica", "snapshot_time", "coordinate", "channel"), w)}, {"snapshot_time": [0.0]})
+
+
+def tree_of(nodes=3, replicas=2):
+    """Correlations in a binary tree of four levels."""
+    levels = np.repeat([4, 3, 2, 1], [1, 2, 4, 8])
+    values = np.random.default_rng(1).uniform(-1.0, 1.0, (replicas, 2, 15, nodes))
+    held = {"correlation": (("replica", "time", "latent", "node"), values)}
+    return xr.Dataset(held, {"time": [0.0, 1.0], "latent_level": ("latent", levels)})
+
+
+def ring_of(cells=90, start=0.3):
+    """Density (1 + cos theta)/(2 pi) along a circle that is cut at an angle."""
+    edges = start + np.linspace(0.0, 2.0 * np.pi, cells + 1)
+    rho = np.diff(edges + np.sin(edges)) / np.diff(edges) / (2.0 * np.pi)
+    bounds = np.stack([edges[:-1], edges[1:]], axis=1)
+    return xr.Dataset({"rho": (("time", "angle"), [rho]), "angle_bnds": (("angle", "bounds"), bounds)}, {"time": [0.0]})
+
+
+def filters_of_sgd(runs=40, filters=50):
+    """Filters with that law, by rejection."""
+    random = np.random.default_rng(3)
+    angle = random.uniform(-np.pi, np.pi, 20 * runs * filters)
+    angle = angle[random.uniform(0.0, 2.0, len(angle)) < 1.0 + np.cos(angle)][: runs * filters]
+    w = np.stack([np.cos(angle), np.sin(angle)], axis=1).reshape(runs, 1, 1, filters, 2)
+    dims = ("replica", "time", "place", "filter", "coordinate")
+    return xr.Dataset({"weights": (dims, 2.0 * w)}, {"time": [0.0]})
+
+
+def spectral_runs():
+    """Weights with mean product 2 rho where the eigenvalue is rho, over 30 runs."""
+    random = np.random.default_rng(5)
+    rho = xr.DataArray(random.uniform(0.1, 3.0, (30, 400)), dims=("replica", "coordinate"))
+    u = xr.DataArray(random.normal(size=(30, 400, 1)), dims=("replica", "coordinate", "feature"))
+    noise = xr.DataArray(
+        random.normal(size=(30, 1, 400, 2)), dims=("replica", "snapshot_time", "coordinate", "student")
+    )
+    w = (2.0 * rho * u).squeeze("feature", drop=True) + noise
+    return w.assign_coords(snapshot_time=[1.0]), u, rho
+
+
+def test_the_plane_of_two_weights_has_their_moments_and_is_that_of_sgd():
+    (limit,), (sgd,) = plane(gaussian_plane()), plane(weights_of_sgd())
+    assert limit.values.sizes["density_time"] == 1  # the other was not reached
+    edges, P = limit.places["x"], limit.values.values[0]
+    assert (edges == sgd.places["x"]).all()
+    middle, mass = 0.5 * (edges[1:] + edges[:-1]), P * np.diff(edges)[0] ** 2
+    assert abs(mass.sum() - 1.0) < 2e-3  # VISIBLE lies beyond each of four sides
+    covariance = np.einsum("ij,i,j->", mass, middle, middle)  # cells change no mixed moment of a smooth law by 1 %
+    assert covariance == pytest.approx((MIXING @ MIXING.T)[0, 1], rel=1e-2)
+    second = [mass.sum(axis=1 - k) @ middle**2 - (edges[1] - edges[0]) ** 2 / 12.0 for k in (1, 0)]
+    assert second == pytest.approx(np.diag(MIXING @ MIXING.T), rel=2e-2)  # w1 along columns, its tails cut
+    draws = 80_000 - 9
+    z = (
+        (sgd.values.values[0] - P)[mass > 20.0 / draws]
+        * np.diff(edges)[0] ** 2
+        / np.sqrt(mass[mass > 20.0 / draws] / draws)
+    )
+    assert abs((z**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / len(z))  # chi^2: one in 10^6 by chance
+
+
+def test_profiles_of_runs_have_their_intervals_about_what_is_true():
+    w, u, rho = spectral_runs()
+    (view,) = profile_of_runs("R", w, u, rho)
+    assert view.places["curves"] == ["11", "21"]
+    assert (np.diff(view.places["x"]) > 0).all()
+    off = np.abs(view.values.values[0] - 2.0 * view.places["x"]) / view.half[0]
+    assert (off > 1.0).sum() <= 5  # of 24, two of which hold the same u; 5 % chance each
+    assert off.max() < 2.0
+    (square,) = profile_of_runs("Q", w, w.rename(student="student_"), rho)
+    assert square.places["curves"] == ["11", "12", "22"]
+    assert list(profile_of_runs("R", w, u, 0.0 * rho + 1.0)) == []  # one eigenvalue
+    limit = xr.DataArray(np.ones((2, 1, 1)), {"time": [0.0, 1.0], "rho": [1.0]}, ("time", "rho", "student"))
+    assert list(profile("R", limit)) == []
+
+
+def test_the_circle_is_turned_without_loss_and_has_the_filters_of_all_runs():
+    (limit,) = circle.views(ring_of())
+    sgd, dots = circle.views(filters_of_sgd())
+    edges = limit.places["x"]
+    exact = np.diff(edges + np.sin(edges)) / np.diff(edges) / (2.0 * np.pi)
+    # within a cell of 4 degrees the density is taken as even, which it is to half the change of its slope
+    assert np.abs(limit.values.values[0] - exact).max() < 0.5 * (2.0 * np.pi / 90) / (2.0 * np.pi)
+    assert (limit.values.values[0] * np.diff(edges)).sum() == pytest.approx(1.0, abs=1e-12)
+    width = np.diff(sgd.places["x"])
+    expected = np.diff(sgd.places["x"] + np.sin(sgd.places["x"])) / (2.0 * np.pi)
+    count = sgd.values.values[0] * width * 2000
+    assert count.sum() == pytest.approx(2000)
+    chi = ((count - 2000 * expected) ** 2 / (2000 * expected)).sum()
+    assert chi < len(width) + 5.0 * np.sqrt(2.0 * len(width))
+    assert dots.values.shape == (1, 50)
+    assert dots.label == "first run"
+
+
+def test_a_tree_shows_the_nodes_of_the_first_run_from_the_root_on(monkeypatch):
+    dataset = tree_of()
+    (view,) = tree.views(dataset)
+    assert view.places["levels"] == [1, 2, 4, 8]
+    assert np.array_equal(view.values, dataset["correlation"][0])
+    assert view.label == "first run"
+    monkeypatch.setattr(tree, "MOST_IN_TREE", 10)
+    monkeypatch.setattr(tree, "MOST_NODES", 2)
+    (view,) = tree.views(dataset.isel(replica=0))
+    assert view.title.endswith("3 of 4 levels, 2 of 3 nodes")
+    assert view.places["levels"] == [1, 2, 4]
+    assert view.values.shape == (2, 7, 2)
+    assert view.label == ""
+
+
+def test_matrices_are_means_over_runs_and_those_of_one_row_are_left_out():
+    R = np.arange(16.0).reshape(2, 2, 2, 2)
+    runs = xr.Dataset({"R": (("replica", "time", "student", "teacher"), R)}, {"time": [0.0, 1.0]})
+    (view,) = matrices(runs, "Q", "R")
+    assert np.array_equal(view.values, R.mean(axis=0))
+    assert list(matrices(runs.isel(student=[0]), "R")) == []
+    statistics = xr.Dataset({"R_mean": runs["R"].mean("replica")})
+    assert np.array_equal(next(matrices(statistics, "R")).values, view.values)
+
+
+def test_frames_keep_the_times_of_views_and_parts_have_none_at_others():
+    times = np.linspace(0.0, 10.0, 1001)
+    many = xr.DataArray(np.zeros((1001, 1, 1)), {"time": times}, ("time", "row", "column"))
+    few = many.sel(time=[0.03, 7.77], method="nearest").rename(time="snapshot_time")
+    views = [("many", View("map", "a", many)), ("few", View("map", "a", few))]
+    frames = _frames_of({}, views)
+    assert len(frames) <= 152
+    assert np.isclose(frames[:, None], [0.03, 7.77]).sum() == 2
+    (panel,) = _panels_of_views(views, frames)
+    there = [time for time, values in zip(frames, panel["parts"][1]["frames"], strict=True) if values is not None]
+    assert there == pytest.approx([0.03, 7.77])
+
+
+def test_notebooks_show_a_page_in_a_frame():
+    shown = Page('<p title="a">&amp;</p>')._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;p title=&quot;a&quot;&gt;&amp;amp;&lt;/p&gt;" sandbox="allow-scripts"')
+
+
+def page_of_views():
+    """A page with a view of each kind, in two frames."""
+    w, u, rho = spectral_runs()
+    limit = xr.DataArray(
+        [[[0.0], [0.0]], [[1.0], [4.0]]], {"time": [0.0, 1.0], "rho": [0.5, 2.0]}, ("time", "rho", "k")
+    )
+    R = xr.DataArray(
+        [np.zeros((2, 3)), [[1.0, -0.5, 0.0], [0.2, 0.9, np.nan]]], {"time": [0.0, 1.0]}, ("time", "a", "b")
+    )
+    joint = gaussian_plane(40).isel(density_time=[0])
+    views = [
+        *matrices(xr.Dataset({"R": R}), "R"),
+        *plane(joint),
+        *plane(weights_of_sgd(500)),
+        *profile("R", limit),
+        *profile_of_runs("R", w, u, rho),
+        *tree.views(tree_of()),
+        *circle.views(ring_of()),
+        *circle.views(filters_of_sgd(2, 20)),
+    ]
+    times = np.array([0.0, 1.0])
+    motion = {"times": times.tolist(), "panels": list(_panels_of_views([("a", v) for v in views], times)), "pairs": []}
+    return rendered("explore.html", title="views", names=["views"], motions=[motion])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_a_browser_draws_each_kind_of_view_at_two_times(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(page_of_views(), encoding="utf-8")
+    words = "chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=2000"
+    shown = []
+    for time in (0, 1):
+        command = [*words.split(), "--dump-dom", f"--user-data-dir={tmp_path / 'profile'}", f"{page.as_uri()}#t={time}"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        assert f"<output>t = {time}</output>" in ended.stdout
+        assert "CONSOLE" not in ended.stderr
+        assert "NaN" not in ended.stdout.partition("<main>")[2].partition('id="data"')[0]
+        shown.append(ended.stdout.partition("<main>")[2].partition('id="data"')[0])
+    for drawn in shown:
+        assert drawn.count('class="node"') == 15 * 3
+        assert drawn.count("<rect") == 6 + 2 * 32**2 + 15 * 3 + 4  # cells, nodes, and frames of axes
+        assert drawn.count("<figure") == 5
+    assert "a, at t = 0" in shown[1]  # densities that are known at the first time stay
+    assert shown[0].count("color-mix(in oklab, var(--accent) 100%") < shown[1].count(
+        "color-mix(in oklab, var(--accent) 100%"
+    )
