@@ -9,6 +9,7 @@ import numpy as np
 
 from meanfield.numerics.continuation import SearchableEquations, all_branches
 from meanfield.numerics.continuation.roots import TOLERANCE
+from meanfield.problems.base import Problem
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import check_range, with_value
 from meanfield.process.progress import counted
@@ -17,11 +18,6 @@ from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from meanfield.problems.base import Problem
-
-ALONG_A_BRANCH = ("parameter", "branch", "turning")
-"""Variables that every point of a branch has besides those of its state."""
 
 
 class StateEquations(SearchableEquations, Protocol):
@@ -43,7 +39,6 @@ def continue_states(
     states: str,
     parts: Sequence[str],
     equations: Callable[[tuple[float, float]], Sequence[StateEquations]],
-    without: Mapping[str, Any],
     none_found: Callable[[], str] = lambda: "complete",
     warning: Callable[[Any, Mapping[str, Any]], str] = lambda made, arrays: "",
     tolerance: float = TOLERANCE,
@@ -68,8 +63,6 @@ def continue_states(
     equations : callable
         The equations of the states, given the range of the number, increasing: several where there are subspaces with
         states of their own. They are made after the checks.
-    without : mapping
-        The variables of no state, for a result without points; see `stacked`.
     none_found : callable
         Gives the attribute `status` of a result without points.
     warning : callable
@@ -104,7 +97,7 @@ def continue_states(
         for number, each, x, p, turning in counted(places, states, "point")
         if (variables := each.variables(x, float(p))) is not None
     ]
-    arrays = stacked(rows, {**without, **{name: np.empty(0) for name in ALONG_A_BRANCH}})
+    arrays = stacked(rows, kind, problem)
     first, last = (at(problem, key, value).labels for value in (start, stop))
     return Solved(
         kind,
@@ -123,19 +116,29 @@ def _varied(problem: Problem, first: Mapping[str, float], last: Mapping[str, flo
     return [name for name in known if first.get(known[name].label) != last.get(known[name].label)]
 
 
-def stacked(rows: Sequence[Mapping[str, Any]], without: Mapping[str, Any]) -> dict[str, Any]:
+def stacked(rows: Sequence[Mapping[str, Any]], kind: str, problem: Problem) -> dict[str, Any]:
     """Variables of all states, each with one more leading dimension.
 
     Parameters
     ----------
     rows : sequence of mapping
-        The variables of each state.
-    without : mapping
-        The variables where there is no state: arrays whose leading dimension is 0.
+        The variables of each state. Without any there are those that results of the kind must have along its leading
+        dim, which has the length 0, as dims have of which the problem does not know the length.
+    kind : str
+        A kind of results that the family of the problem declares.
+    problem : Problem
     """
-    if not rows:
-        return dict(without)
-    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    if rows:
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    family, held = family_of(problem), problem.fixed_dims
+    declared, found = family.all_kinds[kind], {}
+    for name in declared.variables:
+        known = family.all_variables[name]
+        dims = declared.dims(known, held=held)
+        if declared.leading in dims and family.exists(known, held):
+            sizes = [held.get(dim, 0) if dim != declared.leading else 0 for dim in dims]
+            found[name] = np.empty(sizes, dtype=str if known.words else float)
+    return found
 
 
 def branches_of(result: xr.Dataset) -> list[xr.Dataset]:

@@ -36,6 +36,7 @@ from meanfield.ingredients.spectra import interpolated
 from meanfield.numerics.continuation.roots import newton
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
 from meanfield.results.solved import Solved, solver
+from meanfield.results.states import stacked
 from meanfield.typing import FloatArray
 
 MODES = 6
@@ -91,12 +92,7 @@ def find_fixed_points(problem: Problem) -> Solved:
         if not any(_same(row, other) for other in rows):
             rows.append(row)
     rows.sort(key=lambda row: float(row["generalisation_error"]))
-    arrays = (
-        {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        if rows
-        else _nothing(fine, len(start_of(problem, fine)))
-    )
-    arrays |= {"T": problem.teacher_overlap}
+    arrays = stacked(rows, "fixed_points", problem) | {"T": problem.teacher_overlap}
     return Solved("fixed_points", arrays, warning="" if rows else NOTHING_AT_REST, effort={"nodes": len(fine.rho)})
 
 
@@ -145,13 +141,6 @@ def _same(row: dict[str, Any], other: dict[str, Any]) -> bool:
     again = {"Q": other["Q"][np.ix_(order, order)], "R": other["R"][order], "v": other["v"][order]}
     # Fixed points as close as that are one.
     return all(np.abs(row[name] - (other | again)[name]).max() <= 1e-6 for name in COMPARED)
-
-
-def _nothing(system: System, size: int) -> dict[str, Any]:
-    """Arrays of no fixed point, whose state would have some size."""
-    y = np.zeros(size)
-    row = _described(system, y) | _errors(system, y, system, y)
-    return {name: np.empty((0, *np.shape(value))) for name, value in row.items()}
 
 
 def fixed_point_from(system: System, y: FloatArray) -> FloatArray | None:

@@ -16,7 +16,6 @@ from meanfield.families.alpha_contrastive.critical_points.solver import (
 from meanfield.families.alpha_contrastive.laws import Tokens
 from meanfield.families.alpha_contrastive.limit.fields import AnyField
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.families.alpha_contrastive.results import OF_A_BRANCH
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import value_of, with_value, with_values
 from meanfield.results.states import continue_states
@@ -63,7 +62,6 @@ def continue_critical_points(problem: Problem, key: str, start: float, stop: flo
     """
     check_critical_points(problem)
     assert not isinstance(problem.data, Tokens)
-    none = {"w": np.empty((0, problem.data.dimension))}
     return continue_states(
         problem,
         key,
@@ -74,7 +72,6 @@ def continue_critical_points(problem: Problem, key: str, start: float, stop: flo
         states="critical points",
         parts=("importance", "data"),
         equations=lambda limits: [_Branches(problem, key, limits)],
-        without=none | dict.fromkeys(OF_A_BRANCH, np.empty(0)),
         tolerance=1e-10,  # largest component of the field at a root, relative to its size at both ends
         at=at_value,
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from meanfield.arguments import as_array
 from meanfield.errors import InputError
-from meanfield.families.contrastive.channels.states.analysis import state_variables, without_states
+from meanfield.families.contrastive.channels.states.analysis import state_variables
 from meanfield.families.contrastive.channels.states.field import COINCIDING, SmoothField
 from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
 from meanfield.families.contrastive.channels.states.search import ChannelState, ChannelStates
@@ -24,7 +24,6 @@ from meanfield.families.contrastive.fixed_points.faces import jacobian_at
 from meanfield.families.contrastive.fixed_points.points import (
     find_fixed_points,
     fixed_point_variables,
-    without_fixed_points,
 )
 from meanfield.families.contrastive.fixed_points.search import TOLERANCE, field_size
 from meanfield.families.contrastive.order_parameters.field import VectorField, check_linear
@@ -78,8 +77,7 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
     Source: theory.md, section 2; several_channels.md, section 6.
     """
     check_linear(problem)
-    features, channels = len(problem.features), problem.model.channels
-    several = channels > 1
+    several = problem.model.channels > 1
     return continue_states(
         problem,
         key,
@@ -92,7 +90,6 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         equations=lambda limits: (
             branches_of_channels(problem, key, limits) if several else [_FixedPointEquations(problem, key, limits)]
         ),
-        without=without_states(features, channels) if several else without_fixed_points(features),
         tolerance=CHANNEL_TOLERANCE if several else TOLERANCE,
     )
 

@@ -118,7 +118,7 @@ def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None)
     """
     kept = [points.points[i] for i in (range(len(points.points)) if chosen is None else chosen)]
     rows = [fixed_point_variables(points.field, point) for point in kept]
-    arrays = stacked(rows, without_fixed_points(points.field.features))
+    arrays = stacked(rows, "dynamics", points.field.problem)
     return arrays | {"orbit": np.array([point.orbit for point in kept], dtype=np.int64)}
 
 
@@ -135,10 +135,3 @@ def fixed_point_variables(field: VectorField, point: FixedPoint) -> dict[str, An
         "stability": np.int8(point.verdict),
         "kind": point.kind,
     }
-
-
-def without_fixed_points(features: int) -> dict[str, Any]:
-    """Variables of a result without fixed points: arrays whose leading dimension is 0."""
-    vectors = {name: np.empty((0, features)) for name in ("q", "g", "eigenvalue_real", "eigenvalue_imag")}
-    numbers = {name: np.empty(0) for name in ("Lambda", "growth_rate", "stability")}
-    return vectors | numbers | {"kind": np.empty(0, dtype=str)}

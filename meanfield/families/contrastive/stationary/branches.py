@@ -10,7 +10,7 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.stationary.states import check_stationary, potential_of
 from meanfield.families.contrastive.stationary.uninformed import NONE_FOUND, noise_ratio, why_none
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary import StationaryBranches, warning_of_branches, without_states
+from meanfield.mckean_vlasov.stationary import StationaryBranches, warning_of_branches
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.states import continue_states
 from meanfield.typing import FloatArray
@@ -74,7 +74,6 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         states="stationary states",
         parts=OF_THE_LIMIT,
         equations=lambda limits: [_ContrastiveBranches(problem, key, limits)],
-        without=without_states(len(problem.features)),
         none_found=lambda: _why_none(problem, key, (start, stop)),
         warning=lambda made, arrays: warning_of_branches(
             made[0], key, (start, stop), arrays["parameter"], arrays["q"], why_none_at
@@ -86,7 +85,7 @@ def _of_channels(problem: Problem, key: str, start: float, stop: float, points: 
     """Branches of several channels, one for all images by symmetries; see `continue_stationary_states`."""
     # imported where they are used
     from meanfield.families.contrastive.channels.states.search import TOLERANCE as CHANNEL_TOLERANCE
-    from meanfield.families.contrastive.channels.stationary.branches import branches_of_states, without_branches
+    from meanfield.families.contrastive.channels.stationary.branches import branches_of_states
     from meanfield.families.contrastive.channels.stationary.equations import ROOT
     from meanfield.families.contrastive.channels.stationary.plane import NOT_LOOKED_FOR
 
@@ -101,7 +100,6 @@ def _of_channels(problem: Problem, key: str, start: float, stop: float, points: 
         states="stationary states",
         parts=(*OF_THE_LIMIT, "decorrelation"),
         equations=lambda limits: branches_of_states(problem, key, limits),
-        without=without_branches(problem),
         none_found=lambda: f"failed: no stationary state was found; {NOT_LOOKED_FOR}",
         warning=lambda _, arrays: "" if linear or not len(arrays["parameter"]) else NOT_LOOKED_FOR,
         tolerance=CHANNEL_TOLERANCE if linear else ROOT,

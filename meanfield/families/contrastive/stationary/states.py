@@ -21,7 +21,6 @@ from meanfield.mckean_vlasov.stationary import (
     frozen_words,
     missing_states,
     what_is_missing,
-    without_states,
 )
 from meanfield.problems.base import check_problem
 from meanfield.results.solved import Solved, solver
@@ -76,7 +75,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     equations, states = all_states(limit)
     rows = [state.variables | potential_of(limit, state.q) for state in states]
     u, u_weight = feature_quadrature(limit.coordinates, problem.density.feature_nodes)
-    arrays = stacked(rows, without_states(len(problem.features))) | density_arrays(equations, states, u, u_weight)
+    arrays = stacked(rows, "stationary", problem) | density_arrays(equations, states, u, u_weight)
     status = "complete" if states else f"{NONE_FOUND}; at q = 0 {why_none(problem, closure)}"
     missing = missing_states(equations, [state.x for state in states], [state.topological_index for state in states])
     lacking = what_is_missing(equations, missing, partial(why_none, problem, closure))

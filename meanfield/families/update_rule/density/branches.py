@@ -16,7 +16,6 @@ from meanfield.families.update_rule.density.stationary import (
     resolved_states,
     share_of,
     why_none_of,
-    without,
 )
 from meanfield.families.update_rule.density.totals import TotalEquations
 from meanfield.families.update_rule.fixed_points.branches import PARTS
@@ -73,7 +72,6 @@ def continue_stationary_states(problem: Problem, key: str, start: float, stop: f
         states="stationary states",
         parts=PARTS,
         equations=lambda limits: [_Branches(problem, key, limits)],
-        without=without(problem),
         none_found=lambda: f"{NONE_FOUND} at {key} = {start:g} or {stop:g}; find_stationary_states says why",
         warning=lambda made, arrays: warning_of_branches(
             made[0],

@@ -33,7 +33,6 @@ from meanfield.mckean_vlasov.stationary import (
     point_masses,
     what_is_missing,
     why_no_density,
-    without_states,
 )
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import polished
@@ -88,7 +87,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     rows = [as_overlaps(row | observable_variables(equations, choices, row)) for row in rows]
     settings = problem.density or DensitySettings()
     u, u_weight = feature_quadrature(problem.coordinates, settings.feature_nodes)
-    arrays = stacked(rows, without(problem))
+    arrays = stacked(rows, "stationary", problem)
     arrays |= density_arrays(stationary, states, u, u_weight)
     limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states)]
     missing = missing_states(stationary, [each.x for each in states], [each.topological_index for each in states])
@@ -209,15 +208,6 @@ def observable_variables(
     by = By(equations, equations.rules(choices, chosen_rule))
     y, step = (np.append(found[f"R{end}"], found[f"Q{end}"])[None] for end in ("", "_error"))
     return {name: values[0] for name, values in observed(by, y, step, np.asarray).items()}
-
-
-def without(problem: Problem) -> dict[str, Any]:
-    """Variables of a result without states: arrays whose leading dimension is 0."""
-    M, observables = len(problem.features), len(problem.measured)
-    found = {f"{name}{end}": np.empty((0, 1, n)) for name, n in (("R", M), ("Q", 1)) for end in ("", "_error")}
-    if observables:
-        found |= {name: np.empty((0, observables)) for name in ("observables", "observables_error")}
-    return as_overlaps(without_states(M)) | found
 
 
 def as_overlaps(row: dict[str, Any]) -> dict[str, Any]:

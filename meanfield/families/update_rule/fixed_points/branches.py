@@ -14,7 +14,6 @@ from meanfield.families.update_rule.fixed_points.states import (
     measured,
     solved_near,
     state_variables,
-    without_states,
 )
 from meanfield.families.update_rule.fixed_points.symmetries import Symmetries
 from meanfield.families.update_rule.fixed_points.velocity import Velocity
@@ -77,15 +76,8 @@ def continue_fixed_points(problem: Problem, key: str, start: float, stop: float,
         states="fixed points",
         parts=PARTS,
         equations=lambda limits: [_Branches(problem, key, limits)],
-        without=without_states(Velocity(*_at_tolerance(problem))),
         tolerance=TOLERANCE,
     )
-
-
-def _at_tolerance(problem: Problem) -> Any:
-    equations = Equations(problem)
-    choices = equations.choose([(0.0, equations.start)], _tolerance(problem), {})
-    return equations, equations.rules(choices, chosen_rule), _tolerance(problem)
 
 
 def _tolerance(problem: Problem) -> float:

@@ -78,7 +78,7 @@ def find_fixed_points(problem: Problem, starts: int = 0, seed: int = 0) -> Solve
         for number in counted(range(len(states.x)), "fixed points", "state")
         if (row := solved_again(equations, states, number, AVERAGE_SHARE * tolerance)) is not None
     }
-    arrays = stacked(list(rows.values()), without_states(velocity))
+    arrays = stacked(list(rows.values()), "fixed_points", problem)
     if starts:
         arrays["region_share"] = np.array([ends.count(number) / starts for number in rows])
     order = np.lexsort((arrays["growth_rate"], arrays["unstable_directions"]))
@@ -179,18 +179,6 @@ def state_variables(velocity: Velocity, point: FixedPoint) -> dict[str, Any]:
         "stability": np.int8(point.verdict),
         "kind": point.kind,
     }
-
-
-def without_states(velocity: Velocity) -> dict[str, Any]:
-    """Variables of a result without states: arrays whose leading dimension is 0."""
-    state, unknowns = velocity.state(velocity.start), len(velocity.free)
-    parts = {name: values for name, values in state._asdict().items() if values.size}
-    if velocity.system.observables:
-        parts["observables"] = np.empty(len(velocity.system.observables))
-    matrices = {f"{name}{end}": np.empty((0, *part.shape)) for name, part in parts.items() for end in ("", "_error")}
-    modes = {name: np.empty((0, unknowns)) for name in ("eigenvalue_real", "eigenvalue_imag")}
-    numbers = {name: np.empty(0) for name in ("residual", "growth_rate", "unstable_directions", "stability", "copies")}
-    return matrices | modes | numbers | {"kind": np.empty(0, dtype=str)}
 
 
 def _warnings(problem: Problem, arrays: dict[str, Any], indices: float | None, lost: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ def channel_states(problem: Problem, starts: int = STARTS, seed: int = 0) -> Sol
     growth = _growth(field, problem)
     rates = growth["uninformed_channel_rate"].max(axis=1) if growth else None
     found, indices = find_channel_states(field, starts, seed, rates)
-    arrays = state_arrays(field, found) | {
+    arrays = stacked([state_variables(field, state) for state in found], "dynamics", problem) | {
         "copies": np.array([state.copies for state in found]),
         "orbit": np.array([state.orbit for state in found]),
         "region_share": np.array([state.share for state in found]),
@@ -98,11 +97,6 @@ def _growth(field: SmoothField, problem: Problem) -> dict[str, FloatArray]:
     return {"uninformed_channel_rate": uninformed_rates(problem), "conditional_rate": conditional_rates(problem)}
 
 
-def state_arrays(field: SmoothField, states: Sequence[ChannelState]) -> dict[str, Any]:
-    """The variables of states, as the schema names them."""
-    return stacked([state_variables(field, state) for state in states], without_states(field.features, field.channels))
-
-
 def state_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:
     """The variables of one state."""
     return {
@@ -116,16 +110,6 @@ def state_variables(field: SmoothField, state: ChannelState) -> dict[str, Any]:
         "kind": state.kind,
         "arrangement": arrangement_of(state.q, state.M),
     }
-
-
-def without_states(d1: int, d2: int) -> dict[str, Any]:
-    """Variables of a result without states of d2 channels: arrays whose leading dimension is 0."""
-    unknowns = d1 * d2 + d2 * (d2 - 1) // 2
-    matrices = {name: np.empty((0, d2, d2)) for name in ("M", "Lambda")}
-    modes = {name: np.empty((0, unknowns)) for name in ("eigenvalue_real", "eigenvalue_imag")}
-    numbers = {name: np.empty(0) for name in ("growth_rate", "stability")}
-    words = {name: np.empty(0, dtype=str) for name in ("kind", "arrangement")}
-    return {"q": np.empty((0, d1, d2))} | matrices | modes | numbers | words
 
 
 def arrangement_of(q: FloatArray, M: FloatArray) -> str:

@@ -26,7 +26,6 @@ from meanfield.families.contrastive.channels.stationary.plane import (
     refined,
     roots_of,
     state_variables,
-    without_states,
 )
 from meanfield.families.contrastive.fixed_points.branches import ChannelBranches, branches_of_channels
 from meanfield.families.contrastive.problem import Problem
@@ -35,11 +34,6 @@ from meanfield.numerics.continuation import CachedEquations
 from meanfield.problems.problem_keys import with_value
 from meanfield.several_vectors.densities import NODE_SCALE
 from meanfield.typing import FloatArray
-
-
-def without_branches(problem: Problem) -> dict[str, Any]:
-    """Variables of a result without points."""
-    return without_states(len(problem.features), problem.model.channels)
 
 
 def branches_of_states(

@@ -131,7 +131,7 @@ def plane_states(problem: Problem) -> Solved:
     if narrow:
         said.append(f"{narrow} state(s) have tails beyond {MOST_WIDTH:g} standard deviations and are not in the list")
     status = "complete" if rows else f"failed: no stationary state was found; {NOT_LOOKED_FOR}"
-    arrays = stacked(rows, without_states(len(problem.features))) | _densities(equations, found)
+    arrays = stacked(rows, "stationary", problem) | _densities(equations, found)
     return Solved("stationary", arrays, status, "; ".join(said) if rows else "")
 
 
@@ -246,16 +246,6 @@ def state_variables(equations: PlaneEquations, symmetries: Symmetries, state: Fo
         "arrangement": arrangement_of(q, M),
         "copies": symmetries.copies(np.append(q, M[0, 1])),
     }
-
-
-def without_states(d1: int, d2: int = 2) -> dict[str, Any]:
-    """Variables of a result without states: arrays whose leading dimension is 0."""
-    pairs = {name: np.empty((0, d2, d2)) for name in ("M", "Lambda")}
-    singles = {name: np.empty((0, d2)) for name in ("r", "multiplier", "multiplier_residual")}
-    modes = {name: np.empty((0, d1 * d2 + 3)) for name in ("eigenvalue_real", "eigenvalue_imag")}
-    numbers = ("residual", "quadrature_error", "growth_rate", "relaxation_rate", "stability", "copies")
-    words = {"arrangement": np.empty(0, dtype=str)}
-    return {"q": np.empty((0, d1, d2))} | pairs | singles | modes | {name: np.empty(0) for name in numbers} | words
 
 
 def _densities(equations: PlaneEquations, found: list[FoundState]) -> dict[str, Any]:
