@@ -4,7 +4,9 @@ Runs of SGD are held in groups against their own limit, on random problems, and 
 learns twice as fast. Of true pairs 5 % should differ, whatever the number of runs. Families say which pairs of methods
 there are, in the modules `verdicts` of their studies; each writes its section of docs/verdicts.md, and the rotations
 of each comparison are drawn anew, with which the rate is exact for any number of them. A pair takes a minute or two,
-and with `--pairs` those of others stay on the page, with the commit that they were measured at.
+and with `--pairs` those of others stay on the page, with the commit that they were measured at. Shares of each problem
+are kept in data/runs/verdicts.jsonl as they end: a call that was stopped goes on, and without that file one begins
+anew.
 """
 
 from __future__ import annotations
@@ -14,8 +16,6 @@ import json
 import math
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
 from typing import NamedTuple
 
 import xarray as xr
@@ -30,7 +30,7 @@ from meanfield.problems.variable import DIFFERS
 from meanfield.results.provenance import provenance
 from meanfield.results.result import Result
 from meanfield.testing.verdicts import Trial
-from validation import ROOT
+from validation import OUTPUT, ROOT, rows
 from validation.pages import markdown_table, sections
 
 FAMILIES = ("contrastive", "alpha_contrastive", "latent_tree", "hidden_manifold", "update_rule")
@@ -47,6 +47,7 @@ TOLERANCE = 0.015
 """Largest deviation from 5 %, besides three standard errors."""
 
 PAGE = ROOT / "docs/verdicts.md"
+ROWS = OUTPUT / "verdicts.jsonl"
 
 INTRODUCTION = (
     "Written by `make verdicts`, which measures it anew: SGD is compared with its own limit, and with wrong ones. "
@@ -55,6 +56,9 @@ INTRODUCTION = (
     "of all together stands what chance adds or takes off in 95 of 100 cases. The last column is the share that is "
     "found of predictions that learn twice as fast. A row is of the problems of its commit."
 )
+
+SEPARATOR = "; "
+"""Between the words of the name of a measurement."""
 
 HEADER = ("pair", "runs", "comparisons", "differ, %", "together, %", "found, %", "commit")
 
@@ -128,6 +132,7 @@ class Row(NamedTuple):
     sizes: tuple[int, ...]
     true: list[Share]
     wrong: list[Share]
+    commit: str
 
 
 def total(shares: Iterable[Share]) -> Share:
@@ -153,23 +158,33 @@ def differ(first: xr.Dataset, others: Iterable[xr.Dataset]) -> Share:
     return Share(sum(found), len(found))
 
 
-def measure(family: str, name: str, seed: int) -> Row:
-    """Shares of true pairs and of wrong ones that differ, on one random problem."""
+def measure(task: str) -> rows.Row:
+    """Shares of true pairs and of wrong ones that differ, on one random problem; see `task_of`."""
+    family, name, seed = task.split(SEPARATOR)
     rotations.ROTATIONS = 199
     pair = study_of(family).pairs[name]
     each = pair.comparisons // PROBLEMS
-    settings = {"particles.replicas": each * max(pair.sizes), "particles.seed": seed}
-    trial = Trial(meanfield.with_values(pair.problem_of(seed), settings))
+    settings = {"particles.replicas": each * max(pair.sizes), "particles.seed": int(seed)}
+    trial = Trial(meanfield.with_values(pair.problem_of(int(seed)), settings))
     runs = meanfield.simulate_sgd(trial.problem, workers=1)
     right, fast = trial.result(pair.method), trial.too_fast(pair.method)
     true = [differ(right, groups(runs, size, each)) for size in pair.sizes]
-    return Row(name, pair.sizes, true, [differ(fast, groups(runs, size, WRONG)) for size in pair.sizes])
+    wrong = [differ(fast, groups(runs, size, WRONG)) for size in pair.sizes]
+    return {"true": true, "wrong": wrong, "commit": json.loads(provenance(0.0))["commit"]}
 
 
-def together(rows: Sequence[Row]) -> Row:
+def task_of(family: str, name: str, seed: int) -> str:
+    """Name of the measurement of a pair on the random problem of a seed."""
+    return SEPARATOR.join([family, name, str(seed)])
+
+
+def together(name: str, sizes: tuple[int, ...], found: Sequence[rows.Row]) -> Row:
     """Row of all problems of a pair."""
-    true, wrong = ([total(shares) for shares in zip(*each, strict=True)] for each in list(zip(*rows, strict=True))[2:])
-    row = rows[0]._replace(true=true, wrong=wrong)
+    true, wrong = (
+        [total(Share(*share) for share in shares) for shares in zip(*(row[kind] for row in found), strict=True)]
+        for kind in ("true", "wrong")
+    )
+    row = Row(name, sizes, true, wrong, found[-1]["commit"])
     print(*cells(row), sep="; ", flush=True)
     return row
 
@@ -179,8 +194,7 @@ def cells(row: Row) -> tuple[str, ...]:
     lists = (row.sizes, row.true, [f"{100 * share.value:.0f}" for share in row.wrong])
     runs, true, wrong = (", ".join(map(str, values)) for values in lists)
     whole = total(row.true)
-    commit = json.loads(provenance(0.0))["commit"]
-    return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong, commit
+    return row.name, runs, str(whole.count), true, f"{whole} ± {196 * whole.error:.1f}", wrong, row.commit
 
 
 def known_lines(section: str) -> dict[str, tuple[str, ...]]:
@@ -211,20 +225,19 @@ def run_study(family: str, chosen: Sequence[str] = ()) -> bool:
     """Measure all pairs, or chosen ones, write the section of a family, and say whether the rates are as claimed."""
     study = study_of(family)
     names = [name for name in study.pairs if not chosen or name in chosen]
-    seeds = range(FIRST_SEED, FIRST_SEED + PROBLEMS)
-    with ProcessPoolExecutor() as pool:
-        measuring = [pool.map(measure, repeat(family), repeat(name), seeds) for name in names]
-        rows = [together(list(found)) for found in measuring]
+    tasks = {name: [task_of(family, name, FIRST_SEED + number) for number in range(PROBLEMS)] for name in names}
+    found = rows.measure(measure, [task for each in tasks.values() for task in each], [ROWS])
+    whole_rows = [together(name, study.pairs[name].sizes, [found[task] for task in tasks[name]]) for name in names]
     earlier = sections(PAGE).get(family, "")
     measured = {name: known for name, known in known_lines(earlier).items() if name in study.pairs}
-    measured |= {row.name: cells(row) for row in rows}
+    measured |= {row.name: cells(row) for row in whole_rows}
     lines = [measured[name] for name in study.pairs if name in measured]
     _, table, after = earlier.rpartition(" |\n\n")  # the last section of the page may end with its table
     right, more = study.more() if study.more and not chosen else (True, [after] if table else [])
     whole = total(map(of_line, lines))
     summary = f"Of true pairs **{whole} %** differ, of {whole.count:,}. {study.about}"
     write_section(family, [summary, markdown_table(HEADER, lines), *more])
-    return right and whole.is_right and all(share.is_right for row in rows for share in row.true)
+    return right and whole.is_right and all(share.is_right for row in whole_rows for share in row.true)
 
 
 def main() -> int:

@@ -3,8 +3,8 @@
 The overlap of order parameters and of a density is shifted by a constant at all times after the start, and runs at
 N = 4096 are compared with that. `python -m validation.verdicts contrastive` draws the share that is found, and measures
 false alarms on random problems: order parameters against the chain of q, densities against overlaps, prior work and
-weights under an l1 prior, four runs at one N against eight at another, and statistics and single runs, which are judged
-by standard errors, so that 5 % is a bound.
+weights under an l1 prior, each of one channel and of several, four runs at one N against eight at another, and
+statistics and single runs, which are judged by standard errors, so that 5 % is a bound.
 """
 
 from __future__ import annotations
@@ -43,25 +43,42 @@ WEIGHTS = {"prior": {"name": "l1", "strength": 3.0}, "time": {"stop": 3.0, "outp
 
 
 def problem_of(
-    seed: int, activation: str = "quadratic", hidden: str = "sparse", coordinate: str = "gaussian", **tables: Any
+    seed: int,
+    activation: str = "quadratic",
+    hidden: str = "sparse",
+    coordinate: str = "gaussian",
+    channels: int = 1,
+    **tables: Any,
 ) -> Problem:
-    """Random problem with a feature for each word in `hidden`, whose hidden variable is sparse or has two values."""
+    """Random problem with a feature for each word in `hidden`, whose hidden variable is sparse or has two values.
+
+    Several channels have a penalty of random strength on their covariance.
+    """
     rng = np.random.default_rng(seed)
     features = []
     for word in hidden.split():
         moment = round(float(rng.uniform(0.9, 1.4)), 2)
         sparse = {"law": "three_point", "second_moment": moment, "fourth_moment": 5.0 * moment**2}
         binary = {"law": "two_point", "values": [-1.5 * moment, 1.5 * moment]}
-        overlap = round(float(rng.uniform(0.3, 0.6)), 2)
+        overlap = [round(float(rng.uniform(0.3, 0.6)), 2) for _ in range(channels)]
         law = sparse if word == "sparse" else binary
-        features.append({"hidden": law, "coordinate": {"law": coordinate}, "initial_overlap": overlap})
+        features.append(
+            {
+                "hidden": law,
+                "coordinate": {"law": coordinate},
+                "initial_overlap": overlap if channels > 1 else overlap[0],
+            }
+        )
     rate = {"quadratic": 0.05, "tanh": 0.2, "relu": 0.1}[activation]
-    model = {"activation": activation, "learning_rate": rate, "batch_size": 10}
+    model: dict[str, Any] = {"activation": activation, "learning_rate": rate, "batch_size": 10}
+    if channels > 1:
+        model |= {"centering": "population", "channels": channels}
+        tables["decorrelation"] = {"penalty": "square", "strength": round(float(rng.uniform(0.02, 0.2)), 3)}
     return meanfield.Problem(**{"model": model, "features": features, "time": {"stop": 4.0, "outputs": 11}} | tables)
 
 
 def chain(N: int, *drawn: str, **tables: Any) -> Pair:
-    """Order parameters, against the chain of q."""
+    """Order parameters, against the chain of overlaps."""
     particles = {"dimension": N}
     return Pair(
         "order_parameters",
@@ -70,13 +87,13 @@ def chain(N: int, *drawn: str, **tables: Any) -> Pair:
     )
 
 
-def weights(coordinate: str) -> Pair:
+def weights(coordinate: str, comparisons: int = COMPARISONS, **drawn: Any) -> Pair:
     """Density under an l1 prior, against runs with weights."""
     particles = {"dimension": 256, "snapshots": [0.0, 3.0]}
     return Pair(
         "density",
-        lambda seed: problem_of(seed, coordinate=coordinate, particles=particles, **WEIGHTS),
-        comparisons=COMPARISONS,
+        lambda seed: problem_of(seed, coordinate=coordinate, particles=particles, **WEIGHTS, **drawn),
+        comparisons=comparisons,
     )
 
 
@@ -192,6 +209,9 @@ STUDY = Study(
         "two features, N = 1024": chain(1024, "quadratic", "sparse binary", time=LONG),
         "weights, l1, N = 256": weights("gaussian"),
         "weights, l1, binary u, N = 256": weights("rademacher"),
+        "two channels, N = 1024": chain(1024, "quadratic", "sparse binary", channels=2),
+        "three channels, tanh, N = 1024": chain(1024, "tanh", "sparse sparse", channels=3),
+        "weights, two channels, l1, N = 256": weights("rademacher", 160, channels=2),
     },
     more,
 )
