@@ -13,13 +13,21 @@ THOUSANDTH = {"rtol": 1e-12, "atol": 1e-13}
 """Errors of steps that add up to a thousandth of the 1e-8 that is asked of equations in time."""
 
 
+def table(times, values, stop, interpolation="linear"):
+    """Table whose last value stays until the end of a run."""
+    times, values = [np.asarray(given).tolist() for given in (times, values)]
+    if interpolation == "linear":
+        times, values = [*times, stop], [*values, values[-1]]
+    return {"times": times, "values": values, "interpolation": interpolation}
+
+
 def random_schedule(rng, largest):
     """Table or shape whose values are between 0 and `largest`, for a run until t = 6."""
     kind = rng.integers(4)
     if kind < 2:
         times = np.concatenate([[0.0], np.sort(rng.uniform(0.2, 5.5, rng.integers(1, 4)))])
         values = largest * rng.uniform(0.0, 1.0, len(times))
-        return {"times": times.tolist(), "values": values.tolist(), "interpolation": ["linear", "step"][kind]}
+        return table(times, values, 6.0, ["linear", "step"][kind])
     if kind == 2:
         return {"schedule": "warmup_cosine", "peak": largest, "warmup": rng.uniform(0.3, 2.0), "duration": 5.0}
     return {"schedule": "exponential", "start": largest, "rate": rng.uniform(0.1, 1.0)}

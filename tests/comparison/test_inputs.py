@@ -62,7 +62,7 @@ def test_equal_labels(ode, runs):
 KEY = "model.learning_rate"
 
 
-TIMES = [0.01 * k for k in range(100)]
+TIMES = [0.01 * k for k in range(101)]
 
 
 def line(end):

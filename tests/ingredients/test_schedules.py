@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -68,25 +69,25 @@ def test_values_are_those_of_the_formula(text, expected, corners):
 
 
 def test_values_come_from_a_file_and_from_a_function(tmp_path):
-    (tmp_path / "rates.csv").write_text("t, rate\n0, 0.1\n2.0, 0.3\n")
+    (tmp_path / "rates.csv").write_text("t, rate\n0, 0.1\n3.0, 0.4\n")
     (tmp_path / "own_rates.py").write_text("def rate(t):\n    return 0.1 + 0.1 * t\n")
     by_file, by_name = rate_of('"rates.csv"', tmp_path), rate_of('{ file = "rates.csv" }', tmp_path)
     own = rate_of('"own_rates:rate"', tmp_path)
     times = np.array([0.0, 0.5, 2.0])
     for found in (by_file, by_name, own):
         assert found.values_at(times) == pytest.approx([0.1, 0.15, 0.3], abs=1e-15)  # rounding
-    assert by_file.corners == (2.0,)
+    assert by_file.corners == (3.0,)
 
 
 def test_files_and_functions_are_part_of_the_fingerprints(tmp_path):
-    (tmp_path / "rates.csv").write_text("0, 0.1\n2.0, 0.3\n")
+    (tmp_path / "rates.csv").write_text("0, 0.1\n3.0, 0.3\n")
     before = with_rate('"rates.csv"', tmp_path)
-    (tmp_path / "rates.csv").write_text("0, 0.1\n2.0, 0.4\n")
+    (tmp_path / "rates.csv").write_text("0, 0.1\n3.0, 0.4\n")
     after = with_rate('"rates.csv"', tmp_path)
     key = "model.learning_rate.file"
     assert before.fingerprints()[key]["sha256"] != after.fingerprints()[key]["sha256"]
     # what was read stays as it was
-    assert schedules_of(before)["model.learning_rate"].values_at(np.array([2.0])) == 0.3
+    assert schedules_of(before)["model.learning_rate"].values_at(np.array([3.0])) == 0.3
 
 
 def test_a_problem_with_schedules_is_written_and_read_again():
@@ -109,6 +110,14 @@ KEY = r"^model\.learning_rate"
         ("{ times = [0.0, nan], values = [0.1, 0.1] }", r"\.times\[1\] = nan: should be a finite number"),
         ("{ times = [0.0, 1.0], values = [0.1, inf] }", r"\.values\[1\] = inf: should be a finite number"),
         ("{ times = [0.0, 3.0], values = [0.1] }", r"\.values: has 1 numbers for 2 times; give one for each"),
+        (
+            "{ times = [0.0, 2.0], values = [0.1, 0.2] }",
+            r"\.times ends at t = 2, before the run does, at time\.stop = 3; add the time 3 with the value 0\.2, ",
+        ),
+        (
+            "{ times = [0.0, 2.0], values = [0.1, 0.2], slopes = [0.0, 0.1], interpolation = 'cubic' }",
+            r"\.times ends at t = 2, .* add the time 3 with the value 0\.2 and the slope 0\.0, if it keeps",
+        ),
         ("{ times = [], values = [] }", r"\.times = \[\]: should have at least 1 element"),
         ("{ times = 0.0, values = 0.1 }", r"\.times = 0\.0: should be a list in square brackets"),
         (
@@ -180,6 +189,10 @@ def test_what_is_no_schedule_is_refused_with_the_key(text, message, tmp_path):
         ("0, 0.1\n2, 0.2\n1, 0.3\n", "times has 1 after 2; let times increase"),
         ("1, 0.1\n2, 0.2\n", "times begins with 1; begin with 0.0"),
         ("0, 0.1\n2, -0.1\n", "is -0.0003003 at t = 1.003 of its schedule"),
+        (
+            "0, 0.1\n2, 0.2\n",
+            "rates.csv ends at t = 2, before the run does, at time.stop = 3; add the line '3, 0.2', if",
+        ),
         (b"\xff\xfe\x00\x01", "cannot be read ('utf-8' codec"),
     ],
 )
@@ -187,6 +200,25 @@ def test_faults_of_files_are_said_with_their_lines(content, message, tmp_path):
     (tmp_path / "rates.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=KEY + ".*" + re.escape(message)):
         with_rate('"rates.csv"', tmp_path)
+
+
+def test_what_ends_in_steps_or_is_alone_stays():
+    for text in (
+        '{ times = [0.0, 1.0], values = [0.1, 0.3], interpolation = "step" }',
+        "{ times = [0.0], values = [0.3] }",
+    ):
+        assert rate_of(text).values_at(np.array([3.0])) == 0.3
+
+
+def test_tables_of_phases_go_on_until_the_end_of_the_run():
+    problem = with_rate("0.05")
+    for last, said in ((2.0, r"phases\[0\]\.set: model\.learning_rate\.times ends at t = 2, .* time 3 "), (3.0, "")):
+        phases = [
+            {"stop": 2.0, "set": {"model.learning_rate": {"times": [0.0, last], "values": [0.1, 0.2]}}},
+            {"stop": 3.0, "set": {"model.learning_rate": 0.1}},
+        ]
+        with pytest.raises(InputError, match=said) if said else nullcontext():
+            meanfield.with_value(problem, "phases", phases)
 
 
 def test_a_faulty_schedule_ends_a_command_with_two(tmp_path, capsys):

@@ -68,7 +68,7 @@ def test_runs_are_shown_as_far_as_they_came(run):
 
 
 def test_files_that_a_result_names_are_not_opened(tmp_path):
-    (tmp_path / "rates.csv").write_text("0, 0.05\n0.3, 0.02\n")
+    (tmp_path / "rates.csv").write_text("0, 0.05\n1.0, 0.02\n")
     found = run_with(model__learning_rate=str(tmp_path / "rates.csv"))
     assert plotting.plot_result(found).axes[-1].lines[0].get_label() == r"learning rate $\tau$, not opened"
 

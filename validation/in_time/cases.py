@@ -60,7 +60,9 @@ def schedule(rng: Numbers, low: float, high: float, stop: float) -> Values:
         return {"schedule": "warmup_cosine", "peak": high, "warmup": warmup, "duration": duration} | ends
     times = [0.0, *np.sort(rng.uniform(0.05, 0.9, rng.integers(1, 4)) * stop).tolist()]
     values = rng.uniform(low, high, len(times)).tolist()
-    return {"times": times, "values": values, "interpolation": ["linear", "step"][kind % 2]}
+    if kind % 2:
+        return {"times": times, "values": values, "interpolation": "step"}
+    return {"times": [*times, stop], "values": [*values, values[-1]], "interpolation": "linear"}
 
 
 def sizes(rng: Numbers, stop: float, *choices: int) -> Values:

@@ -6,7 +6,7 @@ import csv
 import itertools
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -25,12 +25,60 @@ Numbers = Annotated[tuple[float, ...], Field(strict=False, max_length=100_000)]
 
 BETWEEN = "'linear' between the times, or 'step', where each value holds until the next time"
 
+ROUNDING = 1e-12
+"""Share of `time.stop` by which a table may end before it."""
+
 MOST_LISTED = 8
 """Largest number of jumps that a message proposes to declare."""
 
 
-class Table(Schedule):
-    """Values at times, of which the first is 0; after the last one the value stays."""
+class _Tabulated(Schedule):
+    """Values at times, of which the first is 0, and the last one no earlier than `time.stop`.
+
+    In steps the last value has no next time that ends it, and stays, as does a value that is alone.
+    """
+
+    if TYPE_CHECKING:  # fields come in the order of files
+        interpolation: str
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """Times and values."""
+        raise NotImplementedError
+
+    @property
+    def _going_on(self) -> tuple[str, str]:
+        """Where the times stand, and what goes on to a time with a value, with places for these numbers."""
+        raise NotImplementedError
+
+    def check(self, key: str, stop: float) -> None:
+        """See `Schedule.check`; what says nothing of the end of the run is refused, too."""
+        super().check(key, stop)
+        times, values = self.atoms
+        if times[-1] < stop * (1.0 - ROUNDING) and not self.in_steps:
+            place, remedy = self._going_on
+            raise ValueError(
+                f"{key}.{place} ends at t = {times[-1]:.15g}, before the run does, at time.stop = {stop:.15g}; "
+                f"{remedy.format(stop, values[-1])}, if it keeps its last value, or lower time.stop"
+            )
+
+    def values_at(self, times: FloatArray) -> FloatArray:
+        """See `Schedule.values_at`."""
+        return _between(*self.atoms, self.interpolation, times)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """See `Schedule.corners`."""
+        return tuple(dict.fromkeys(self.atoms[0][1:].tolist()))
+
+    @property
+    def in_steps(self) -> bool:
+        """See `Schedule.in_steps`."""
+        return self.interpolation == "step" or len(self.atoms[0]) == 1
+
+
+class Table(_Tabulated):
+    """Values at times."""
 
     times: Numbers = Field(min_length=1, description="times t = k/N, increasing from 0.0")
     values: Numbers = Field(min_length=1, description="one value for each time")
@@ -38,6 +86,16 @@ class Table(Schedule):
         default="linear", description=f"{BETWEEN}; 'cubic' with slopes, where it jumps between two times that are equal"
     )
     slopes: Numbers | None = Field(default=None, description="one slope for each time, for interpolation = 'cubic'")
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray]:
+        """See `_Tabulated.atoms`."""
+        return np.array(self.times), np.array(self.values)
+
+    @property
+    def _going_on(self) -> tuple[str, str]:
+        slope = "" if self.slopes is None else " and the slope 0.0"
+        return "times", f"add the time {{:.15g}} with the value {{:.15g}}{slope}"
 
     @model_validator(mode="after")
     def _times_increase(self) -> Table:
@@ -50,20 +108,9 @@ class Table(Schedule):
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
-        if self.slopes is not None:
-            known, values, slopes = map(np.array, (self.times, self.values, self.slopes))
-            return cubic(known, values, slopes, np.asarray(times, dtype=float))
-        return _between(np.array(self.times), np.array(self.values), self.interpolation, times)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """See `Schedule.corners`."""
-        return tuple(dict.fromkeys(self.times[1:]))
-
-    @property
-    def in_steps(self) -> bool:
-        """See `Schedule.in_steps`."""
-        return self.interpolation == "step" or len(self.times) == 1
+        if self.slopes is None:
+            return super().values_at(times)
+        return cubic(*self.atoms, np.array(self.slopes), np.asarray(times, dtype=float))
 
     @property
     def in_words(self) -> str:
@@ -71,7 +118,7 @@ class Table(Schedule):
         return _table_in_words(self.times, self.values, self.interpolation)
 
 
-class FileTable(Schedule, FilePart):
+class FileTable(_Tabulated, FilePart):
     """Values at times from the first two columns of a CSV file."""
 
     file: str = Field(description="CSV file with a line 't, value' for each time; a line of words may stand above")
@@ -88,19 +135,9 @@ class FileTable(Schedule, FilePart):
         """
         return self.read_once("file", lambda _: _read_table(self.file))
 
-    def values_at(self, times: FloatArray) -> FloatArray:
-        """See `Schedule.values_at`."""
-        return _between(*self.atoms, self.interpolation, times)
-
     @property
-    def corners(self) -> tuple[float, ...]:
-        """See `Schedule.corners`."""
-        return tuple(self.atoms[0][1:].tolist())
-
-    @property
-    def in_steps(self) -> bool:
-        """See `Schedule.in_steps`."""
-        return self.interpolation == "step"
+    def _going_on(self) -> tuple[str, str]:
+        return f"file = {self.file}", "add the line '{:.15g}, {:.15g}'"
 
     @property
     def in_words(self) -> str:

@@ -23,7 +23,7 @@ from meanfield.sweep.definition import Sweep
 from meanfield.sweep.points import points_of
 from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem
 from tests.families.alpha_contrastive.test_population import two_layers
-from tests.references_in_time import inside, integrated, stopped
+from tests.references_in_time import inside, integrated, stopped, table
 
 SPACE = {"law": "points", "points": [[1.1, 0.2, -0.4, 0.3], [-0.5, 0.9, 0.3, -0.2], [0.2, -0.8, 0.9, 0.6]]}
 STOP = 2.0
@@ -35,7 +35,7 @@ def random_schedule(rng, low, high, whole=False):
     if kind < 2:
         times = np.concatenate([[0.0], np.sort(rng.uniform(0.1, 0.9 * STOP, rng.integers(1, 4)))])
         values = rng.integers(low, high, len(times)) if whole else rng.uniform(low, high, len(times))
-        return {"times": times.tolist(), "values": values.tolist(), "interpolation": ["linear", "step"][kind]}
+        return table(times, values, STOP, ["linear", "step"][kind])
     if kind == 2:
         return {"schedule": "warmup_cosine", "start": low, "peak": high, "warmup": 0.5, "end": low, "duration": 1.5}
     return {"schedule": "exponential", "start": high, "rate": float(np.log(high / low)) / STOP}
@@ -326,8 +326,8 @@ def test_the_importance_at_a_jump_is_the_new_one():
 
 def test_a_step_takes_the_time_of_its_rate():
     """Against the sum, step by step; the rate of a step is that of its time."""
-    table = {"times": [0.0, 0.31, 0.5], "values": [0.01, 0.04, 0.02], "interpolation": "step"}
-    for rate in (WARM_UP, table, {"schedule": "power", "start": 0.02, "exponent": 1.0}):
+    steps = {"times": [0.0, 0.31, 0.5], "values": [0.01, 0.04, 0.02], "interpolation": "step"}
+    for rate in (WARM_UP, steps, {"schedule": "power", "start": 0.02, "exponent": 1.0}):
         given = problem("quadratic", LAW_F, training={"learning_rate": rate}, **SHORT)
         clock, t = Clock(given), [0.0]
         while t[-1] < 1.0:
@@ -466,12 +466,12 @@ def test_sgd_agrees_with_its_limit_and_not_with_one_of_another_schedule(seed):
     """
     rng = np.random.default_rng(seed)
     times = [0.0, *np.sort(rng.uniform(0.3, 1.7, 2)).tolist()]
-    table = {"times": times, "values": rng.uniform(0.1, 0.5, 3).tolist(), "interpolation": ["linear", "step"][seed % 2]}
+    width = table(times, rng.uniform(0.1, 0.5, 3), 2.0, ["linear", "step"][seed % 2])
     rate = {"schedule": "warmup_cosine", "start": 7e-4, "peak": 2e-3, "warmup": 0.3, "end": 7e-4, "duration": 2.0}
     given = problem(
         "quadratic",
         LAW_F,
-        kernel("gaussian", table),
+        kernel("gaussian", width),
         filters={"count": 20, "start": {"law": "random", "seed": seed}},
         population={"finite_batch": True},
         training={
@@ -485,6 +485,6 @@ def test_sgd_agrees_with_its_limit_and_not_with_one_of_another_schedule(seed):
     found = meanfield.compare(meanfield.solve(given, "population"), runs)
     assert found.attrs["verdict"] == "AGREES", str(found["reason"].values[0])
     key = "importance.temperature.values[1]"
-    other = meanfield.solve(with_value(given, key, 1.2 * table["values"][1]), "population")
+    other = meanfield.solve(with_value(given, key, 1.2 * width["values"][1]), "population")
     found = meanfield.compare(other.assign_attrs(problem=runs.attrs["problem"]), runs)
     assert found.attrs["verdict"] == "DIFFERS", str(found["reason"].values[0])

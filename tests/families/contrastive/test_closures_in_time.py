@@ -108,7 +108,7 @@ def test_densities_of_two_features_follow_steps_and_what_is_smooth(smooth):
 
 
 def test_a_number_that_is_constant_for_a_while_has_one_closure_then():
-    table = {"times": [0.0, 2.0, 4.0], "values": [0.2, 0.2, 0.5]}
+    table = {"times": [0.0, 2.0, 4.0, 6.0], "values": [0.2, 0.2, 0.5, 0.5]}
     stages = stages_of(meanfield.with_value(base(), "augmentation.variance[0]", table))
     assert [(stage.start, isinstance(stage.closure, ClosureInTime)) for stage in stages] == [
         (0.0, False), (2.0, True), (4.0, False),

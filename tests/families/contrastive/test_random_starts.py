@@ -295,7 +295,7 @@ def test_paths_come_to_rest_where_decay_is_far_faster_than_growth():
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"model.learning_rate": {"times": [0.0, 1.0], "values": [0.01, 0.02]}}, "model.learning_rate"),
+        ({"model.learning_rate": {"times": [0.0, 20.0], "values": [0.01, 0.02]}}, "model.learning_rate"),
         ({"phases": [{"stop": 1.0}, {"stop": 20.0, "set": {"model.learning_rate": 0.01}}]}, "phases"),
     ],
 )

@@ -13,7 +13,7 @@ from meanfield.problems.problem_keys import at_time, with_value, with_values
 from tests.families.latent_tree import enumeration
 from tests.families.latent_tree.problems import case_b
 from tests.families.latent_tree.test_driven import problem_of
-from tests.references_in_time import inside, integrated, verdicts
+from tests.references_in_time import inside, integrated, table, verdicts
 
 STOP = 1.0
 
@@ -26,10 +26,10 @@ CASES = {
 }
 
 
-def table(rng, low, high, interpolation):
+def random_table(rng, low, high, interpolation):
     """Random table, which bends or jumps three times."""
     times = [0.0, *np.sort(rng.uniform(0.1, 0.9, 3))]
-    return {"times": times, "values": list(rng.uniform(low, high, 4)), "interpolation": interpolation}
+    return table(times, rng.uniform(low, high, 4), STOP, interpolation)
 
 
 def scheduled(name, interpolation="step", seed=0):
@@ -38,7 +38,7 @@ def scheduled(name, interpolation="step", seed=0):
     given = case_b(normalised=name != "beta", stop=STOP, loss=loss, population=FINE)
     kinds = (interpolation, {"step": "linear", "linear": "step"}[interpolation])
     pairs = zip(ranges.items(), kinds, strict=False)
-    return with_values(given, {key: table(rng, *ends, kind) for (key, ends), kind in pairs})
+    return with_values(given, {key: random_table(rng, *ends, kind) for (key, ends), kind in pairs})
 
 
 def reference(problem):

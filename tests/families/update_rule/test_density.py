@@ -13,6 +13,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.cells import edges_of
 from tests.families.update_rule.problems import feature, problem
+from tests.references_in_time import table
 
 THREE_POINT = {"coordinate": {"law": "three_point", "fourth_moment": 5.0}}
 LASSO = {
@@ -161,7 +162,7 @@ def test_rates_and_strengths_that_change_are_followed():
     """A ramp of the rate, a phase with another prior, against order parameters."""
     task = problem(
         "perceptron", features=[feature(0.2)],
-        prior={"name": "l2", "strength": {"times": [0.0, 2.0], "values": [0.1, 0.4]}},
+        prior={"name": "l2", "strength": table([0.0, 2.0], [0.1, 0.4], 4.0)},
         numbers={"rate": {"times": [0.0, 1.0, 4.0], "values": [0.7, 0.3, 0.5]}},
         phases=[{"stop": 2.5}, {"stop": 4.0, "set": {"prior": {"name": "none"}}}],
     )  # fmt: skip
@@ -172,8 +173,9 @@ def test_rates_and_strengths_that_change_are_followed():
 
 def test_steps_end_where_schedules_do():
     """A ramp of the rate that ends with the run, against a run that goes on."""
-    ramp, found = {"times": [0.0, 2.0], "values": [0.8, 0.1]}, []
+    found = []
     for stop in (2.0, 2.5):
+        ramp = table([0.0, 2.0], [0.8, 0.1], stop) if stop > 2.0 else {"times": [0.0, 2.0], "values": [0.8, 0.1]}
         time = {"stop": stop, "outputs": round(2 * stop) + 1}
         task = problem("regression", ramp, **LASSO | {"time": time}, density={"tolerance": 1e-5})
         last = meanfield.solve_density(task).sel(time=2.0)

@@ -18,6 +18,7 @@ from tests.families.update_rule.particles.problems import FULL, ORTHONORMAL, mad
 from tests.families.update_rule.problems import feature, problem
 from tests.families.update_rule.test_draws import gan, two_views
 from tests.families.update_rule.test_reference_numbers import CASES
+from tests.references_in_time import table
 from validation.update_rule.random_rules import TABLES, problem_of
 
 
@@ -72,7 +73,7 @@ def test_rates_that_change_in_time():
     """Var R = (1 - 2/pi) times the integral of the squared rate of Hebb's rule, over a schedule and two phases."""
     given = problem(
         "hebb",
-        numbers={"rate": {"times": [0.0, 2.0], "values": [0.2, 0.8]}},
+        numbers={"rate": table([0.0, 2.0], [0.2, 0.8], 4.0)},
         features=[feature(0.2)],
         phases=[{"stop": 3.0}, {"stop": 4.0, "set": {"model.rule_parameters.rate": 1.5, "model.batch_size": 2}}],
     )

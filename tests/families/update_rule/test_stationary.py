@@ -227,7 +227,7 @@ def test_what_rests_nowhere_says_why(rule, tables, words):
     [
         ({"students": [{}, {}]}, "students: 2 of them"),
         ({"data": {"spectrum": {"law": "power", "exponent": 1.0, "range": 5.0}}}, "data.spectrum"),
-        ({"numbers": {"rate": {"times": [0.0, 1.0], "values": [0.7, 0.3]}}}, r"rule_parameters.rate.*at_time\(problem"),
+        ({"numbers": {"rate": {"times": [0.0, 4.0], "values": [0.7, 0.3]}}}, r"rule_parameters.rate.*at_time\(problem"),
         ({"phases": [{"stop": 2.0}, {"stop": 4.0, "set": {"prior.strength": 0.1}}]}, "phases: .*one phase only"),
     ],
 )

@@ -14,7 +14,7 @@ from meanfield.families.contrastive.channels.in_time import ChannelsInTime
 from meanfield.families.contrastive.channels.polynomials import batch_terms, terms_at
 from meanfield.problems.base import corners_of
 from tests.families.contrastive.channels.problems import standard
-from tests.references_in_time import inside, integrated, verdicts
+from tests.references_in_time import inside, integrated, table, verdicts
 
 PAIR = np.triu_indices(2, 1)
 CHANGES = (
@@ -31,7 +31,7 @@ def random_schedule(rng, largest):
     kind = rng.integers(3)
     if kind < 2:
         times, values = [0.0, *np.sort(rng.uniform(0.2, 1.8, 2)).tolist()], (largest * rng.uniform(0, 1, 3)).tolist()
-        return {"times": times, "values": values, "interpolation": ["linear", "step"][kind]}
+        return table(times, values, 2.0, ["linear", "step"][kind])
     ends = {"end": 0.1 * largest, "warmup": rng.uniform(0.3, 1.0), "duration": 1.7}
     return {"schedule": "warmup_cosine", "peak": largest, **ends}
 
@@ -250,7 +250,7 @@ def test_what_is_on_the_way_has_the_numbers_of_its_time():
 
 def test_sgd_agrees_while_the_penalty_changes_and_differs_from_a_constant_one():
     """Channels begin together, and a penalty that sets in parts them. A verdict is wrong once in 20 times by chance."""
-    apart = {"times": [0.0, 1.0, 2.0], "values": [0.0, 0.0, 0.2], "interpolation": "linear"}
+    apart = table([0.0, 1.0, 2.0], [0.0, 0.0, 0.2], 4.0)
     ensemble = {"dimension": 20_000, "replicas": 8, "seed": 1}
     values = {"decorrelation.strength": apart, "time.stop": 4.0, "time.outputs": 5, "particles": ensemble}
     problem = meanfield.with_values(standard(), values)
@@ -306,7 +306,7 @@ def sparse(**values):
     phases = [
         {"stop": 0.5},
         {"stop": 1.1, "set": {"prior": {"name": "l1", "strength": strength}}},
-        {"stop": 2.0, "set": {"decorrelation.strength": {"times": [0.0, 1.5], "values": [0.0, 0.1]}}},
+        {"stop": 2.0, "set": {"decorrelation.strength": table([0.0, 1.5], [0.0, 0.1], 2.0)}},
     ]
     return meanfield.with_values(standard(), SIGNS | rates | {"time.stop": 2.0, "phases": phases, **values})
 

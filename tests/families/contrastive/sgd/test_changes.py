@@ -157,7 +157,7 @@ def test_numbers_that_stay_by_schedules_give_the_bits_of_numbers(method):
     known = meanfield.simulate_sgd(fixed)["q"].values
     for interpolation in ("linear", "step"):
         steady = {
-            key: {"times": [0.0, 0.4], "values": [value, value], "interpolation": interpolation}
+            key: {"times": [0.0, 0.4, 1.0], "values": 3 * [value], "interpolation": interpolation}
             for key, value in values.items()
         }
         assert np.array_equal(meanfield.simulate_sgd(meanfield.with_values(fixed, steady))["q"].values, known)

@@ -13,7 +13,7 @@ from tests.families.latent_tree.images.problems import problem
 from tests.references_in_time import replicas_and_statistics, stopped
 
 MOVING = {
-    "training.learning_rate": {"times": [0.0, 0.4], "values": [0.1, 0.05]},
+    "training.learning_rate": {"times": [0.0, 0.4, 1.0], "values": [0.1, 0.05, 0.05]},
     "training.batch_size": {"times": [0.0, 0.3], "values": [8, 5], "interpolation": "step"},
     "training.momentum": {"schedule": "linear", "start": 0.0, "end": 0.9, "duration": 1.0},
     "training.weight_decay": {"schedule": "cosine", "start": 0.5, "end": 0.1, "duration": 0.8},

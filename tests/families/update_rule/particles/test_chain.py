@@ -25,6 +25,7 @@ from tests.families.update_rule.particles.problems import (
     stepper_maker,
 )
 from tests.oracles.p_values import all_above, same_law
+from tests.references_in_time import table
 
 FALSE_ALARM = 1e-3
 
@@ -90,7 +91,7 @@ def test_students_may_be_equal_and_in_the_span_of_features():
 def test_numbers_do_not_depend_on_cuts_nor_on_those_that_go_along(method):
     problem = made(
         FULL,
-        model={"rule_parameters": {"rate": {"times": [0.0, 0.5], "values": [0.1, 0.4]}}},
+        model={"rule_parameters": {"rate": table([0.0, 0.5], [0.1, 0.4], 1.0)}},
         phases=[{"stop": 0.5}, {"stop": 1.0, "set": {"model.batch_size": 2, "model.rule_parameters.rate": 0.2}}],
         particles={"method": method},
     )

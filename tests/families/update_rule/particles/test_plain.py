@@ -23,6 +23,7 @@ from tests.families.update_rule.particles.problems import (
     made,
     rows_after,
 )
+from tests.references_in_time import table
 
 FALSE_ALARM = 1e-3
 
@@ -32,8 +33,8 @@ ROUNDING = 1e-12
 CASES = {
     "spiked, schedules": made(
         FULL,
-        model={"rule_parameters": {"rate": {"times": [0.0, 0.3], "values": [0.1, 0.4]}}},
-        prior={"name": "l2", "strength": {"times": [0.0, 0.5], "values": [0.2, 0.6]}},
+        model={"rule_parameters": {"rate": table([0.0, 0.3], [0.1, 0.4], 1.0)}},
+        prior={"name": "l2", "strength": table([0.0, 0.5], [0.2, 0.6], 1.0)},
     ),
     "orthogonal, masked, three samples, polar": made(
         FULL,
