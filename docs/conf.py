@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "numpydoc",
+    "sphinx_copybutton",
     "docstrings",
     "generated",
     "mathml",
@@ -32,6 +33,12 @@ templates_path = ["_templates"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]
 myst_substitutions = {"version": version}
 myst_heading_anchors = 4  # headings down to this level can be linked to by their words
+
+# What a reader types has a button that copies it, without prompts; what is printed has none.
+copybutton_selector = ", ".join(
+    f"div.highlight-{language} pre" for language in ("python", "ipython3", "sh", "console", "toml")
+)
+copybutton_prompt_text = "$ "
 
 nb_execution_mode = "cache"  # a notebook runs again when its code has changed
 nb_execution_raise_on_error = True

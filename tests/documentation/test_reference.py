@@ -23,8 +23,8 @@ from meanfield.ingredients.part import Part
 from meanfield.ingredients.penalties import PENALTIES
 from meanfield.ingredients.priors import PRIORS
 from meanfield.methods import VERBS
-from meanfield.problems.key_tables import Words, keys_of, parts_in
-from meanfield.problems.known_families import families
+from meanfield.problems.key_tables import Words, keys_of, parts_in, tables_of
+from meanfield.problems.known_families import families, find_family
 from meanfield.sweep import Sweep
 from tests import PACKAGE, ROOT
 
@@ -220,3 +220,24 @@ def test_examples_in_docstrings_run(monkeypatch):
             runner.run(example)
     assert runner.summarize(verbose=False) == (0, runner.tries)
     assert runner.tries > 0
+
+
+def test_every_key_and_variable_on_the_page_on_notation_exists():
+    sections = (ROOT / "docs" / "reference" / "notation.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert len(sections) == 6
+    for section in sections:
+        (name,) = re.findall(r"`(\w+)`$", section.splitlines()[0])
+        family = find_family(name)
+        known = set(family.all_variables) | keys_below(family.problem_class)
+        rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| $") or line.startswith("| t")]
+        named = [re.findall(r"`([\w.]+)`", row[2]) for row in rows]
+        assert len(named) > 5
+        assert all(named)
+        assert [word for words in named for word in words if word not in known] == []
+
+
+def keys_below(model):
+    """Keys of a problem file with those of the tables before them, such as `prior.strength`."""
+    tables = [table for table in tables_of(model) if table.part is not None]
+    keys = {table.path + key.name for table in tables for key in keys_of(table.part, table.path, Words())}
+    return keys | set(model.model_fields)
