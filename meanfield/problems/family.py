@@ -47,9 +47,9 @@ class Kind:
         lines of text. Without them a figure of all variables is drawn, and a report shows none.
     summary : str
         "module:function" of a Dataset, which returns the text that commands print; nothing is printed without it.
-    views : str
+    charts : str
         "module:function" of a Dataset, which yields what a page to move through draws of it at each time besides curves
-        and laws of weights; see `meanfield.report.views.View`.
+        and laws of weights; see `meanfield.report.charts.Chart`.
     at_end : str
         "module:function" of a result that says where runs end, which returns a Dataset of another kind with what is
         compared with them, at the last time.
@@ -69,7 +69,7 @@ class Kind:
     numbers: str = ""
     notes: str = ""
     summary: str = ""
-    views: str = ""
+    charts: str = ""
     at_end: str = ""
     accuracy: float | None = None
     stands_alone: str = ""

@@ -28,7 +28,7 @@ from meanfield.plotting.trajectories import all_entries
 from meanfield.plotting.weights import reached
 from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
-from meanfield.report.views import CHANCE, MOST_CURVES, View
+from meanfield.report.charts import CHANCE, MOST_CURVES, Chart
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray
 
@@ -47,21 +47,21 @@ def motion_of(results: Mapping[str, Result], comparison: xr.Dataset | None = Non
     Parameters
     ----------
     results : mapping of str to Result
-        Labels and results. Others than those in time, or with views of their own, show nothing.
+        Labels and results, of which those show nothing that are not in time and have no charts.
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them; then each frame has its share of what chance allows.
 
     Returns
     -------
     dict
-        `times` of the frames, `panels` of kind "course" or "law" or of views, and `pairs` with a verdict and shares of
+        `times` of the frames, `panels` of kind "course" or "law" or of charts, and `pairs` with a verdict and shares of
         chance.
     """
     comparable = {label: in_time(each) for label, each in results.items() if is_comparable(each)}
     known = {label: each for label, each in comparable.items() if "time" in each.dataset.dims}
-    views = [(label, view) for label, each in results.items() if each.kind.views for view in views_of(each)]
-    times = _frames_of(known, views)
-    panels = [*_courses(known), *_panels_of_views(views, times), *_laws(known, times)]
+    charts = [(label, chart) for label, each in results.items() if each.kind.charts for chart in charts_of(each)]
+    times = _frames_of(known, charts)
+    panels = [*_courses(known), *_panels_of_charts(charts, times), *_laws(known, times)]
     if len(times) < 2 or not panels:
         return None
     pairs = [] if comparison is None else list(_pairs(Result.of(comparison), times))
@@ -88,31 +88,31 @@ def _in_short(long_name: str) -> str:
     return long_name.partition("; ")[0]
 
 
-def views_of(result: Result) -> list[View]:
-    """Views that the family has of a result."""
-    return list(resolve(result.kind.views)(result.dataset))
+def charts_of(result: Result) -> list[Chart]:
+    """Charts that the family has of a result."""
+    return list(resolve(result.kind.charts)(result.dataset))
 
 
-def _frames_of(results: Mapping[str, Result], views: list[tuple[str, View]]) -> FloatArray:
-    """Times of the first result, thinned, but none at which weights are known; without results those of a view."""
+def _frames_of(results: Mapping[str, Result], charts: list[tuple[str, Chart]]) -> FloatArray:
+    """Times of the first result or else chart; of many some, with those at which weights are known."""
     snapshots = [each.dataset[name].values for each in results.values() for name in SNAPSHOTS if name in each.dataset]
-    places = [view.values[view.values.dims[0]].values for _, view in views]
+    places = [chart.values[chart.values.dims[0]].values for _, chart in charts]
     times = next((each.dataset["time"].values for each in results.values()), next(iter(places), np.empty(0)))
     few = [each for each in (*snapshots, *places) if len(each) < len(times)]
     kept = times[np.unique(np.concatenate([same_times(times, each) for each in few]))] if few else times[:0]
     return np.union1d(thinned(times), kept)
 
 
-def _panels_of_views(views: list[tuple[str, View]], times: FloatArray) -> Iterator[Panel]:
-    """A panel for each title, with a part for each view of that title and its values in each frame."""
+def _panels_of_charts(charts: list[tuple[str, Chart]], times: FloatArray) -> Iterator[Panel]:
+    """A panel for each title, with a part for each chart of that title and its values in each frame."""
     panels: dict[str, Panel] = {}
-    for label, view in views:
-        panel = panels.setdefault(view.title, {"kind": view.kind, "title": view.title, "parts": []})
-        at = same_times(view.values[view.values.dims[0]].values, times)
-        places = {key: rounded(each) if isinstance(each, np.ndarray) else each for key, each in view.places.items()}
-        part = {"label": f"{label}, {view.label}" if view.label else label, **places}
-        part["frames"], part["shape"] = _rows(view.values.values, at), view.values.shape[1:]
-        panel["parts"].append(part if view.half is None else part | {"half": _rows(view.half, at)})
+    for label, chart in charts:
+        panel = panels.setdefault(chart.title, {"kind": chart.kind, "title": chart.title, "parts": []})
+        at = same_times(chart.values[chart.values.dims[0]].values, times)
+        places = {key: rounded(each) if isinstance(each, np.ndarray) else each for key, each in chart.places.items()}
+        part = {"label": f"{label}, {chart.label}" if chart.label else label, **places}
+        part["frames"], part["shape"] = _rows(chart.values.values, at), chart.values.shape[1:]
+        panel["parts"].append(part if chart.half is None else part | {"half": _rows(chart.half, at)})
     yield from panels.values()
 
 

@@ -12,9 +12,9 @@ from meanfield.comparison import compare
 from meanfield.comparison.inputs import is_comparable
 from meanfield.errors import InputError
 from meanfield.plotting.trajectories import all_entries
+from meanfield.report.charts import MOST_CURVES
 from meanfield.report.motion import motion_of, rounded, thinned
 from meanfield.report.page import Page, grouped, names_of, rendered
-from meanfield.report.views import MOST_CURVES
 from meanfield.results.result import Result
 
 MOST_BYTES = 5_000_000

@@ -32,6 +32,7 @@ from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import with_value
 from meanfield.process.progress import interrupted_after
 from meanfield.report.content import content_of
+from meanfield.report.motion import motion_of
 from meanfield.results.checks import check
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import load, save
@@ -223,12 +224,16 @@ def check_comparison(example: Example, folder: Path) -> None:
 
 
 def check_report(example: Example, folder: Path) -> None:
-    """Check that every result has key numbers and a table of its variables on a report."""
+    """Check that every result has key numbers and a table of its variables on a report, and that its charts move."""
     for method in example.family.methods:
         content = content_of(Result.of(example.result(method)))
         assert content.method, f"the kind of result of '{method}' has no title"
         assert content.numbers or content.tables, f"a report of '{method}' shows no number; declare Kind.numbers"
         assert len(content.variables.rows) == len(example.result(method).variables)
+    motion = motion_of({method: Result.of(example.result(method)) for method in example.family.methods})
+    for panel in motion["panels"] if motion else []:
+        drawn = all(any(part["frames"]) for part in panel.get("parts", []))
+        assert drawn, f"the chart '{panel['title']}' has no value at any output time; give its values times of these"
 
 
 def check_sweep(example: Example, method: str, folder: Path) -> None:

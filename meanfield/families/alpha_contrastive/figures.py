@@ -22,7 +22,7 @@ from meanfield.families.alpha_contrastive.modulated_basins import chance_of_patt
 from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, curve_style, key_words, marker_style, time_styles
-from meanfield.report.views import View
+from meanfield.report.charts import Chart
 from meanfield.results.result import Result
 from meanfield.results.text import last_values
 from meanfield.typing import FloatArray
@@ -321,7 +321,7 @@ def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     return last_values(dataset, ((what, values.mean(axis=0)) for what, values in known if values is not None))
 
 
-def views(dataset: xr.Dataset) -> Iterator[View]:
+def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """The circle of filters in the plane: their density, or histograms of all runs, and filters of the first run."""
     title, edges = "filters on the circle", np.linspace(-np.pi, np.pi, RING_CELLS + 1)
     if "rho" in dataset:
@@ -331,7 +331,7 @@ def views(dataset: xr.Dataset) -> Iterator[View]:
         # The circle is cut where cells begin, which is not where the ring begins.
         turns = np.concatenate([cells[:-1] - TURN, cells[:-1], cells + TURN])
         rows = [np.interp(edges, turns, np.concatenate([f[:-1] - f[-1], f[:-1], f + f[-1]])) for f in F]
-        yield View("ring", title, _in_time(dataset, np.diff(rows, axis=1) / np.diff(edges)), {"x": edges})
+        yield Chart("ring", title, _in_time(dataset, np.diff(rows, axis=1) / np.diff(edges)), {"x": edges})
         return
     if dataset.sizes["coordinate"] != 2 or dataset.sizes["place"] != 1:
         return
@@ -340,9 +340,9 @@ def views(dataset: xr.Dataset) -> Iterator[View]:
     angle = np.arctan2(w[..., 1], w[..., 0])
     edges = edges[:: 1 if angle[0].size > 30 * RING_CELLS else 4]  # so that a bar has some filters
     counts = np.array([np.histogram(each, edges)[0] for each in angle])
-    yield View("ring", title, _in_time(dataset, counts / angle[0].size / np.diff(edges)), {"x": edges, "bars": True})
+    yield Chart("ring", title, _in_time(dataset, counts / angle[0].size / np.diff(edges)), {"x": edges, "bars": True})
     label = "first run" if angle.shape[1] > 1 else "filters"
-    yield View("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label=label)
+    yield Chart("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label=label)
 
 
 def _in_time(dataset: xr.Dataset, values: FloatArray) -> xr.DataArray:

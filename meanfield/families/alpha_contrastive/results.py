@@ -277,7 +277,7 @@ KINDS = {
         ("certificate_gap",),
         check=CHECKS,
         figure=f"{FIGURES}:plot_density",
-        views=f"{FIGURES}:views",
+        charts=f"{FIGURES}:charts",
         numbers=f"{NUMBERS}:of_density",
     ),
     "sphere_density": Kind(
@@ -308,7 +308,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
         ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
-        views=f"{FIGURES}:views",
+        charts=f"{FIGURES}:charts",
         numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
@@ -316,7 +316,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights"),
         ("harmonic", *MOMENTS, "top", *SCORES, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
-        views=f"{FIGURES}:views",
+        charts=f"{FIGURES}:charts",
         numbers=f"{FIGURES}:of_training",
     ),
     "ensemble": Kind(

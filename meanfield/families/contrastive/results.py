@@ -58,7 +58,7 @@ OF_A_FIXED_POINT = (
 
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
-PLANE = "meanfield.report.views:plane"
+PLANE = "meanfield.report.charts:plane"
 DESCRIBED_BRANCHES = "meanfield.results.text:describe_branches"
 DESCRIBED_STATES = "meanfield.results.text:describe"
 
@@ -66,7 +66,7 @@ DESCRIBED_STATES = "meanfield.results.text:describe"
 def _extended(kind: Kind, several: tuple[str, ...], averages: Iterable[str]) -> Kind:
     """Kind of results of SGD with the variables that contrastive learning adds, those of several channels included."""
     optional = (*kind.optional, *ESCAPES, *averages)
-    return replace(kind, variables=(*kind.variables, *several), optional=optional, check=CHECKS, views=PLANE)
+    return replace(kind, variables=(*kind.variables, *several), optional=optional, check=CHECKS, charts=PLANE)
 
 
 def _with_channels(kind: Kind, *names: str) -> Kind:
@@ -86,7 +86,7 @@ KINDS = DENSITY_KINDS | {
         leading="density_time",
         made_by="contrastive.solve_joint_density",
         figure="meanfield.plotting.results:plot_plane",
-        views=PLANE,
+        charts=PLANE,
     ),
     "order_parameters": _with_channels(
         DENSITY_KINDS["order_parameters"],
@@ -121,7 +121,7 @@ KINDS = DENSITY_KINDS | {
         ("tau", "averages_standard_error"),
         check=CHECKS,
         figure="meanfield.plotting.results:plot_limit_particles",
-        views=PLANE,
+        charts=PLANE,
         numbers="meanfield.report.key_numbers:of_the_limit",
     ),
     "particles": _extended(DENSITY_KINDS["particles"], ("M",), (*AVERAGES, "M_average")),

@@ -15,7 +15,7 @@ from meanfield.plotting.order_parameters import mean_of
 from meanfield.plotting.panels import Panel, draw_panels, mark_quantiles, mark_time
 from meanfield.plotting.phase_diagram import named_in
 from meanfield.plotting.style import TIME, curve_style
-from meanfield.report.views import View, matrices, profile, profile_of_runs
+from meanfield.report.charts import Chart, matrices, profile, profile_of_runs
 from meanfield.results.result import Result
 from meanfield.results.text import plain
 from meanfield.typing import FloatArray
@@ -161,7 +161,7 @@ def _plot_discrepancy(sweep: xr.Dataset, axes: Axes, name: str) -> Axes:
     return axes
 
 
-def views(dataset: xr.Dataset) -> Iterator[View]:
+def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """Matrices R and Q, and overlaps over eigenvalues of the features: of the limit, and of weights of SGD."""
     yield from matrices(dataset, "R", "Q")
     with_teacher, of_students = "overlaps r with teachers", "overlaps sigma of students"

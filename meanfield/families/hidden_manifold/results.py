@@ -59,7 +59,7 @@ VARIABLES = (
 
 NUMBERS = "meanfield.families.hidden_manifold.numbers"
 FIGURE = "meanfield.families.hidden_manifold.figures:plot_order_parameters"
-VIEWS = "meanfield.families.hidden_manifold.figures:views"
+CHARTS = "meanfield.families.hidden_manifold.figures:charts"
 ERRORS = ("Q_error", "R_error", "v_error", "generalisation_error_error")
 
 _PATH = ("time", "Q", "R", "generalisation_error", "v", "Omega", "Sigma")
@@ -74,7 +74,7 @@ _KINDS = {
             *(*FLUCTUATIONS, *FLUCTUATION_ERRORS, *AVERAGES, *AVERAGE_ERRORS),
         ),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "density": Kind(
@@ -82,7 +82,7 @@ _KINDS = {
         (*_PATH, "rho", "rho_weight", *DENSITY),
         ("eta", *ERRORS),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "fixed_points": Kind(
@@ -123,7 +123,7 @@ _KINDS = {
         ("time", *ROWS),
         ("N", "eta", "generalisation_error_error", *WEIGHTS, *AVERAGE_ROWS),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_particles",
     ),
     "ensemble": Kind(
@@ -131,7 +131,7 @@ _KINDS = {
         ("time", *STATISTICS),
         ("N", "eta", *OF_FRESH_SAMPLES, *AVERAGE_STATISTICS),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_an_ensemble",
     ),
 }

@@ -15,7 +15,7 @@ from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import curve_style, marker_style, time_styles
 from meanfield.plotting.trajectories import say_shown
-from meanfield.report.views import View
+from meanfield.report.charts import Chart
 from meanfield.results.text import last_values, plain
 from meanfield.typing import FloatArray
 
@@ -260,7 +260,7 @@ def describe_operator(dataset: xr.Dataset) -> str:
     )
 
 
-def views(dataset: xr.Dataset) -> Iterator[View]:
+def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """The tree with the correlations of nodes and their latents, of the first run if there are several.
 
     Levels next to the leaves are left out of large trees, and so are nodes but the first few of each latent.
@@ -278,4 +278,4 @@ def views(dataset: xr.Dataset) -> Iterator[View]:
     if held.sizes["node"] < dataset.sizes["node"]:
         title += f", {MOST_NODES} of {dataset.sizes['node']} nodes"
     places = {"levels": kept.tolist()}
-    yield View("tree", title, held.isel(latent=slice(int(kept.sum()))), places, label="first run" if several else "")
+    yield Chart("tree", title, held.isel(latent=slice(int(kept.sum()))), places, label="first run" if several else "")

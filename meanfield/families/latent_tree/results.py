@@ -253,7 +253,7 @@ KINDS = {
         ("time", "loss", "selectivity", "correlation", "weights", "latent", "latent_level"),
         (*OF_NODES, *(name for name in AVERAGES if name != "score_average"), "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
-        views=f"{DISPLAY}:views",
+        charts=f"{DISPLAY}:charts",
         numbers=f"{DISPLAY}:of_training",
     ),
     "network_states": Kind(
@@ -292,7 +292,7 @@ KINDS = {
         ("time", "weights", "score", "latent", "latent_level"),
         ("loss", "selectivity", "correlation", *OF_NODES, *AVERAGES, "eta", "B"),
         figure=f"{DISPLAY}:plot_training",
-        views=f"{DISPLAY}:views",
+        charts=f"{DISPLAY}:charts",
         numbers=f"{DISPLAY}:of_training",
     ),
     "ensemble": Kind(
@@ -303,7 +303,7 @@ KINDS = {
             *("child", "sign", "eta", "B"),
         ),
         figure=f"{DISPLAY}:plot_training",
-        views=f"{DISPLAY}:views",
+        charts=f"{DISPLAY}:charts",
         numbers=f"{DISPLAY}:of_training",
     ),
 }

@@ -25,7 +25,7 @@ from meanfield.plotting.weights import (
     reached,
     visible_weights,
 )
-from meanfield.report.views import View, matrices, plane, profile, profile_of_runs
+from meanfield.report.charts import Chart, matrices, plane, profile, profile_of_runs
 from meanfield.results.result import Result
 
 PANELS = {
@@ -110,7 +110,7 @@ def _plot_deviation(escape: xr.Dataset, axes: Axes) -> Axes:
     return axes
 
 
-def views(dataset: xr.Dataset) -> Iterator[View]:
+def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """Matrices R and Q, overlaps over eigenvalues of the noise, and the plane of the weights of two students."""
     yield from matrices(dataset, "R", "Q")
     yield from plane(dataset)

@@ -23,7 +23,7 @@ from meanfield.problems.family import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"
-VIEWS = "meanfield.families.update_rule.figures:views"
+CHARTS = "meanfield.families.update_rule.figures:charts"
 
 CONDENSATE = ("critical_weight", "runaway_weights", "runaway_norm")
 
@@ -41,7 +41,7 @@ _KINDS = {
         ("time", "Q"),
         ("R", *_OTHERS, *SPECTRUM, *ERRORS, *FLUCTUATIONS, *FLUCTUATION_ERRORS),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "density": Kind(
@@ -52,7 +52,7 @@ _KINDS = {
             *("P_sum", "P_difference"),
         ),
         figure="meanfield.families.update_rule.figures:plot_density",
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "limit_particles": Kind(
@@ -60,7 +60,7 @@ _KINDS = {
         ("time", "R", "Q", "r", "Lambda", "snapshot_time", "u_sample", "w_sample", "R_error", "Q_error", "r_error"),
         ("observables", "observables_error", *NAMES),
         figure="meanfield.families.update_rule.figures:plot_density",
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_order_parameters",
     ),
     "stationary": Kind(
@@ -115,7 +115,7 @@ _KINDS = {
         ("time", "Q"),
         ("N", "R", *_OTHERS, *WEIGHTS),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_particles",
     ),
     "ensemble": Kind(
@@ -123,7 +123,7 @@ _KINDS = {
         ("time", "Q_mean"),
         ("N", *NAMES, *(name for name in STATISTICS if name != "Q_mean")),
         figure=FIGURE,
-        views=VIEWS,
+        charts=CHARTS,
         numbers=f"{NUMBERS}:of_an_ensemble",
     ),
 }

@@ -1,4 +1,4 @@
-  // Views: maps and trees side by side, profiles and rings over each other. What is known at some times stays until the next.
+  // Charts: maps and trees side by side, profiles and rings over each other. What is known at some times stays until the next.
   const latest = (frames, frame) => { while (frame > 0 && !frames[frame]) frame -= 1; return frame; };
   const tint = share => `color-mix(in oklab, var(--${share < 0 ? "orange" : "accent"}) ${(100 * Math.min(Math.abs(share), 1)).toFixed(0)}%, var(--zero))`;
   const numbersOf = (parts, name = "frames") => parts.flatMap(part => (part[name] || []).flatMap(each => each || [])).filter(each => each != null);
@@ -16,6 +16,7 @@
     row.className = "parts";
     const draw = panel.parts.map(part => {
       const box = row.appendChild(document.createElement("div")), head = keyOf(box), {cells, name} = drawCells(box, part);
+      const fills = [];
       let held = null;
       cells.forEach((cell, k) => {
         cell.addEventListener("pointerenter", () => { read.textContent = `${part.label}: ${name(k)} ${shown(held && held[k])}`; });
@@ -24,7 +25,10 @@
         const at = latest(part.frames, frame);
         held = part.frames[at];
         head.textContent = part.label + (at === frame || !held ? "" : `, at t = ${shown(times[at])}`);
-        cells.forEach((cell, k) => { cell.style.fill = held && held[k] != null ? tint(held[k] / high) : "var(--line)"; });
+        cells.forEach((cell, k) => {
+          const fill = held && held[k] != null ? tint(held[k] / high) : "var(--line)";
+          if (fills[k] !== fill) cell.style.fill = fills[k] = fill; // most cells of a plane stay empty
+        });
       };
     });
     const scale = keyOf(figure), read = scale.appendChild(document.createElement("span")), bar = document.createElement("i");
@@ -85,7 +89,7 @@
     const low = Math.min(...ends), high = Math.max(...ends), room = 0.06 * (high - low) || 0.05 * Math.abs(high) || 1;
     const x = scale(Math.min(...places) - margin, Math.max(...places) + margin, left, W - right), y = scale(low - room, high + room, H - bottom, top);
     const figure = framed(panels, panel.title), label = panel.parts[0].xlabel, svg = axes(figure, panel.title, x, y, wide ? `log10 of the ${label}` : label), key = keyOf(figure);
-    panel.parts[0].curves.forEach((name, k) => entry(key, colours[k % 6], name || panel.title));
+    panel.parts[0].curves.forEach((name, k) => { if (name) entry(key, colours[k % 6], name); });
     if (panel.parts.some(part => part.half)) key.append("bars: SGD, 95 % of its scatter");
     const draw = panel.parts.map(part => {
       const paths = part.curves.map((_, k) => ["curve", "points"].map(name => element("path", {class: name, stroke: colours[k % 6], "stroke-dasharray": name === "curve" ? dashes[k % 4] : ""}, svg)));

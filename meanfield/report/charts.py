@@ -1,7 +1,7 @@
-"""Views of results: what a page draws at each time besides curves; a family says which its kinds of results have.
+"""Charts of results: what a page draws at each time besides curves; a family says which its kinds of results have.
 
-A view is values in time, and where they lie: cells of a map, points along an axis, cells of a circle, nodes of a tree.
-Views of several results with one title share a figure, side by side or over each other.
+A chart is values in time, and where they lie: cells of a map, points along an axis, cells of a circle, nodes of a tree.
+Charts of several results with one title share a figure, side by side or over each other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_CELLS = 256
 PLANE_CELLS = 32
 """Number of cells of a plane of two weights in each direction."""
 
-GROUPS = 12
+GROUPS = 16
 """Largest number of groups of coordinates of runs whose eigenvalues are alike."""
 
 CHANCE = 1.96
@@ -35,7 +35,7 @@ CHANCE = 1.96
 
 
 @dataclass(frozen=True)
-class View:
+class Chart:
     """Values of a result at each time, and where they lie.
 
     Parameters
@@ -45,7 +45,7 @@ class View:
         points at `x` of each of several `curves`; a ring has a density between angles `x`, or angles if it has none; a
         tree has nodes of latents, with the numbers of latents in `levels` from the root on.
     title : str
-        Views of one title are drawn together.
+        Charts of one title are drawn together.
     values : DataArray, shape (times, ...)
         With the times as the coordinate of the first dim.
     places : mapping of str to Any
@@ -64,7 +64,7 @@ class View:
     label: str = ""
 
 
-def matrices(dataset: xr.Dataset, *names: str) -> Iterator[View]:
+def matrices(dataset: xr.Dataset, *names: str) -> Iterator[Chart]:
     """Maps of order parameters that are matrices, means over replicas; of one row, curves in time say as much.
 
     Parameters
@@ -81,10 +81,10 @@ def matrices(dataset: xr.Dataset, *names: str) -> Iterator[View]:
         row, column = (str(dim) for dim in held.dims if dim not in ("replica", "time"))
         if held.sizes[row] > 1 and held.sizes[row] * held.sizes[column] <= MOST_CELLS:
             values = xr.DataArray(mean_of(dataset, name), {"time": dataset["time"]}, ("time", row, column))
-            yield View("map", f"matrix {name}", values, {"xlabel": column.rstrip("_"), "ylabel": row})
+            yield Chart("map", f"matrix {name}", values, {"xlabel": column.rstrip("_"), "ylabel": row})
 
 
-def profile(title: str, values: xr.DataArray) -> Iterator[View]:
+def profile(title: str, values: xr.DataArray) -> Iterator[Chart]:
     """Curves over eigenvalues, one for each entry; nothing where there is one eigenvalue.
 
     Parameters
@@ -97,7 +97,7 @@ def profile(title: str, values: xr.DataArray) -> Iterator[View]:
         yield _profile(title, values)
 
 
-def profile_of_runs(title: str, first: xr.DataArray, second: xr.DataArray, rho: xr.DataArray) -> Iterator[View]:
+def profile_of_runs(title: str, first: xr.DataArray, second: xr.DataArray, rho: xr.DataArray) -> Iterator[Chart]:
     """The same of runs: means of products over coordinates with eigenvalues that are alike.
 
     Parameters
@@ -113,8 +113,10 @@ def profile_of_runs(title: str, first: xr.DataArray, second: xr.DataArray, rho: 
     known = np.unique(eigenvalues)
     if len(known) < 2:
         return
-    few = len(known) <= GROUPS
-    inner = 0.5 * (known[1:] + known[:-1]) if few else np.quantile(eigenvalues, np.arange(1, GROUPS) / GROUPS)
+    inner = 0.5 * (known[1:] + known[:-1])
+    if len(known) > GROUPS:
+        # groups are as narrow as they are drawn: means over wide ones would lie off a curve that bends
+        inner = (np.geomspace if known[0] > 0.0 else np.linspace)(known[0], known[-1], GROUPS + 1)[1:-1]
     group = np.searchsorted(inner, eigenvalues)
     products = (first * second).stack(point=("replica", "coordinate")).transpose("snapshot_time", "point", ...)
     held = [(k, products.values[:, group == k]) for k in np.unique(group) if (group == k).sum() > 1]
@@ -124,20 +126,24 @@ def profile_of_runs(title: str, first: xr.DataArray, second: xr.DataArray, rho: 
     yield _profile(title, xr.DataArray(np.stack([each.mean(axis=1) for _, each in held], axis=1), places, dims), half)
 
 
-def _profile(title: str, values: xr.DataArray, half: FloatArray | None = None) -> View:
+def _profile(title: str, values: xr.DataArray, half: FloatArray | None = None) -> Chart:
     time = str(values.dims[0])
     entries = all_entries(values, time, "rho")[:MOST_CURVES]
 
     def curves(of: xr.DataArray) -> xr.DataArray:
         return xr.concat([of.isel(place, drop=True) for _, place in entries], "curve").transpose(time, "curve", "rho")
 
-    places = {"x": values["rho"].values, "xlabel": "eigenvalue", "curves": [index for index, _ in entries]}
-    return View(
+    places = {
+        "x": values["rho"].values,
+        "xlabel": "eigenvalue",
+        "curves": [index if len(entries) > 1 else "" for index, _ in entries],
+    }
+    return Chart(
         "profile", title, curves(values), places, None if half is None else curves(values.copy(data=half)).values
     )
 
 
-def plane(dataset: xr.Dataset) -> Iterator[View]:
+def plane(dataset: xr.Dataset) -> Iterator[Chart]:
     """Density of two weights that train together, on a grid that is mostly one for the limit and runs.
 
     Parameters
@@ -154,7 +160,7 @@ def plane(dataset: xr.Dataset) -> Iterator[View]:
         return
     density = shares.swapaxes(1, 2) / (grid[1] - grid[0]) ** 2  # rows are the second weight
     values = xr.DataArray(density, {times.dims[0]: times}, (times.dims[0], "row", "column"))
-    yield View("map", "density of both weights", values, {"x": grid, "y": grid, "xlabel": "w1", "ylabel": "w2"})
+    yield Chart("map", "density of both weights", values, {"x": grid, "y": grid, "xlabel": "w1", "ylabel": "w2"})
 
 
 def _of_cells(joint: xr.Dataset) -> tuple[xr.DataArray, FloatArray, FloatArray]:

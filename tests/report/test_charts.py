@@ -1,4 +1,4 @@
-"""Views of results against what they show, and their drawings in a browser."""
+"""Charts of results against what they show, and their drawings in a browser."""
 
 import shutil
 import subprocess
@@ -9,9 +9,9 @@ import xarray as xr
 
 from meanfield.families.alpha_contrastive import figures as circle
 from meanfield.families.latent_tree import display as tree
-from meanfield.report.motion import _frames_of, _panels_of_views
+from meanfield.report.charts import Chart, matrices, plane, profile, profile_of_runs
+from meanfield.report.motion import _frames_of, _panels_of_charts
 from meanfield.report.page import Page, rendered
-from meanfield.report.views import View, matrices, plane, profile, profile_of_runs
 
 MIXING = np.array([[1.2, 0.0], [0.3, 0.5]])
 """Factor of the covariance of two Gaussian weights, which are not alike."""
@@ -102,10 +102,10 @@ def test_the_plane_of_two_weights_has_their_moments_and_is_that_of_sgd():
 
 def test_profiles_of_runs_have_their_intervals_about_what_is_true():
     w, u, rho = spectral_runs()
-    (view,) = profile_of_runs("R", w, u, rho)
-    assert view.places["curves"] == ["11", "21"]
-    assert (np.diff(view.places["x"]) > 0).all()
-    off = np.abs(view.values.values[0] - 2.0 * view.places["x"]) / view.half[0]
+    (chart,) = profile_of_runs("R", w, u, rho)
+    assert chart.places["curves"] == ["11", "21"]
+    assert (np.diff(chart.places["x"]) > 0).all()
+    off = np.abs(chart.values.values[0] - 2.0 * chart.places["x"]) / chart.half[0]
     assert (off > 1.0).sum() <= 5  # of 24, two of which hold the same u; 5 % chance each
     assert off.max() < 2.0
     (square,) = profile_of_runs("Q", w, w.rename(student="student_"), rho)
@@ -116,8 +116,8 @@ def test_profiles_of_runs_have_their_intervals_about_what_is_true():
 
 
 def test_the_circle_is_turned_without_loss_and_has_the_filters_of_all_runs():
-    (limit,) = circle.views(ring_of())
-    sgd, dots = circle.views(filters_of_sgd())
+    (limit,) = circle.charts(ring_of())
+    sgd, dots = circle.charts(filters_of_sgd())
     edges = limit.places["x"]
     exact = np.diff(edges + np.sin(edges)) / np.diff(edges) / (2.0 * np.pi)
     # within a cell of 4 degrees the density is taken as even, which it is to half the change of its slope
@@ -135,38 +135,38 @@ def test_the_circle_is_turned_without_loss_and_has_the_filters_of_all_runs():
 
 def test_a_tree_shows_the_nodes_of_the_first_run_from_the_root_on(monkeypatch):
     dataset = tree_of()
-    (view,) = tree.views(dataset)
-    assert view.places["levels"] == [1, 2, 4, 8]
-    assert np.array_equal(view.values, dataset["correlation"][0])
-    assert view.label == "first run"
+    (chart,) = tree.charts(dataset)
+    assert chart.places["levels"] == [1, 2, 4, 8]
+    assert np.array_equal(chart.values, dataset["correlation"][0])
+    assert chart.label == "first run"
     monkeypatch.setattr(tree, "MOST_IN_TREE", 10)
     monkeypatch.setattr(tree, "MOST_NODES", 2)
-    (view,) = tree.views(dataset.isel(replica=0))
-    assert view.title.endswith("3 of 4 levels, 2 of 3 nodes")
-    assert view.places["levels"] == [1, 2, 4]
-    assert view.values.shape == (2, 7, 2)
-    assert view.label == ""
+    (chart,) = tree.charts(dataset.isel(replica=0))
+    assert chart.title.endswith("3 of 4 levels, 2 of 3 nodes")
+    assert chart.places["levels"] == [1, 2, 4]
+    assert chart.values.shape == (2, 7, 2)
+    assert chart.label == ""
 
 
 def test_matrices_are_means_over_runs_and_those_of_one_row_are_left_out():
     R = np.arange(16.0).reshape(2, 2, 2, 2)
     runs = xr.Dataset({"R": (("replica", "time", "student", "teacher"), R)}, {"time": [0.0, 1.0]})
-    (view,) = matrices(runs, "Q", "R")
-    assert np.array_equal(view.values, R.mean(axis=0))
+    (chart,) = matrices(runs, "Q", "R")
+    assert np.array_equal(chart.values, R.mean(axis=0))
     assert list(matrices(runs.isel(student=[0]), "R")) == []
     statistics = xr.Dataset({"R_mean": runs["R"].mean("replica")})
-    assert np.array_equal(next(matrices(statistics, "R")).values, view.values)
+    assert np.array_equal(next(matrices(statistics, "R")).values, chart.values)
 
 
-def test_frames_keep_the_times_of_views_and_parts_have_none_at_others():
+def test_frames_keep_the_times_of_charts_and_parts_have_none_at_others():
     times = np.linspace(0.0, 10.0, 1001)
     many = xr.DataArray(np.zeros((1001, 1, 1)), {"time": times}, ("time", "row", "column"))
     few = many.sel(time=[0.03, 7.77], method="nearest").rename(time="snapshot_time")
-    views = [("many", View("map", "a", many)), ("few", View("map", "a", few))]
-    frames = _frames_of({}, views)
+    charts = [("many", Chart("map", "a", many)), ("few", Chart("map", "a", few))]
+    frames = _frames_of({}, charts)
     assert len(frames) <= 152
     assert np.isclose(frames[:, None], [0.03, 7.77]).sum() == 2
-    (panel,) = _panels_of_views(views, frames)
+    (panel,) = _panels_of_charts(charts, frames)
     there = [time for time, values in zip(frames, panel["parts"][1]["frames"], strict=True) if values is not None]
     assert there == pytest.approx([0.03, 7.77])
 
@@ -176,8 +176,8 @@ def test_notebooks_show_a_page_in_a_frame():
     assert shown.startswith('<iframe srcdoc="&lt;p title=&quot;a&quot;&gt;&amp;amp;&lt;/p&gt;" sandbox="allow-scripts"')
 
 
-def page_of_views():
-    """A page with a view of each kind, in two frames."""
+def page_of_charts():
+    """A page with a chart of each kind, in two frames."""
     w, u, rho = spectral_runs()
     limit = xr.DataArray(
         [[[0.0], [0.0]], [[1.0], [4.0]]], {"time": [0.0, 1.0], "rho": [0.5, 2.0]}, ("time", "rho", "k")
@@ -186,26 +186,30 @@ def page_of_views():
         [np.zeros((2, 3)), [[1.0, -0.5, 0.0], [0.2, 0.9, np.nan]]], {"time": [0.0, 1.0]}, ("time", "a", "b")
     )
     joint = gaussian_plane(40).isel(density_time=[0])
-    views = [
+    charts = [
         *matrices(xr.Dataset({"R": R}), "R"),
         *plane(joint),
         *plane(weights_of_sgd(500)),
         *profile("R", limit),
         *profile_of_runs("R", w, u, rho),
-        *tree.views(tree_of()),
-        *circle.views(ring_of()),
-        *circle.views(filters_of_sgd(2, 20)),
+        *tree.charts(tree_of()),
+        *circle.charts(ring_of()),
+        *circle.charts(filters_of_sgd(2, 20)),
     ]
     times = np.array([0.0, 1.0])
-    motion = {"times": times.tolist(), "panels": list(_panels_of_views([("a", v) for v in views], times)), "pairs": []}
-    return rendered("explore.html", title="views", names=["views"], motions=[motion])
+    motion = {
+        "times": times.tolist(),
+        "panels": list(_panels_of_charts([("a", v) for v in charts], times)),
+        "pairs": [],
+    }
+    return rendered("explore.html", title="charts", names=["charts"], motions=[motion])
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
 def test_a_browser_draws_each_kind_of_view_at_two_times(tmp_path):
     page = tmp_path / "page.html"
-    page.write_text(page_of_views(), encoding="utf-8")
+    page.write_text(page_of_charts(), encoding="utf-8")
     words = "chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr --virtual-time-budget=2000"
     shown = []
     for time in (0, 1):
