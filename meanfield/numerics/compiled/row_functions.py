@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from hashlib import sha256
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -129,19 +130,19 @@ def compile_rows(bound: Sequence[Bound], width: int, constants: int, order: Sequ
 def _compiled(bound: tuple[Bound, ...], width: int, constants: int, order: tuple[int, ...]) -> RowFunction:
     """Compiled functions; the phases of a run, and the methods that solve one problem, share them."""
     outputs = sum(math.prod(each.shape) for each in bound)
-    names: dict[str, Any] = {"carray": carray, "write": _write, "read": _read_apart, "empty": np.empty}
+    names: dict[str, Any] = {"__name__": __name__, "carray": carray, "write": _write, "read": _read_apart}
     lines = [
         "def loop(rows, constants, out, count):",
         f"    x, k, values = carray(rows, (count, {width})), carray(constants, ({constants},)), "
         f"carray(out, (count, {outputs}))",
         "    for i in range(count):",
     ]
-    first = 0
+    first, texts = 0, []
     for number, each in enumerate(bound):
         last = first + math.prod(each.shape)
         straight = _straight(each)
         if straight is None:
-            names[f"f{number}"] = with_compiled_calls(each.function, _special_functions())
+            names[f"f{number}"] = with_compiled_calls(each.function, _special_ufuncs())
             value = f"f{number}({', '.join(map(_read, each.arguments))})"
             lines.append(
                 f"        write({value}, values[i], {first}, {last})"
@@ -152,26 +153,28 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int, order: tuple
             names |= straight.functions
             written = (f"values[i, {first + n}] = {value}" for n, value in enumerate(straight.values))
             code = [f"def f{number}(x, k, values, i):", *(f"    {line}" for line in (*straight.lines, *written))]
-            exec("\n".join(code), names)  # the text holds names and numbers alone
+            texts.append("\n".join(code))
+            exec(texts[-1], names)  # the text holds names and numbers alone
             lines.append(f"        f{number}(x, k, values, i)")
         names[f"f{number}"] = numba.njit(names[f"f{number}"], error_model="numpy")
         first = last
     if order:
-        names["order"] = np.array(order)
-        lines.insert(2, f"    kept = empty({outputs})")
-        lines += [f"        for j in range({outputs}):", "            kept[order[j]] = values[i, j]"]
-        lines += ["        values[i, :] = kept"]
-    exec("\n".join(lines), names)  # the text holds numbers alone, of places
+        lines.insert(2, f"    order, kept = {order}, values[:1].copy()")
+        lines += [f"        for j in range({outputs}):", "            kept[0, order[j]] = values[i, j]"]
+        lines += [f"        for j in range({outputs}):", "            values[i, j] = kept[0, j]"]
+    text = "\n".join(lines)
+    exec(text, names)  # the text holds numbers alone, of places
+    # What is written down wholly is the same in every process: its name on disk is its digest.
+    names["loop"].__qualname__ = f"rows_{sha256(''.join((*texts, text)).encode()).hexdigest()}"
     pointer = types.CPointer(types.float64)
-    compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp))(names["loop"])
+    kept = len(texts) == len(bound)
+    compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp), cache=kept)(names["loop"])
     _KEPT_ALIVE.append(compiled)
     return RowFunction(int(compiled.address), width, constants, outputs)
 
 
 def _straight(bound: Bound) -> StraightLine | None:
-    """Operations of a function of small arrays; None of other functions, and of those that have no such."""
-    if not bound.shape and not any(each.shape for each in bound.arguments):
-        return None
+    """Operations of a function, or None if it is more than such."""
     arguments = [
         ([_read(Argument(column, (), each.constant)) for column in each.columns], each.shape)
         for each in bound.arguments
@@ -237,19 +240,25 @@ def _read(argument: Argument) -> str:
 
 @cache
 def _special_functions() -> Mapping[Any, Any]:
-    """What stands for functions of SciPy, and for its module of them, which numba does not know."""
-    formulas: dict[str, Callable[[float], float]] = {
-        "erf": lambda x: math.erf(x),
-        "erfc": lambda x: math.erfc(x),
-        "expit": lambda x: 0.5 + 0.5 * math.tanh(0.5 * x),
-        "ndtr": lambda x: 0.5 * math.erfc(-x * math.sqrt(0.5)),
+    """What stands for functions of SciPy of numbers, which numba does not know."""
+    formulas: dict[Any, Callable[[float], float]] = {
+        scipy.special.erf: lambda x: math.erf(x),
+        scipy.special.erfc: lambda x: math.erfc(x),
+        scipy.special.expit: lambda x: 0.5 + 0.5 * math.tanh(0.5 * x),
+        scipy.special.ndtr: lambda x: 0.5 * math.erfc(-x * math.sqrt(0.5)),
     }
+    return {function: numba.njit(formula) for function, formula in formulas.items()}
+
+
+@cache
+def _special_ufuncs() -> Mapping[Any, Any]:
+    """What stands for functions of SciPy of numbers and arrays, and for its module of them."""
     module = ModuleType("special")
     instead: dict[Any, Any] = {scipy.special: module}
-    for name, formula in formulas.items():
-        compiled: Any = numba.vectorize([types.float64(types.float64)])(formula)
-        setattr(module, name, compiled)
-        instead[getattr(scipy.special, name)] = compiled
+    for function, formula in _special_functions().items():
+        compiled: Any = numba.vectorize([types.float64(types.float64)])(formula.py_func)
+        setattr(module, function.__name__, compiled)
+        instead[function] = compiled
     return instead
 
 

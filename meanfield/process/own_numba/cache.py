@@ -1,8 +1,9 @@
 """Compiled code on disk: a file for each function and list of types of its arguments.
 
 What is kept is made of versioned sources alone (`sources`), for types that every process knows: functions and types of
-other packages may change at any time, and code that holds them is compiled in every process. A file that is missing or
-damaged, in whatever way, is written anew. Files are replaced as a whole, so that processes may share them.
+other packages may change at any time, and code that holds them is compiled in every process; a function of a user is
+kept where it was written down wholly (`numerics.compiled.row_functions`). A file that is missing or damaged, in
+whatever way, is written anew. Files are replaced as a whole, so that processes may share them.
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ import pytest
 from scipy import special
 from scipy.special import erf
 
+from meanfield.numerics.compiled import row_functions
 from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
 from meanfield.numerics.compiled.straight_line import straight_line
+from meanfield.process.own_numba import functions
 from meanfield.typing import FloatArray
 
 COUNT = 64
@@ -81,6 +83,34 @@ def test_functions_stand_side_by_side_in_one_loop():
     assert both.shape == (COUNT, 3)
     for columns, alone in ((slice(0, 1), one), (slice(1, 3), two)):
         np.testing.assert_array_equal(both[:, columns], compile_rows([alone], 4, 1)(rows, constants))
+
+
+def twice(y: float) -> float:
+    return 2.0 * y
+
+
+def twice_if_positive(y: float) -> float:
+    return 2.0 * y if y > 0 else 0.0
+
+
+def test_what_is_written_down_wholly_is_taken_from_the_disk(monkeypatch):
+    """Code of other functions is compiled in every process: what they call may change at any time."""
+    rows, order, other = np.arange(1.0, 4.0).reshape(1, 3), (1, 0), (0, 1)
+    bound = [Bound(twice, (Argument(0),)), Bound(perceptron, (Argument(1), Argument(2), Argument(0)))]
+    compile_rows(bound, 3, 0, order)
+    compile_rows([Bound(twice_if_positive, (Argument(0),))], 3, 0)
+
+    def compiles(self, args, return_type):
+        raise AssertionError("this is compiled again")
+
+    row_functions._compiled.cache_clear()  # as in another process
+    monkeypatch.setattr(functions._CallbackCompiler, "compile", compiles)
+    np.testing.assert_array_equal(compile_rows(bound, 3, 0, order)(rows, np.empty(0)), [[0.0, 2.0]])
+    for anew in (lambda: compile_rows(bound, 3, 0, other), lambda: compile_rows(bound[:1], 3, 0)):
+        with pytest.raises(AssertionError, match="again"):
+            anew()
+    with pytest.raises(AssertionError, match="again"):
+        compile_rows([Bound(twice_if_positive, (Argument(0),))], 3, 0)
 
 
 def test_values_of_another_number_are_nan():
