@@ -300,6 +300,9 @@ def test_validate_problem_explains_and_writes_nothing(folder, tmp_path, inside, 
     assert (result.returncode, result.stderr) == (0, "")
     assert "one-pass SGD, tau = 0.05, batches of m = 4" in result.stdout
     assert "stationary states" in result.stdout
+    result = inside("validate_problem", folder / "small.toml", "--latex", "symbols")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert r"\verb|model.learning_rate| & 0.05" in result.stdout
     (tmp_path / "bad.toml").write_text(SMALL.replace("learning_rate = 0.05", "learning_rate = -0.05"))
     result = inside("validate_problem", tmp_path / "bad.toml")
     assert (result.returncode, result.stdout) == (2, "")

@@ -138,7 +138,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     look_up : bool
         Whether modules and files that the problem names may be opened: not for a problem that is stored in a result.
     """
-    family, phases = family_of(problem), _phases(problem)
+    family, phases = family_of(problem), phases_in_words(problem)
     if not family.wording:
         return [("family", family.title), *phases]
     statements: list[Statement] = resolve(family.wording)(pieces_of(problem)[0].problem, look_up)
@@ -151,7 +151,7 @@ def steps_in_words(problem: Any) -> str:
     return f"{problem.time.in_words}; t = k/N, so that SGD with N = {N:,} takes {round(stop * N):,} steps"
 
 
-def _phases(problem: Problem) -> Iterator[Statement]:
+def phases_in_words(problem: Problem) -> Iterator[Statement]:
     """Time of each phase of a problem, and what changes there."""
     words = family_of(problem).words_of
     for number, (phase, piece) in enumerate(zip(problem.phases or (), pieces_of(problem), strict=False)):

@@ -16,6 +16,7 @@ from meanfield.ingredients.part import FieldError, Part
 from meanfield.ingredients.schedules.sampling import run_until
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
+from meanfield.problems.method import resolve
 from meanfield.problems.phases import Phase, as_files_say, checked_pieces, pieces_of
 from meanfield.typing import FloatArray, IntArray
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from meanfield.ingredients.laws import CoordinateLaw
 
 T = TypeVar("T")
+
+EQUATIONS = "meanfield.explanation.equations:equations_of"
+"""Address of what writes equations, and imports SymPy."""
 
 
 class Time(Part):
@@ -263,6 +267,26 @@ class Problem(Whole):
         from meanfield.problems.known_families import fingerprint_of_family  # which knows problems
 
         return fingerprint_of_family(self) | _in_phases(self, _named_outside)
+
+    def latex(self, symbols: bool = False) -> str:
+        """Equations of the problem as LaTeX: its step, its limit and its order parameters, and a table of symbols.
+
+        Parameters
+        ----------
+        symbols : bool
+            Whether symbols stand for the numbers of the problem, which the table has in any case.
+
+        Returns
+        -------
+        str
+            For a document that loads amsmath.
+
+        Raises
+        ------
+        InputError
+            If the family declares no equations, or a function that the problem names is not at hand.
+        """
+        return str(resolve(EQUATIONS)(self, symbols).latex)
 
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""

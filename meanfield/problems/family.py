@@ -167,6 +167,9 @@ class Family:
     wording, warnings : str
         "module:function" of a problem and `look_up` that says in words what it is, and of a problem and predictions
         that returns warnings, each with a remedy; see `meanfield.explain`.
+    equations : str
+        "module:function" of a problem and a `meanfield.explanation.formulas.Table` that yields its equations, a
+        `meanfield.explanation.equations.Section` at a time; see `Problem.latex`.
     key_words : mapping of str to str
         Regular expressions of keys, and the words for them on axes of figures.
     laws : mapping of str to str
@@ -208,6 +211,7 @@ class Family:
     sweep_figures: Mapping[str, str] = field(default_factory=dict)
     wording: str = ""
     warnings: str = ""
+    equations: str = ""
     key_words: Mapping[str, str] = field(default_factory=dict)
     laws: Mapping[str, str] = field(default_factory=dict)
     lacking: Mapping[str, str] = field(default_factory=dict)

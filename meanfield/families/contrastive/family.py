@@ -94,6 +94,7 @@ FAMILY = Family(
     | {name: f"{HERE}.reductions:{name}" for name in ("similarity", "states", "growth", "arrangement")},
     wording=f"{HERE}.explanation.wording:in_words",
     warnings=f"{HERE}.explanation.warnings:warnings_of",
+    equations=f"{HERE}.explanation.equations:equations_of",
     key_words={
         r"model\.learning_rate": r"learning rate $\tau$",
         r"model\.batch_size": "batch size $m$",

@@ -121,7 +121,7 @@ def loss_step(problem, U, w, x1, x2):
     return on_sphere(w - problem.model.learning_rate * gradient - pull(problem, w))
 
 
-def check(problem, take_step):
+def check(problem, take_step, rounding=1e-10):
     run = simulate_sgd(problem)
     assert run.status == "complete"
     for replica in range(problem.particles.replicas):
@@ -130,7 +130,7 @@ def check(problem, take_step):
         for after in run.weights.values[replica, 1:]:
             moved = take_step(problem, U, w, *samples.draw())
             assert np.abs(moved - w).max() > 1e-3
-            assert after == pytest.approx(moved, abs=1e-10)  # rounding, amplified by a few steps of order one
+            assert after == pytest.approx(moved, abs=rounding)  # amplified by a few steps of order one
             w = after
     overlap = np.einsum("rni,rn->ri", run.U, run.weights[:, -1]) / N
     assert run.q.values[:, -1] == pytest.approx(overlap, abs=1e-12)  # q = U^T w/N: rounding

@@ -1,0 +1,174 @@
+"""Formulas that SymPy prints and evaluates: numbers as decimals, averages, scalar products, and known symbols.
+
+Only those who write equations import this module, because SymPy takes half a second to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.precedence import PRECEDENCE
+
+from meanfield.ingredients.part import Part
+from meanfield.ingredients.schedules.shapes import Schedule
+
+DIGITS = 15
+"""Number of digits of a double that survive rounding: numbers of formulas are decimals with so many."""
+
+LONGEST = 1000
+"""Largest numerator and denominator of a fraction that has no end as a decimal."""
+
+
+def _function(name: str, latex: Callable[..., str]) -> Any:
+    """A function of SymPy that is printed in a way of its own."""
+
+    def printed(self: Any, printer: Any, exp: str | None = None) -> str:
+        text = latex(printer, *self.args)
+        return text if exp is None else rf"{text}^{{{exp}}}"
+
+    return type(name, (sp.Function,), {"_latex": printed})
+
+
+def _scalar_product(printer: Any, left: Any, right: Any) -> str:
+    if left == right:
+        return rf"|{printer._print(left)}|^{{2}}"
+    return rf"{printer.parenthesize(left, 50)} \cdot {printer.parenthesize(right, 50)}"
+
+
+dot = _function("dot", _scalar_product)
+"""Scalar product of two vectors."""
+
+average_of = _function("average_of", lambda printer, of: rf"\left\langle {printer._print(of)} \right\rangle")
+"""Average over what is random in a sample; see `mean`."""
+
+expectation = _function("expectation", lambda printer, of: rf"E\left[{printer._print(of)}\right]")
+"""Average over the density of weights and feature coordinates."""
+
+
+def mean(expression: Any) -> Any:
+    """Average over what is random in a sample, with numbers in front of it."""
+    factor, rest = sp.sympify(expression).as_coeff_Mul()
+    return factor * (1 if rest == 1 else average_of(rest))
+
+
+def named(name: str, latex: str) -> Any:
+    """A function of SymPy with a name, and another in LaTeX."""
+    return _function(name, lambda printer, of: rf"{latex}({printer._print(of)})")
+
+
+class Printer(LatexPrinter):  # type: ignore[misc]
+    """SymPy's printer of LaTeX, with numbers as decimals and what is subtracted behind what it is subtracted from."""
+
+    def _print_Rational(self, number: Any) -> str:
+        if _is_short(number) or (max(number.p, -number.p, number.q) <= LONGEST and number != rounded(number)):
+            return str(super()._print_Rational(number))
+        digits, _, power = f"{float(number):.{DIGITS}g}".partition("e")
+        return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
+
+    def _print_Mul(self, product: Any) -> str:
+        factor, rest = product.as_coeff_Mul()
+        if not factor.is_Rational or _is_short(factor):
+            return str(super()._print_Mul(product))
+        above, below = sp.fraction(rest)
+        text = self.parenthesize(above, PRECEDENCE["Mul"]) if above.is_Add else self._print(above)
+        text = self._print_Rational(factor) + f" {text}" * (above != 1)
+        return text if below == 1 else rf"\frac{{{text}}}{{{self._print(below)}}}"
+
+    def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
+        text = str(super()._print_Symbol(symbol, style))
+        return rf"\mathrm{{{text}}}" if text.isalpha() and len(text) > 1 else text
+
+    def _print_Heaviside(self, step: Any, exp: str | None = None) -> str:
+        return rf"\mathbf{{1}}\left[{self._print(step.args[0])} > 0\right]"
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> Any:
+        terms = super()._as_ordered_terms(expr, order=order)
+        return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
+
+
+def _is_short(number: Any) -> bool:
+    """Whether a number is better read as a fraction than as a decimal."""
+    return bool(number.q <= 10 and abs(number.p) <= LONGEST)
+
+
+def rounded(exact: Any) -> Any:
+    """Rational number in as many digits as a double has."""
+    return sp.Rational(f"{float(exact):.{DIGITS}g}")
+
+
+PRINTER = Printer({"mul_symbol": None, "fold_short_frac": False, "ln_notation": True})
+
+
+def latex_of(expression: Any) -> str:
+    """LaTeX of an expression of SymPy; a text is LaTeX already."""
+    return expression if isinstance(expression, str) else str(PRINTER.doprint(expression))
+
+
+def number(value: float) -> Any:
+    """Number of a formula, the decimal that a file would have."""
+    return rounded(value)
+
+
+@dataclass
+class Table:
+    """Symbols of formulas with their keys and values.
+
+    Parameters
+    ----------
+    symbols : bool
+        Whether formulas keep symbols that have a number.
+    """
+
+    symbols: bool
+    rows: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def known(self, symbol: str, key: str, value: Any, positive: bool = True) -> Any:
+        """Number of the problem, or its symbol where formulas keep symbols, or where it changes in time.
+
+        Parameters
+        ----------
+        symbol : str
+            Its name in SymPy, such as `tau` or `v_12`.
+        key : str
+            The key that has it.
+        value : float or Schedule
+        """
+        letter = sp.Symbol(symbol, real=True, positive=positive or None)
+        moving = isinstance(value, Schedule)
+        exact = None if moving else number(value)
+        self.rows[latex_of(letter)] = key, value.in_words if moving else f"{value:.{DIGITS}g}"
+        return letter if self.symbols or exact is None else exact
+
+    def part(self, symbol: str, key: str, part: Part) -> None:
+        """Say what a table of the file says of a symbol that is random or a function."""
+        entries = part.model_dump(mode="json", exclude_defaults=True)
+        law = {"law": part.law} if hasattr(part, "law") else {}
+        words = ", ".join(f"{name} = {value}" for name, value in (law | entries).items())
+        self.named(latex_of(sp.Symbol(symbol)), key, words)
+
+    def named(self, symbol: str, key: str, words: str) -> None:
+        """Say what a symbol in LaTeX stands for that is no number."""
+        self.rows[symbol] = key, words
+
+
+def real(names: str) -> Any:
+    """Real symbols, by their names in SymPy."""
+    return sp.symbols(names, real=True)
+
+
+def tidy(polynomial: Any, variables: Sequence[Any]) -> Any:
+    """Polynomial by powers of its variables, with common factors in front where it has other symbols."""
+    expanded = sp.expand(polynomial)
+    if expanded.free_symbols <= set(variables):
+        return sum(rounded(factor) * term for term, factor in expanded.as_coefficients_dict().items())
+    return sp.factor_terms(sp.collect(sp.expand(polynomial), variables, sp.factor))
+
+
+def function_of(formula: str, parameters: dict[str, Any], argument: Any) -> Any:
+    """A function that is declared by a formula in x, such as those of `meanfield.ingredients.formulas`."""
+    x = sp.Symbol("x", real=True)
+    return sp.parse_expr(formula, local_dict={"x": x, **parameters}).subs(x, argument)

@@ -1,0 +1,85 @@
+"""Equations that families share: named functions, and the density of a weight given its feature coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sympy as sp
+
+from meanfield.explanation.equations import Equation, Section
+from meanfield.explanation.formulas import Table, dot, expectation, function_of, named, real
+from meanfield.ingredients.formulas import ACTIVATIONS, PRIORS
+from meanfield.ingredients.priors import PriorSettings
+from meanfield.ingredients.user_functions import is_address
+
+SIGMA, SLOPE, FORCE = named("sigma", r"\sigma"), named("slope", r"\sigma'"), named("phi", r"\varphi")
+
+
+def activation_lines(model: Any, table: Table, formulas: dict[str, str] = ACTIVATIONS) -> Iterator[Equation]:
+    """Activation and slope of a table that names an activation; a user's own has a name alone."""
+    if model.activation not in formulas:
+        return table.named(r"\sigma", "model.activation", model.activation)
+    x, numbers = real("x"), model.activation_parameters
+    given = {name: table.known(name, f"model.activation_parameters.{name}", v, False) for name, v in numbers.items()}
+    defaults = {"slope": sp.Rational(1, 100)}
+    sigma = function_of(formulas[model.activation], defaults | given, x)
+    yield Equation(SIGMA(x), sigma)
+    yield Equation(SLOPE(x), sp.diff(sigma, x))
+
+
+def force_line(prior: PriorSettings, table: Table) -> Equation | str:
+    """Force phi of a prior, strength included."""
+    w = real("w")
+    if prior.name == "none":
+        return r"No prior acts on the weights, $\varphi = 0$."
+    strength = table.known("lambda", "prior.strength", prior.strength)
+    if is_address(prior.name):
+        table.named(r"\varphi_1", "prior.name", prior.name)
+        return Equation(FORCE(w), strength * named("phi_1", r"\varphi_1")(w))
+    given = {name: table.known(name, f"prior.parameters.{name}", value) for name, value in prior.parameters.items()}
+    defaults = {"ratio": sp.Rational(1, 2), "width": sp.Rational(1, 2)}
+    return Equation(FORCE(w), strength * function_of(PRIORS[prior.name], defaults | given, w))
+
+
+def is_linear(prior: PriorSettings) -> bool:
+    """Whether overlaps close under a prior; one that a result alone names is not looked up."""
+    return prior.functions.linear if prior.at_hand else False
+
+
+def density_section(prior: PriorSettings, tau: Any, features: int) -> Section:
+    """Density of a weight whose norm is kept, given its feature coordinates; theory.md, section 2."""
+    w, u, q, g, r, Lambda, G = real("w u q g r Lambda G")
+    free = prior.name == "none"
+    pull, work = (0, 0) if free else (tau * FORCE(w), tau * r)
+    along = [u * g, q * g] if features == 1 else [dot(u, g), dot(q, g)]
+    return Section(
+        "Density of a weight $w$ given its feature coordinates $u$",
+        [
+            Equation(r"\Gamma(w, u)", G * w - along[0] - pull),
+            Equation(G, along[1] + work - Lambda / 2),
+            Equation(r"q", r"E[u w]" + r", \qquad r = E[w\,\varphi(w)]" * (not free)),
+            Equation(
+                r"\frac{\partial P}{\partial t}",
+                r"-\frac{\partial}{\partial w} \left[ \Gamma P \right] + "
+                r"\frac{\Lambda}{2}\,\frac{\partial^2 P}{\partial w^2}",
+            ),
+        ],
+    )
+
+
+def overlap_section(prior: PriorSettings, tau: Any, features: int) -> Section:
+    """Equation of the overlaps where the norm is kept; it closes if the prior is linear."""
+    q, g, r, Lambda, u, w = real("q g r Lambda u w")
+    both = q * g if features == 1 else dot(q, g)
+    left = r"\frac{\mathrm dq}{\mathrm dt}"
+    if is_linear(prior):
+        return Section("Order parameters", [Equation(left, q * (both - Lambda / 2) - g)])
+    pull = tau * expectation(u * FORCE(w))
+    return Section(
+        "Order parameters",
+        [
+            Equation(left, q * (both + tau * r - Lambda / 2) - g - pull),
+            "The last average asks for the density: the overlaps do not close.",
+        ],
+    )

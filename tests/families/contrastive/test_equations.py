@@ -1,0 +1,185 @@
+"""Equations that contrastive problems print, evaluated by SymPy, against closures, steps and fields."""
+
+import numpy as np
+import pytest
+
+from meanfield.explanation.equations import Equation
+from meanfield.families.contrastive.closures import Closure
+from meanfield.families.contrastive.order_parameters.field import VectorField
+from meanfield.ingredients.activations import ACTIVATIONS, make_activation
+from meanfield.ingredients.formulas import ACTIVATIONS as FORMULAS
+from meanfield.ingredients.formulas import PRIORS as PRIOR_FORMULAS
+from meanfield.ingredients.priors import PRIORS
+from tests.example_problems import make_problem
+from tests.families.contrastive.sgd.test_plain import EVERY_STEP, NOISES, TWO, N, centres_of_outputs, check, on_sphere
+from tests.oracles.plain_steps import HIDDEN
+from tests.oracles.plain_steps import make_problem as problem_of
+from tests.printed_equations import evaluate, lines_of, section
+
+ROUNDING = 1e-12
+"""Largest error of a formula, relative to the largest value: sums of some ten terms in double precision."""
+
+LIMIT = "Drift gain"
+
+
+def points(features, count=100, seed=0):
+    """Overlaps within the ball."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(count, features))
+    return directions / np.linalg.norm(directions, axis=1)[:, None] * rng.uniform(0, 0.98, (count, 1))
+
+
+def close(found, right):
+    return np.all(np.abs(found - right) <= ROUNDING * np.abs(right).max(axis=0))
+
+
+def closed(problem, qs):
+    """g and Lambda in closed form at many points, shape (points, features + 1)."""
+    features = qs.shape[1]
+    indices = [""] if features == 1 else [f"_{k + 1}" for k in range(features)]
+    lines = [line for line in section(problem, LIMIT) if isinstance(line, Equation) and line.closed]
+    found = evaluate(lines, {f"q{index}": q for index, q in zip(indices, qs.T, strict=True)})
+    return np.array([found[name][0] for name in (*(f"g{index}" for index in indices), "Lambda")]).T
+
+
+def of_the_code(closure, qs):
+    return np.array([np.append(*closure(q)) for q in qs])
+
+
+@pytest.mark.parametrize("centering", ["none", "population", "batch"])
+@pytest.mark.parametrize("noise", ["none", "unequal", "opposite"])
+@pytest.mark.parametrize("hidden", [("asymmetric",), ("laplace", "shifted")], ids="-".join)
+def test_closed_forms_are_the_closure(hidden, noise, centering):
+    problem = problem_of("quadratic", hidden, noise, centering)
+    qs = points(len(hidden))
+    assert close(closed(problem, qs), of_the_code(Closure(problem), qs))
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_closed_forms_take_every_law(hidden):
+    problem = problem_of("quadratic", (hidden,), "correlated")
+    qs = points(1, 5)
+    assert close(closed(problem, qs), of_the_code(Closure(problem, tabulated=False), qs))
+
+
+def samples_of(problem, nodes=40):
+    """Nodes of c, e and the noise of two views, with their weights: exact for polynomials of degree 2 nodes - 1."""
+    x, weight = np.polynomial.hermite_e.hermegauss(nodes)
+    law, noisy = problem.features[0].hidden, problem.augmentation is not None
+    probability, mean, variance = law.components(8.0)
+    views = [(x, weight / weight.sum())] * (2 if noisy else 0)
+    axes = [(x, weight / weight.sum()), (np.arange(len(mean)), probability), (x, weight / weight.sum()), *views]
+    grids = np.meshgrid(*(nodes for nodes, _ in axes), indexing="ij")
+    weights = np.ones(1)
+    for _, each in axes:
+        weights = np.multiply.outer(weights, each)
+    z, component, e, *noise = (grid.ravel() for grid in grids)
+    c = mean[component, 0] + np.sqrt(variance[component, 0]) * z
+    zeta = np.linalg.cholesky(problem.noise_covariance + 1e-300 * np.eye(2)) @ noise if noisy else np.zeros((2, 1))
+    return {"c": c, "e": e, "zeta_1": zeta[0], "zeta_2": zeta[1]}, weights.ravel()
+
+
+def averaged(problem, qs, nodes):
+    """g and Lambda as averages over nodes, at many overlaps with one feature, shape (points, 2)."""
+    samples, weights = samples_of(problem, nodes)
+
+    def average(values):
+        return (np.broadcast_to(values, (len(qs), weights.size)) @ weights)[:, None]
+
+    activation = make_activation(problem.model.activation)
+    functions = {"average_of": average, "sigma": activation.values, "slope": activation.slopes}
+    lines = [line for line in section(problem, LIMIT) if not (isinstance(line, Equation) and line.closed)]
+    found = evaluate(lines, samples | {"q": qs}, functions)
+    return np.hstack([found["g"][0], found["Lambda"][0]])
+
+
+@pytest.mark.parametrize("centering", ["none", "population", "batch"])
+@pytest.mark.parametrize("noise", ["none", "unequal"])
+def test_averages_are_the_closure(noise, centering):
+    problem = problem_of("quadratic", ("asymmetric",), noise, centering)
+    found, qs = averaged(problem, points(1), 8), points(1)
+    assert close(found, of_the_code(Closure(problem), qs))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gelu", "erf"])
+def test_averages_of_other_activations(activation):
+    problem = problem_of(activation, ("mixture",))
+    found, qs = averaged(problem, points(1, 5), 200), points(1, 5)
+    # 200 nodes resolve functions whose nearest pole is at i pi/2 to some 1e-10
+    assert found == pytest.approx(of_the_code(Closure(problem, tabulated=False), qs), rel=1e-8)
+
+
+@pytest.mark.parametrize("hidden", [("three_point",), ("asymmetric", "gaussian")], ids="-".join)
+def test_the_equation_of_the_overlaps_is_the_field(hidden):
+    problem = problem_of("quadratic", hidden)
+    field, lines = VectorField(problem), section(problem, "Order parameters")
+    one = len(hidden) == 1
+    for q in points(len(hidden)):
+        g, Lambda = field.closure(q)
+        values = {"q": q[0] if one else q, "g": g[0] if one else g, "Lambda": Lambda}
+        (found,) = evaluate(lines, values).values()
+        assert np.allclose(found, field(q), rtol=0, atol=ROUNDING)
+
+
+def printed_step(problem, U, w, x1, x2):
+    """A step of SGD as the problem prints it, with the means of the samples themselves."""
+    lines = section(problem, "Step")
+    functions = {}
+    evaluate(lines_of(lines, "sigma", "slope", "phi"), {}, functions)
+    z1, z2 = x1 @ w / np.sqrt(N), x2 @ w / np.sqrt(N)
+    mean1, mean2 = centres_of_outputs(problem, U, w, functions["sigma"](z1), functions["sigma"](z2))
+    values = {"z": z1, "z_1": z1, "z_2": z2, "ybar": mean1, "ybar_1": mean1, "ybar_2": mean2}
+    gains = evaluate(lines_of(lines, "alpha", "beta"), values, functions)
+    counted = {name: np.append(0.0, gain) for name, (gain,) in gains.items()}  # samples count from 1
+    counted |= {name: np.vstack([0 * w, x]) for name, x in (("x", x1), ("x_1", x1), ("x_2", x2))}
+    return on_sphere(evaluate(lines_of(lines, r"\tilde w"), counted | {"w": w, "N": N}, functions)[r"\tilde w"][0])
+
+
+@pytest.mark.parametrize("noise", [None, *NOISES])
+@pytest.mark.parametrize("centering", ["none", "population", "batch"])
+def test_the_step_is_that_of_sgd(noise, centering):
+    lines = TWO, *EVERY_STEP, f'model.centering = "{centering}"', NOISES.get(noise, "")
+    check(make_problem(*lines, 'prior = { name = "l1", strength = 0.7 }'), printed_step, ROUNDING)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_are_what_they_print(name):
+    x = np.random.default_rng(0).normal(0.0, 3.0, 100)
+    functions = {}
+    evaluate(section(problem_of(name), "Step")[1:3], {}, functions)
+    assert functions["sigma"](x) == pytest.approx(make_activation(name).values(x), rel=ROUNDING, abs=ROUNDING)
+    slopes = np.broadcast_to(functions["slope"](x), x.shape)
+    assert slopes == pytest.approx(make_activation(name).slopes(x), rel=ROUNDING, abs=ROUNDING)
+    assert set(FORMULAS) == set(ACTIVATIONS)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_forces_are_what_they_print(name):
+    w = np.random.default_rng(0).normal(0.0, 2.0, 100)
+    problem = problem_of("quadratic", prior={"name": name, "strength": 0.3})
+    functions = {}
+    evaluate(section(problem, "Step")[3:4], {}, functions)
+    if name != "none":
+        assert functions["phi"](w) == pytest.approx(problem.prior.force(w), rel=ROUNDING)
+    assert set(PRIOR_FORMULAS) == set(PRIORS)
+
+
+@pytest.mark.parametrize("prior", ["none", "l2", "l1"])
+def test_the_drift_keeps_the_norm_and_moves_the_overlap(prior):
+    """d E[w^2]/dt = 2 E[w Gamma] + Lambda = 0 and dq/dt = E[u Gamma], whatever the weights and coordinates are."""
+    problem = problem_of("quadratic", prior={"name": prior, "strength": 0.3})
+    rng = np.random.default_rng(0)
+    w, u = rng.normal(size=(2, 100))
+    w, u = w / np.sqrt((w**2).mean()), u / np.sqrt((u**2).mean())
+    pull = problem.prior.force(w)
+    q, r = (u * w).mean(), (w * pull).mean()
+    g, Lambda = Closure(problem, tabulated=False)(np.array([q]))
+    functions = {"phi": lambda _: pull, "expectation": lambda values: values.mean()}
+    values = {"w": w, "u": u, "q": q, "r": r, "g": g[0], "Lambda": Lambda}
+    lines = section(problem, "Density")
+    values |= {"G": evaluate(lines_of(lines, "G"), values)["G"][0]}
+    (drift,) = evaluate(lines_of(lines, r"\Gamma(w, u)"), values, functions)[r"\Gamma(w, u)"]
+    assert 2 * (w * drift).mean() + Lambda == pytest.approx(0.0, abs=1e-14)  # rounding
+    ((velocity,),) = evaluate(section(problem, "Order"), values, functions).values()
+    assert velocity == pytest.approx((u * drift).mean(), abs=1e-14)
+    assert drift + problem.model.rate * pull + u * g == pytest.approx(values["G"] * w, abs=1e-14)
