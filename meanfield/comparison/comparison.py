@@ -46,9 +46,9 @@ from meanfield.comparison.sides import (
     within_half_a_step,
 )
 from meanfield.comparison.wording import overall, reason
-from meanfield.problems.base import same_times
 from meanfield.problems.family import Family, resolve
 from meanfield.problems.known_families import family_of
+from meanfield.problems.output_times import same_times
 from meanfield.problems.variable import DIFFERS
 from meanfield.process.progress import counted
 from meanfield.results.provenance import provenance

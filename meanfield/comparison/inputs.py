@@ -15,8 +15,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
+from meanfield.problems.output_times import same_times
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.checks import check, repeated_runs
 from meanfield.results.made_by import FINGERPRINTS, differences, to_json

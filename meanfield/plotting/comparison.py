@@ -44,7 +44,7 @@ from meanfield.plotting.trajectories import (
     plot_prior_work,
 )
 from meanfield.plotting.weights import draw_conditional, plot_density, plot_histogram, reached, visible_weights
-from meanfield.problems.base import same_times
+from meanfield.problems.output_times import same_times
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 

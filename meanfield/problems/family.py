@@ -164,12 +164,10 @@ class Family:
     reductions, sweep_figures : mapping of str to str
         Reductions of results for sweeps: names and "module:function" of a Dataset, returning variables by name; and of
         those that have a figure of their own the "module:function" of a sweep that keeps them, which returns it.
-    wording, warnings : str
-        "module:function" of a problem and `look_up` that says in words what it is, and of a problem and predictions
-        that returns warnings, each with a remedy; see `meanfield.explain`.
-    equations : str
-        "module:function" of a problem and a `meanfield.explanation.formulas.Table` that yields its equations, a
-        `meanfield.explanation.equations.Section` at a time; see `Problem.latex`.
+    wording, warnings, equations : str
+        "module:function" of a problem and `look_up` that says in words what it is, of a problem and predictions that
+        returns warnings, each with a remedy, and of a problem and a table of symbols that yields sections of equations;
+        see `meanfield.explain` and `Problem.latex`.
     key_words : mapping of str to str
         Regular expressions of keys, and the words for them on axes of figures.
     laws : mapping of str to str

@@ -26,8 +26,8 @@ from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.plotting.histograms import VISIBLE, bin_edges
 from meanfield.plotting.trajectories import all_entries
 from meanfield.plotting.weights import reached
-from meanfield.problems.base import same_times
 from meanfield.problems.family import resolve
+from meanfield.problems.output_times import same_times
 from meanfield.report.charts import CHANCE, MOST_CURVES, Chart
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray

@@ -15,7 +15,8 @@ from pydantic import Field, field_validator
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart, absolute
 from meanfield.ingredients.objects import Object
-from meanfield.problems.base import parts_in, same_times
+from meanfield.problems.base import parts_in
+from meanfield.problems.output_times import same_times
 from meanfield.problems.problem_keys import without_numbers
 from meanfield.typing import FloatArray
 
