@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from meanfield.arguments import as_numbers
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedValues, Parameters
-from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
-from meanfield.numerics.compiled.differences import difference
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
+from meanfield.ingredients.user_functions import Catalogue, WithSlope, check_with_slope
+from meanfield.numerics.compiled.scalar_functions import compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
 INTERPOLATION_ROUNDING = 1e-13
@@ -31,8 +27,7 @@ CHECK_POINTS = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03
 """Arguments at which an activation is compared with that interpolation."""
 
 
-@dataclass(frozen=True)
-class Activation:
+class Activation(WithSlope):
     """Activation function sigma with its derivative and its kinks.
 
     Parameters
@@ -45,18 +40,6 @@ class Activation:
     kinks : tuple of float
         Where sigma, sigma' or a higher derivative jumps.
     """
-
-    value: ScalarFunction
-    derivative: ScalarFunction | None = None
-    kinks: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinks", as_numbers(self.kinks, "kinks", "give a list of numbers, such as [0.0]"))
-
-    @cached_property
-    def slope(self) -> ScalarFunction:
-        """Derivative sigma', given or by differences."""
-        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     def values(self, x: FloatArray) -> FloatArray:
         """Values of sigma at all elements of an array."""
@@ -263,28 +246,8 @@ ACTIVATIONS: dict[str, Activation | Callable[..., Activation]] = {
 }
 
 
-def make_activation(
-    name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
-) -> Activation:
-    """Activation that a problem file names.
-
-    Parameters
-    ----------
-    name : str
-        A key of `ACTIVATIONS`, or "package.module:name" of a function, of an `Activation`, or, with parameters, of a
-        function that takes them and returns one of these.
-    parameters : tuple of (str, float)
-    folder : Path, optional
-        Where to look for the module besides the Python path and the working directory.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, or a user's own does not compile or has another derivative than it says.
-    """
-    if is_address(name):
-        return make_own(Activation, name, dict(parameters), folder, check_with_slope)
-    return build(ACTIVATIONS, name, dict(parameters))
+make_activation = Catalogue(ACTIVATIONS, Activation, check_with_slope)
+"""Activation that a problem file names."""
 
 
 class NamesActivation(NamesFunctions):
@@ -292,7 +255,7 @@ class NamesActivation(NamesFunctions):
 
     function_key: ClassVar[str] = "model.activation"
     parameters_key: ClassVar[str] = "activation_parameters"
-    make: ClassVar[Any] = staticmethod(make_activation)
+    make: ClassVar[Any] = make_activation
 
     activation: str = Field(description=f"one of {', '.join(ACTIVATIONS)}, or your own as 'package.module:name'")
     activation_parameters: Parameters = Field(

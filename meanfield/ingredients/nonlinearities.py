@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.polynomial.legendre import leggauss
 
 from meanfield.ingredients.activations import ACTIVATIONS, Activation, sign, step
 from meanfield.ingredients.function_checks import check_function
-from meanfield.ingredients.user_functions import build, is_address, make_own
+from meanfield.ingredients.user_functions import Catalogue
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar, evaluate
 from meanfield.typing import FloatArray
 
@@ -123,39 +122,17 @@ NONLINEARITIES: dict[str, Nonlinearity] = {
 }
 
 
-def make_nonlinearity(
-    name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None
-) -> Nonlinearity:
-    """Nonlinearity that a problem file names.
-
-    Parameters
-    ----------
-    name : str
-        A key of `NONLINEARITIES`, or "package.module:name" of a function or of a `meanfield.Activation`.
-    parameters : tuple of (str, float)
-        Of a user's function that returns one of these.
-    folder : Path, optional
-        Where to look for the module besides the Python path and the working directory.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, a user's own does not compile, or it is constant or has no finite variance.
-    """
-    if not is_address(name):
-        found = build(NONLINEARITIES, name, dict(parameters))
-    else:
-        found = make_own(_nonlinearity, name, dict(parameters), folder, _check)
-    moments = found.moments(1.0)
-    if moments.square - moments.mean**2 <= MOMENT_ACCURACY * moments.square:
-        raise ValueError(f"'{name}' is constant, so that inputs carry nothing; take another function")
-    return found
-
-
 def _nonlinearity(own: Any) -> Nonlinearity:
     return Nonlinearity(own.value, own.kinks) if isinstance(own, Activation) else Nonlinearity(own)
 
 
 def _check(own: Nonlinearity, name: str) -> Nonlinearity:
     check_function(own.value, f"'{name}'")
+    moments = own.moments(1.0)
+    if moments.square - moments.mean**2 <= MOMENT_ACCURACY * moments.square:
+        raise ValueError(f"'{name}' is constant, so that inputs carry nothing; take another function")
     return own
+
+
+make_nonlinearity = Catalogue(NONLINEARITIES, _nonlinearity, _check)
+"""Nonlinearity that a problem file names; a user's function may be given as a `meanfield.Activation`, too."""

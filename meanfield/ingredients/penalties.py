@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from meanfield.arguments import as_numbers
 from meanfield.ingredients.activations import absolute, sign, square, twice
-from meanfield.ingredients.user_functions import build, check_with_slope, is_address, make_own
-from meanfield.numerics.compiled.differences import difference
-from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compile_scalar
+from meanfield.ingredients.user_functions import Catalogue, WithSlope, check_with_slope
+from meanfield.numerics.compiled.scalar_functions import compile_scalar
 
 
-@dataclass(frozen=True)
-class Penalty:
+class Penalty(WithSlope):
     """Penalty psi with its derivative and its kinks.
 
     Parameters
@@ -33,18 +28,6 @@ class Penalty:
     kinks : tuple of float
         Where psi' jumps.
     """
-
-    value: ScalarFunction
-    derivative: ScalarFunction | None = None
-    kinks: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kinks", as_numbers(self.kinks, "kinks", "give a list of numbers, such as [0.0]"))
-
-    @cached_property
-    def slope(self) -> ScalarFunction:
-        """Derivative psi', given or by differences."""
-        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
     @cached_property
     def address(self) -> int:
@@ -73,8 +56,5 @@ PENALTIES: dict[str, Penalty | Callable[..., Penalty]] = {
 }
 
 
-def make_penalty(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Penalty:
-    """Penalty that a problem file names, as `meanfield.ingredients.activations.make_activation` makes an activation."""
-    if is_address(name):
-        return make_own(Penalty, name, dict(parameters), folder, check_with_slope)
-    return build(PENALTIES, name, dict(parameters))
+make_penalty = Catalogue(PENALTIES, Penalty, check_with_slope)
+"""Penalty that a problem file names."""

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedValues, Parameters
 from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.user_functions import build, is_address, make_own
+from meanfield.ingredients.user_functions import Catalogue
 from meanfield.numerics.compiled.scalar_functions import ScalarFunction, compilable, evaluate
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -187,13 +186,6 @@ PRIORS: dict[str, Prior | Callable[..., Prior]] = {
 }
 
 
-def make_prior(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Prior:
-    """Prior that a problem file names, as `meanfield.ingredients.activations.make_activation` makes an activation."""
-    if not is_address(name):
-        return build(PRIORS, name, dict(parameters))
-    return make_own(Prior, name, dict(parameters), folder, _check)
-
-
 def _check(prior: Prior, name: str) -> Prior:
     """The prior; one that does not compile, or is not what it says, is refused."""
     check_function(prior.unit_force, f"'{name}'", prior.kinks)
@@ -207,12 +199,16 @@ def _check(prior: Prior, name: str) -> Prior:
     return prior
 
 
+make_prior = Catalogue(PRIORS, Prior, _check)
+"""Prior that a problem file names."""
+
+
 class PriorSettings(NamesFunctions):
     """Prior on the weights: SGD subtracts (tau/N) strength phi(w)."""
 
     function_key: ClassVar[str] = "prior.name"
     parameters_key: ClassVar[str] = "parameters"
-    make: ClassVar[Any] = staticmethod(make_prior)
+    make: ClassVar[Any] = make_prior
 
     name: str = Field(default="none", description=f"one of {', '.join(PRIORS)}, or your own as 'package.module:name'")
     strength: Annotated[float, Field(ge=0, le=1e250), OrSchedule()] = Field(

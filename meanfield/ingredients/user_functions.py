@@ -9,11 +9,12 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from meanfield.arguments import as_numbers
 from meanfield.ingredients.fingerprints import fingerprint
 from meanfield.ingredients.function_checks import check_function, check_slope
 from meanfield.ingredients.module_sources import import_current
@@ -26,24 +27,30 @@ from meanfield.numerics.compiled.scalar_functions import ScalarFunction
 T = TypeVar("T")
 
 
-class WithSlope(Protocol):
-    """A function of one number with its derivative and its kinks, such as an activation."""
+@dataclass(frozen=True)
+class WithSlope:
+    """A function of one number with its derivative and its kinks, such as an activation.
 
-    @property
-    def value(self) -> ScalarFunction:
-        """The function."""
+    Parameters
+    ----------
+    value : callable
+    derivative : callable, optional
+        Without it differences are taken, for which the function must be smooth between kinks.
+    kinks : tuple of float
+        Numbers at which the function or its derivative jumps.
+    """
 
-    @property
-    def derivative(self) -> ScalarFunction | None:
-        """Derivative of the function, as it was given."""
+    value: ScalarFunction
+    derivative: ScalarFunction | None = None
+    kinks: tuple[float, ...] = ()
 
-    @property
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", as_numbers(self.kinks, "kinks", "give a list of numbers, such as [0.0]"))
+
+    @cached_property
     def slope(self) -> ScalarFunction:
         """Derivative of the function, given or by differences."""
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        """Numbers at which the derivative jumps."""
+        return difference(self.value, self.kinks) if self.derivative is None else self.derivative
 
 
 F = TypeVar("F", bound=WithSlope)
@@ -157,7 +164,7 @@ def make_own(
     kind : type
         What is made of a function alone.
     name, parameters, folder
-        See `meanfield.ingredients.activations.make_activation`.
+        See `Catalogue`.
     check : callable
         Takes the functions and their name, raises a ValueError at what will not do, and returns them, completed.
 
@@ -169,6 +176,46 @@ def make_own(
     found = load_own(name, parameters, folder)
     made = found if isinstance(kind, type) and isinstance(found, kind) else kind(found)
     return _checked(name, check, _Marked(fingerprint(made), made))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Catalogue(Generic[T]):
+    """Functions that a problem file may name; a call finds them.
+
+    Parameters
+    ----------
+    table : mapping of str to object
+        Functions of the library; those that take parameters are functions of them.
+    kind : type
+        What is made of a user's function alone.
+    check : callable
+        See `make_own`.
+    """
+
+    table: Mapping[str, T | Callable[..., T]]
+    kind: Callable[..., T]
+    check: Callable[[T, str], T]
+
+    def __call__(self, name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> T:
+        """Functions with a name.
+
+        Parameters
+        ----------
+        name : str
+            A key of the table, or "package.module:name" of a user's function, of an object of the kind, or, with
+            parameters, of a function that takes them and returns one of these.
+        parameters : tuple of (str, float)
+        folder : Path, optional
+            Where to look for the module besides the Python path and the working directory.
+
+        Raises
+        ------
+        ValueError
+            If there is none of that name, or a user's own does not compile or is not what it says.
+        """
+        if is_address(name):
+            return make_own(self.kind, name, dict(parameters), folder, self.check)
+        return build(self.table, name, dict(parameters))
 
 
 @lru_cache(maxsize=256)
@@ -195,7 +242,7 @@ def check_with_slope(made: F, name: str, least: float = -math.inf) -> F:
     if made.derivative is None:
         remedy = f"give one by meanfield.{type(made).__name__}(value, derivative, kinks), or name the kink"
         try:
-            made = replace(made, derivative=difference(made.value, made.kinks, least))  # type: ignore[type-var]
+            made = replace(made, derivative=difference(made.value, made.kinks, least))
         except ValueError as error:
             raise ValueError(f"the derivative of '{name}': {error}; {remedy}") from error
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.part import FieldError
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule
-from meanfield.ingredients.user_functions import check_with_slope, is_address, make_own
+from meanfield.ingredients.user_functions import Catalogue, check_with_slope, is_address
 from meanfield.numerics.compiled.scalar_functions import evaluate
 
 KINDS = (*("quadratic", "infonce", "gaussian", "triplet", "soft_triplet", "tuplet", "lifted", "modified_triplet"),)
@@ -24,20 +23,19 @@ USES_TEMPERATURE = ("infonce", "gaussian", "soft_triplet", "modified_triplet")
 USES_EPSILON = ("infonce", "triplet", "soft_triplet", "lifted")
 
 
-def _make_own(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Activation:
-    """Function of d^2 >= 0 that a user gives, with its derivative; see `make_activation`."""
-    return make_own(Activation, name, dict(parameters), folder, _check_from_zero)
-
-
 def _check_from_zero(made: Activation, name: str) -> Activation:
     return check_with_slope(made, name, least=0.0)
+
+
+own_function: Catalogue[Activation] = Catalogue({}, Activation, _check_from_zero)
+"""Function of d^2 >= 0 that a user gives, with its derivative."""
 
 
 class Importance(NamesFunctions):
     """Importance alpha of pairs of samples."""
 
     function_key: ClassVar[str] = "importance.kind"
-    make: ClassVar[Any] = staticmethod(_make_own)
+    make: ClassVar[Any] = own_function
 
     kind: str = Field(
         default="quadratic",

@@ -18,7 +18,7 @@ class DecorrelationSettings(NamesFunctions):
 
     function_key: ClassVar[str] = "decorrelation.penalty"
     parameters_key: ClassVar[str] = "parameters"
-    make: ClassVar[Any] = staticmethod(make_penalty)
+    make: ClassVar[Any] = make_penalty
 
     penalty: str = Field(
         default="square", description=f"psi, one of {', '.join(PENALTIES)}, or your own as 'package.module:name'"

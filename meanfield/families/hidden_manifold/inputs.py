@@ -78,7 +78,7 @@ class Inputs(NamesFunctions):
     """Law of the inputs x = f(F^T C/sqrt D)."""
 
     function_key: ClassVar[str] = "inputs.nonlinearity"
-    make: ClassVar[Any] = staticmethod(make_nonlinearity)
+    make: ClassVar[Any] = make_nonlinearity
 
     nonlinearity: str = Field(
         description=f"f, one of {', '.join(NONLINEARITIES)}, or your own as 'package.module:name'",

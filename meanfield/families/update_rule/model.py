@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from meanfield.families.update_rule.rule import Function, Rule, check_rule
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.part import NamedValues
 from meanfield.ingredients.schedules.key import OrSchedule
-from meanfield.ingredients.user_functions import build, is_address, make_own
+from meanfield.ingredients.user_functions import Catalogue
 
 
 def _misclassified(y: Any, s: Any) -> Any:
@@ -67,18 +66,8 @@ RULES: dict[str, Rule] = {
 """Update rules by name; all take the parameter `rate`."""
 
 
-def make_rule(name: str, parameters: tuple[tuple[str, float], ...] = (), folder: Path | None = None) -> Rule:
-    """Rule that a problem file names: a key of `RULES`, or "module:name" of a `Rule` or of a step without kinks.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, or it is no rule.
-    """
-    if not is_address(name):
-        return build(RULES, name, {})
-    return make_own(Rule, name, {}, folder, check_rule)
-
+make_rule = Catalogue(RULES, Rule, check_rule)
+"""Rule that a problem file names; a user's function is a step without kinks."""
 
 Constraint = Literal["none", "sphere", "gram_schmidt", "polar"]
 
@@ -89,7 +78,7 @@ class Model(NamesFunctions):
     """Update rule and its numbers."""
 
     function_key: ClassVar[str] = "model.rule"
-    make: ClassVar[Any] = staticmethod(make_rule)
+    make: ClassVar[Any] = make_rule
 
     rule: str | None = Field(
         default=None,
@@ -130,7 +119,7 @@ class Side(NamesFunctions):
     """Number that the algorithm trains besides its vectors."""
 
     function_key: ClassVar[str] = "side.step"
-    make: ClassVar[Any] = staticmethod(make_rule)
+    make: ClassVar[Any] = make_rule
 
     start: float = Field(ge=-1e6, le=1e6, description="its value at the start")
     step: str = Field(description="its step times N as 'module:name', a function of what a rule may read")
