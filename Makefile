@@ -87,13 +87,13 @@ bench: $(VENV)/installed-bench
 # Processor time of one core: threads of linear algebra that wait for one another would count, too.
 accuracy cost: export OMP_NUM_THREADS := 1
 accuracy: $(VENV)/installed
-	$(BIN)/python -m validation.contrastive.accuracy
+	$(BIN)/python -m validation contrastive.accuracy
 
 cost: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.cost
 
 finite-size: $(VENV)/installed
-	$(BIN)/python -m validation.contrastive.finite_size
+	$(BIN)/python -m validation contrastive.finite_size
 
 verdicts: export OMP_NUM_THREADS := 1
 verdicts: $(VENV)/installed
@@ -121,25 +121,25 @@ figures: $(VENV)/installed
 	$(BIN)/python -m validation.update_rule.sparse.page
 
 $(RUNS)/figures/%.nc: $(FIGURES)/%.py $(LIBRARY) $(SHARED)
-	$(BIN)/python -m validation.contrastive.figures.$*
+	$(BIN)/python -m validation contrastive.figures.$*
 
 $(RUNS)/several_channels/%.nc: $(CHANNELS)/%.py $(LIBRARY) $(CHANNELS_SHARED)
-	$(BIN)/python -m validation.contrastive.channels.$*
+	$(BIN)/python -m validation contrastive.channels.$*
 
 $(DIGITS): $(addprefix validation/latent_tree/digits,.py _theory.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-test
-	$(BIN)/python -m validation.latent_tree.digits
+	$(BIN)/python -m validation latent_tree.digits
 
 $(CONVOLUTIONS): $(addprefix validation/latent_tree/convolutions,.py .toml) $(LIBRARY) validation/study.py | $(VENV)/installed-torch
-	$(BIN)/python -m validation.latent_tree.convolutions
+	$(BIN)/python -m validation latent_tree.convolutions
 
 $(RUNS)/hidden_manifold/figures/%.nc: $(MANIFOLD)/%.py $(LIBRARY) $(MANIFOLD_SHARED) $(MANIFOLD_RUNS)
-	$(BIN)/python -m validation.hidden_manifold.figures.$*
+	$(BIN)/python -m validation hidden_manifold.figures.$*
 
 $(MANIFOLD_RUNS): $(addprefix $(MANIFOLD)/,runs.py laws.py mixtures.py sgd.py)
 	$(BIN)/python -m validation.hidden_manifold.figures.runs
 
 $(RUNS)/alpha_contrastive/figures/%.nc: $(IMPORTANCE)/%.py $(LIBRARY) $(IMPORTANCE_SHARED) $(IMPORTANCE_RUNS)
-	$(BIN)/python -m validation.alpha_contrastive.figures.$*
+	$(BIN)/python -m validation alpha_contrastive.figures.$*
 
 # Files that no rule names are taken for intermediate ones, and removed.
 .SECONDARY: $(IMPORTANCE_RUNS)
@@ -147,7 +147,7 @@ $(RUNS)/alpha_contrastive/runs/%.nc: $(addprefix $(IMPORTANCE)/,runs.py two_laye
 	$(BIN)/python -m validation.alpha_contrastive.figures.runs $*
 
 $(RUNS)/latent_tree/figures/%.nc: $(TREE)/%.py $(LIBRARY) $(TREE_SHARED) $(TREE_RUNS)
-	$(BIN)/python -m validation.latent_tree.figures.$*
+	$(BIN)/python -m validation latent_tree.figures.$*
 
 $(RUNS)/latent_tree/trees.nc: $(addprefix $(TREE)/,runs.py trees.py seeds.py sgd.py single_precision.py)
 	$(BIN)/python -m validation.latent_tree.figures.runs
@@ -156,10 +156,10 @@ $(RUNS)/latent_tree/norms.nc: $(addprefix $(TREE)/,norms.py trees.py seeds.py sg
 	$(BIN)/python -m validation.latent_tree.figures.norms
 
 $(RUNS)/update_rule/papers/%.nc: $(RULES)/%.py $(LIBRARY) $(RULES_SHARED)
-	$(BIN)/python -m validation.update_rule.papers.$*
+	$(BIN)/python -m validation update_rule.papers.$*
 
 $(RUNS)/update_rule/sparse/%.nc: $(SPARSE)/%.py $(LIBRARY) $(SPARSE_SHARED)
-	$(BIN)/python -m validation.update_rule.sparse.$*
+	$(BIN)/python -m validation update_rule.sparse.$*
 
 predictions: export OMP_NUM_THREADS := 1
 predictions: $(VENV)/installed-test

@@ -159,8 +159,8 @@ def is_installed(line: str) -> bool:
 
 def study(line: str) -> Path | None:
     """The module of `validation` that a command runs."""
-    found = re.match(r"\.venv/bin/python -m (validation[\w.]+)( |$)", line)
-    path = ROOT / f"{found[1].replace('.', '/')}.py" if found else None
+    found = re.match(r"\.venv/bin/python -m (validation[. ][\w.]+)( |$)", line)
+    path = ROOT / f"{re.sub('[. ]', '/', found[1])}.py" if found else None
     return path if path is not None and path.exists() else None
 
 

@@ -1,6 +1,7 @@
 """Studies that hold the library against papers, exact solutions, other software, faults and random files.
 
-Each runs as a module from the root of a clone: `python -m validation.contrastive.demo`.
+From the root of a clone `python -m validation contrastive.accuracy` runs one that has a figure and statements, a
+`STUDY`; others run as modules, such as `python -m validation.contrastive.demo`.
 """
 
 from pathlib import Path

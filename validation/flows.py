@@ -8,7 +8,6 @@ it. What is left is of second order, below the standard errors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -155,7 +154,7 @@ def draw_flows(cases: dict[str, Case], numbers: xr.Dataset) -> Figure:
     return figure
 
 
-def study_of(cases: Callable[[], dict[str, Case]], folder: Path) -> Study:
+def study_of(cases: Callable[[], dict[str, Case]]) -> Study:
     """The study of cases."""
     return Study(
         lambda: flows(cases()),
@@ -163,5 +162,4 @@ def study_of(cases: Callable[[], dict[str, Case]], folder: Path) -> Study:
         lambda numbers: draw_flows(cases(), numbers),
         lambda: means(cases()),
         must_hold=True,
-        folder=folder,
     )

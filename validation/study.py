@@ -1,7 +1,8 @@
 """A study: numbers, a figure, and statements that the numbers decide.
 
-A study is a module with a docstring that says what is claimed, and `STUDY = Study(...)`. Run by itself it writes its
-figure beside it and its numbers, with the statements, to data/runs/figures; `make figures` runs those on figures.
+A study is a module with a docstring that says what is claimed, and `STUDY = Study(...)`. `python -m validation NAME`
+writes its figure beside it and its numbers, with the statements, to a folder in data/runs; `make figures` runs those on
+figures.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import json
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import xarray as xr
@@ -79,8 +81,8 @@ class Study:
         SGD that the theory is held against.
     must_hold : bool
         Whether a statement that does not hold is a failure: of the software, not of a paper.
-    folder : Path
-        Where the numbers go.
+    folder : Path, optional
+        Where the numbers go: by default to `FOLDER` of the package, or to `NUMBERS` if it has none.
     seeds : int
         Number of seeds, where `simulate` takes one: `--seeds` changes it, and the numbers of others are kept.
     """
@@ -90,7 +92,7 @@ class Study:
     draw: Callable[[xr.Dataset], Figure]
     simulate: Callable[..., xr.Dataset] | None = None
     must_hold: bool = False
-    folder: Path = NUMBERS
+    folder: Path | None = None
     seeds: int = 0
 
     def numbers(self) -> xr.Dataset:
@@ -102,17 +104,22 @@ class Study:
         return xr.merge([theory, simulated], join="outer", compat="no_conflicts")
 
 
-def run_study(study: Study, script: str) -> None:
-    """Compute, judge, draw and save; what `python -m` with the name of the module does."""
-    claim = sys.modules["__main__"].__doc__
-    command = ArgumentParser(description=claim, formatter_class=RawDescriptionHelpFormatter)
+def run_study(module: ModuleType, arguments: Sequence[str]) -> None:
+    """Compute, judge, draw and save the study of a module, with the arguments behind its name."""
+    study: Study = module.STUDY
+    command = ArgumentParser(
+        prog=f"python -m {module.__name__.replace('.', ' ', 1)}",
+        description=module.__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
     if study.seeds:
         command.add_argument("--seeds", type=at_least(2, "seeds"), default=study.seeds, metavar="SEEDS")
-    chosen = replace(study, **vars(command.parse_args()))
-    run(lambda: _run(chosen, Path(script)))
+    chosen = replace(study, **vars(command.parse_args(arguments)))
+    folder = study.folder or getattr(sys.modules[str(module.__package__)], "FOLDER", NUMBERS)
+    run(lambda: _run(chosen, Path(str(module.__file__)), folder))
 
 
-def _run(study: Study, script: Path) -> int:
+def _run(study: Study, script: Path, folder: Path) -> int:
     started, name = time.perf_counter(), script.stem
     numbers = study.numbers()
     statements = study.judge(numbers)
@@ -122,8 +129,8 @@ def _run(study: Study, script: Path) -> int:
         "statements": json.dumps([asdict(statement) for statement in statements]),
         "provenance": provenance(time.perf_counter() - started),
     }
-    study.folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     save_figure(study.draw(numbers), script.with_suffix(".png"))
-    save(numbers, study.folder / f"{name}.nc")
+    save(numbers, folder / f"{name}.nc")
     print("\n".join(f"{name}: {statement}" for statement in statements))
     return DONE if all(statement.holds for statement in statements) or not study.must_hold else FAILED

@@ -1,7 +1,12 @@
 """What studies answer as scripts."""
 
+import subprocess
+import sys
+from types import ModuleType
+
 import pytest
 
+import validation
 from validation.study import Study, run_study
 
 
@@ -10,8 +15,16 @@ def run_anyway():
 
 
 @pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("--frob", 2)])
-def test_arguments_start_no_study(monkeypatch, argument, code):
-    monkeypatch.setattr("sys.argv", ["study", argument])
+def test_arguments_start_no_study(argument, code):
+    module = ModuleType("validation.made_up", "What is claimed.")
+    module.STUDY, module.__file__ = Study(run_anyway, None, None), validation.__file__
     with pytest.raises(SystemExit) as end:
-        run_study(Study(run_anyway, None, None), "study.py")
+        run_study(module, [argument])
     assert end.value.code == code
+
+
+@pytest.mark.parametrize("name", ["contrastive.demo", "nowhere.figure_1"])
+def test_what_is_no_study_is_refused(name):
+    done = subprocess.run([sys.executable, "-m", "validation", name], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"validation.{name} is no study; give a module with a STUDY" in done.stderr

@@ -27,7 +27,7 @@ from meanfield.mckean_vlasov.density.settings import DensitySettings
 from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
 from validation import OUTPUT
 from validation.references.density_problems import TEXTS, accuracy_problem, load_reference
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SCHEMES = ("lagrangian", "eulerian")
 TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(6, 17))
@@ -185,6 +185,3 @@ def plot(data: xr.Dataset) -> Figure:
 
 
 STUDY = Study(lambda: measure_all(list(TEXTS), TOLERANCES), judge, plot, must_hold=True, folder=OUTPUT)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -43,7 +43,7 @@ from meanfield.problems.file import parse_problem
 from meanfield.results.result import Result
 from validation import OUTPUT
 from validation.contrastive.linearised import coupled_replicas, solve_corrections
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 Array = np.ndarray
 
@@ -289,6 +289,3 @@ def plot(data: xr.Dataset) -> Figure:
 
 
 STUDY = Study(measure, judge, plot, must_hold=True, folder=OUTPUT)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -19,7 +19,7 @@ from meanfield.plotting import COLOURS, MARKERS, place_legend
 from meanfield.typing import FloatArray
 from validation import OUTPUT
 from validation.rate_search import KINDS, Search
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STOP = 60.0
 START = 0.3
@@ -166,6 +166,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=OUTPUT)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

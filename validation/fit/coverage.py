@@ -20,7 +20,7 @@ from meanfield.problems.problem_keys import value_of
 from meanfield.process.cores import one_thread
 from validation import OUTPUT
 from validation.rows import Row, measure
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ROWS = OUTPUT / "fit" / "coverage.jsonl"
 
@@ -130,6 +130,3 @@ def draw(found: xr.Dataset) -> Figure:
 
 
 STUDY = Study(numbers, judge, draw, must_hold=True)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

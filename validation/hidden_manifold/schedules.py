@@ -17,7 +17,7 @@ from meanfield.plotting import COLOURS, MARKERS, place_legend
 from meanfield.typing import FloatArray
 from validation import OUTPUT
 from validation.rate_search import KINDS, Search
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 STOP = 40.0
 START = np.array([0.34, 0.3])
@@ -142,6 +142,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=OUTPUT / "hidden_manifold")
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

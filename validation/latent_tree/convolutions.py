@@ -11,7 +11,6 @@ compared seed by seed: runs of one seed begin with the same weights. The paper h
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from meanfield.problems.file import format_problem
 from meanfield.results.figure_files import save_figure
 from meanfield.results.files import save
 from validation.pages import markdown_table
-from validation.study import OUTPUT, Statement, Study, run_study
+from validation.study import OUTPUT, Statement, Study
 
 FOLDER = OUTPUT / "latent_tree"
 
@@ -233,4 +232,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    run(main) if len(sys.argv) > 1 else run_study(STUDY, __file__)
+    run(main)

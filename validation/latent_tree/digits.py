@@ -27,7 +27,7 @@ from meanfield.plotting.style import curve_style, marker_style
 from meanfield.problems.problem_keys import with_value
 from validation.latent_tree.digits_theory import CASES, PLAIN, PROBLEM, STRENGTHS, theory
 from validation.rows import Row, measure
-from validation.study import OUTPUT, Statement, Study, run_study
+from validation.study import OUTPUT, Statement, Study
 
 FOLDER = OUTPUT / "latent_tree"
 HERE = Path(__file__).parent
@@ -285,6 +285,3 @@ def _draw_differences(numbers: xr.Dataset, axes: Axes) -> None:
 
 
 STUDY = Study(theory, judge, draw, simulate, folder=FOLDER, seeds=len(SEEDS))
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -18,8 +18,8 @@ HEAD = """# Contrastive losses on real images
 
 Tables 2 and 3 of the [paper](errata/tian_2020.md), and what it says of covariance operators, as far as small networks
 and scikit-learn's digits can decide them: a dense one, and a residual one with convolutions. `make figures` makes this
-page, its figures and netCDF files of the numbers in data/runs/latent_tree; `python -m validation.latent_tree.digits`
-and `python -m validation.latent_tree.convolutions` make a figure and its numbers each, in some minutes of one core. The
+page, its figures and netCDF files of the numbers in data/runs/latent_tree; `python -m validation latent_tree.digits`
+and `python -m validation latent_tree.convolutions` make a figure and its numbers each, in some minutes of one core. The
 same on images of your own: [how to](how-to/images.md).
 
 **In short.** The identities hold to rounding on real images, and norms of operators grow during training, with and

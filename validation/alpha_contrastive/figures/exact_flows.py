@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from meanfield.problems.file import problem_from
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import FIVE, make_problem, push
 from validation.flows import Case, study_of
-from validation.study import run_study
 
 Array = np.ndarray
 Draw = Callable[[np.random.Generator, tuple[int, int]], list[Array]]
@@ -194,7 +192,4 @@ def cases() -> dict[str, Case]:
     return found
 
 
-STUDY = study_of(cases, FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = study_of(cases)

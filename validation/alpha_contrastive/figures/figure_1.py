@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import curve_style
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import Array, make_problem
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 Q = np.array([0.2, 0.25, 0.3])
 OFF_DIAGONALS = 0.0, 0.02, 0.05, 0.1
@@ -209,7 +208,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.figure import Figure
 
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import MANY, gain_of, ranks
 from validation.alpha_contrastive.figures.figure_4 import draw as draw_activations
 from validation.alpha_contrastive.figures.scores import NAMES, better, nothing, sgd_runs
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 
 def simulate() -> xr.Dataset:
@@ -51,7 +50,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return draw_activations(numbers.sel(loss="quadratic"))
 
 
-STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, simulate)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import xarray as xr
 from matplotlib.figure import Figure
 
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import MANY
 from validation.alpha_contrastive.figures.scores import better, draw_scores, nothing, over_cells, sgd_runs, with_error
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 MUCH = 0.1
 """Gain of a score that helps much."""
@@ -71,7 +70,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     )
 
 
-STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, simulate)

@@ -13,13 +13,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.process.progress import progress_bar
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import CO_LINEAR
 from validation.alpha_contrastive.figures.image_sgd import FIELDS, quarters, random_crops, train_on_images
 from validation.alpha_contrastive.figures.scores import nothing
 from validation.alpha_contrastive.figures.two_layers import Array, Setting, effective_rank
 from validation.hidden_manifold.figures.discrepancy import above, with_error
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 FILTERS, BATCH, BATCHES, CROPS, SEEDS = 20, 8, 50_000, 16, 3
 CASES = "no augmentation", "random crops"
@@ -123,7 +122,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, simulate)

@@ -14,9 +14,8 @@ from functools import partial
 import xarray as xr
 from matplotlib.figure import Figure
 
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.scores import NAMES, better, draw_scores, listed, nothing, sgd_runs
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 WORKS = 0.9
 """Score chi+ from which a network has learnt its patterns."""
@@ -139,7 +138,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return draw_scores(rows)
 
 
-STUDY = Study(nothing, judge, draw, partial(sgd_runs, "infonce"), folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, partial(sgd_runs, "infonce"))

@@ -11,12 +11,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import NOT_LEARNT, WORKS
 from validation.alpha_contrastive.figures.scores import NAMES, nothing
 from validation.alpha_contrastive.figures.token_sgd import train
 from validation.alpha_contrastive.figures.two_layers import PLACES, Array, Setting, matches
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ACTIVATIONS = "relu", "linear"
 SETTINGS = {name: Setting(patterns=3, beta=5, tokens=8, activation=name) for name in ACTIVATIONS}
@@ -96,7 +95,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, simulate)

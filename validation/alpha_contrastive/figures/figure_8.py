@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import curve_style
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import NINE, Array, angles_of, apart, make_problem, train_filters
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SCAN = 400_000
 """Angles of the scan that enumeration is held against."""
@@ -195,7 +194,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

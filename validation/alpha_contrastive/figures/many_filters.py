@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, curve_style
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import (
     FIVE,
     Array,
@@ -25,7 +24,7 @@ from validation.alpha_contrastive.figures.one_layer import (
     push,
     train_filters,
 )
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 TEMPERATURES = 10.0, 1.0, 0.3, 0.1, 0.03
 WIDTHS, NETWORKS = (1, 2, 5, 10, 30, 100), 12
@@ -223,7 +222,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

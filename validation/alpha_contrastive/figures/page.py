@@ -45,7 +45,7 @@ deviations over seeds, where there are several.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/alpha_contrastive/figures; `python -m validation.alpha_contrastive.figures.runs infonce_1` makes the runs of
-one seed that figure 4 shows, and `python -m validation.alpha_contrastive.figures.figure_4` the figure.
+one seed that figure 4 shows, and `python -m validation alpha_contrastive.figures.figure_4` the figure.
 """
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.scores import (
     better,
     draw_scores,
@@ -23,7 +22,7 @@ from validation.alpha_contrastive.figures.scores import (
     with_error,
 )
 from validation.pages import markdown_table
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 COLUMNS = "frozen", "variance", "mean", "both"
 NAMES = {
@@ -147,7 +146,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return draw_scores([(r"$\bar\chi_+$, our runs", ours), (r"$\bar\chi_+$, as printed", theirs)])
 
 
-STUDY = Study(nothing, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, simulate)

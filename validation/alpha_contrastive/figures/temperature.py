@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.one_layer import FIVE, NINE, Array, Law, angles_of, apart, make_problem
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 CASES: dict[str, tuple[str, Law, str]] = {
     "nine points, ReLU, Gaussian": ("relu", NINE, "gaussian"),
@@ -146,7 +145,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

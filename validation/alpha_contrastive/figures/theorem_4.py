@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import curve_style
 from meanfield.process.progress import progress_bar
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import NOT_LEARNT
 from validation.alpha_contrastive.figures.scores import NAMES
 from validation.alpha_contrastive.figures.two_layers import (
@@ -27,7 +26,7 @@ from validation.alpha_contrastive.figures.two_layers import (
     effective_rank,
     matches,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ACTIVATIONS, AUGMENTED = ("linear", "relu"), (True, False)
 SEED = 1
@@ -174,7 +173,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

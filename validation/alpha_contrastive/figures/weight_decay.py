@@ -16,10 +16,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS
-from validation.alpha_contrastive.figures import FOLDER
 from validation.alpha_contrastive.figures.figure_4 import NOT_LEARNT, WORKS
 from validation.alpha_contrastive.figures.scores import nothing, sgd_runs
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 WITH, SLOW = "decay 5e-3", "decay 5e-3, learning rate 0.002"
 WITHOUT, LONGER, SMALL = "no decay", "no decay, 3 times as long", "no decay, start / 10"
@@ -94,7 +93,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(nothing, judge, draw, partial(sgd_runs, "decay"), folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(nothing, judge, draw, partial(sgd_runs, "decay"))

@@ -17,9 +17,8 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS, MARKERS
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import ends_of_chain, labelled, mean_and_error, several
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 FEATURES = (1.1, 6.05), (1.0, 5.0)
 Q = np.array([[0.5, 0.3, 0.1], [0.2, 0.4, -0.3]])
@@ -116,7 +115,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate, must_hold=True)

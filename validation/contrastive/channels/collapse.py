@@ -18,9 +18,8 @@ import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.reductions import COLLAPSED_OVERLAP
 from meanfield.plotting import COLOURS, MARKERS, place_legend
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, end_of, ends_of_chain, labelled, mean_and_error, several
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 CASES = {
     "square, m = 10": {"m": 10},
@@ -153,7 +152,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate, must_hold=True)

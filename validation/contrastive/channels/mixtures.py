@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.phase_diagram import TILTED
 from validation.contrastive.channels.problems import (
     HEAVY,
@@ -28,7 +27,7 @@ from validation.contrastive.channels.problems import (
     random_overlaps,
     several,
 )
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 CHANNELS = 2, 3
 STRENGTHS = 0.0, 0.03, 0.06, 0.1, 0.2, 0.4
@@ -166,7 +165,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -19,7 +19,7 @@ HEAD = """# Studies of several channels
 What the penalty on covariances does to several channels, and what chance does: thresholds and regions of the
 [theory](theory/several_channels.md#6-what-it-predicts) against the ODE from many starts and SGD at finite N. `make
 figures` makes this page, the figures, and a netCDF file of the numbers behind each in data/runs/several_channels;
-`python -m validation.contrastive.channels.collapse` makes one of them.
+`python -m validation contrastive.channels.collapse` makes one of them.
 
 **In short.** Without a penalty channels that start alike become one, and random starts do so ever more often as N
 grows. Above a small strength of the penalty channels part, and each learns a feature of its own, as a single channel

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import (
     HEAVY,
     KINDS,
@@ -26,7 +25,7 @@ from validation.contrastive.channels.problems import (
     several,
     shares,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SIZES = (3, 5, 10, 20, 50)
 """Batch sizes."""
@@ -160,7 +159,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, must_hold=True)

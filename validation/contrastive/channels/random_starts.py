@@ -18,9 +18,8 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.thresholds import uninformed_rates
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import COLOURS, MARKERS
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import end_of, ends_of_chain, kind_of, labelled, several
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 FEATURES = (2.0, 20.0), (1.7, 14.45)
 STRENGTHS = 0.0, 0.012, 0.03
@@ -183,7 +182,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate, must_hold=True)

@@ -17,9 +17,8 @@ import meanfield
 from meanfield.families.contrastive.channels.thresholds import collapsed_state
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, place_legend
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import HEAVY, labelled, mean_and_error, several
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 CASES = {
     "ReLU": {"activation": "relu", "tau": 0.7, "m": 1, "stop": 8.0, "M": 0.0},
@@ -172,7 +171,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate, must_hold=True)

@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from meanfield.families.contrastive.problem import Problem
 from meanfield.families.contrastive.reductions import LEARNT_OVERLAP
 from meanfield.plotting import COLOURS, MARKERS
-from validation.contrastive.channels import FOLDER
 from validation.contrastive.channels.problems import MIXED, end_of, ends_of_chain, labelled, mean_and_error, several
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 FEATURES = (1.6, 12.8), (1.5, 11.25), (1.4, 9.8), (1.5,)
 """Moments; the last feature is Gaussian."""
@@ -132,7 +131,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, must_hold=True, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate, must_hold=True)

@@ -47,7 +47,7 @@ from validation.contrastive.figures.condensing import (
     problem_with,
     threshold,
 )
-from validation.study import Study, run_study
+from validation.study import Study
 
 
 def theory() -> xr.Dataset:
@@ -189,6 +189,3 @@ def _draw_thresholds(axes: Axes, numbers: xr.Dataset) -> None:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -22,7 +22,7 @@ from validation.contrastive.figures.noisy_views import (
 )
 from validation.contrastive.figures.one_feature import BATCH_SIZE, drift, problem_with
 from validation.contrastive.figures.printed import equation_s62, loss_s55
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 PAPER = "paper, section S-III-C"
 VANISHES = 0.2
@@ -91,6 +91,3 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 draw = partial(draw_with_noise, printed="(S-62) as printed", lowest=-4)
 
 STUDY = Study(theory, judge, draw, partial(simulate_with_noise, "independent"))
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -20,7 +20,7 @@ from validation.contrastive.figures.noisy_views import (
 )
 from validation.contrastive.figures.one_feature import drift
 from validation.contrastive.figures.printed import equation_s65, gain_s56
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 PAPER = "paper, section S-III-C"
 
@@ -108,6 +108,3 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
 draw = partial(draw_with_noise, printed="(S-65) as printed", lowest=-2)
 
 STUDY = Study(theory, judge, draw, partial(simulate_with_noise, "opposite"))
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

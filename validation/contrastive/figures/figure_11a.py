@@ -26,7 +26,7 @@ from validation.contrastive.figures.relu_curves import (
     relu_problem,
     simulate_both,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STEP = 0.175
 """Value of tau/m in the figure."""
@@ -115,6 +115,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, partial(simulate_both, FAMILIES, "m2"))
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -20,7 +20,7 @@ from validation.contrastive.figures.relu_curves import (
     relu_problem,
     simulate_both,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 CASES = {"none": (0.02, 1.0), "population": (0.175, 1.1)}
 """Values of tau/m and m2."""
@@ -61,6 +61,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(partial(curves_of_both, FAMILIES, "eta"), judge, draw, partial(simulate_both, FAMILIES, "eta"))
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

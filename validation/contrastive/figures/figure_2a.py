@@ -16,7 +16,7 @@ from validation.contrastive.figures.drift_curves import THIN
 from validation.contrastive.figures.one_feature import LEARNING_RATE, SECOND_MOMENTS, overlap_by_sgd
 from validation.contrastive.figures.printed import equation_12
 from validation.contrastive.figures.trajectories import STARTS, problem_at, trajectories
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 DIMENSION, REPLICAS = 20_000, 20
 
@@ -101,6 +101,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -14,7 +14,7 @@ from meanfield.plotting import share_legend
 from validation.contrastive.figures.drift_curves import curves, draw_curves, explain, is_drift_of_sgd, measured
 from validation.contrastive.figures.one_feature import SECOND_MOMENTS, Ensemble, problem_with
 from validation.contrastive.figures.printed import equation_12
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 PROBLEMS = {m2: problem_with(m2) for m2 in SECOND_MOMENTS}
 PAPER = "paper, section IV.A"
@@ -64,6 +64,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

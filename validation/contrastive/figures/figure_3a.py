@@ -24,7 +24,7 @@ from validation.contrastive.figures.two_features import (
     squared,
     trajectories,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STARTS = np.sqrt([[0.05, 0.01], [0.08, 0.06], [0.4, 0.05], [0.5, 0.2]])
 """Initial overlaps on both sides of the separatrix."""
@@ -105,6 +105,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS, place_legend
 from validation.contrastive.figures.two_features import UNEQUAL, following, sgd_paths, trajectories
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STARTS = np.sqrt([[0.1, 0.1], [0.1, 0.02]])
 
@@ -92,6 +92,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

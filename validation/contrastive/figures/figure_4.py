@@ -27,7 +27,7 @@ from validation.contrastive.figures.one_feature import (
     problem_with,
     started,
 )
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 MODELS = {
     "quadratic": {"m2": 1.0},
@@ -205,6 +205,3 @@ def _draw_model(axes: Axes, numbers: xr.Dataset) -> None:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

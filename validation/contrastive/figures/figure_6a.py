@@ -21,7 +21,7 @@ from validation.contrastive.figures.one_feature import (
     find_states,
     problem_with,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 RANGE = 0.85, 1.2
 """Range of m2 in the right panel."""
@@ -123,6 +123,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

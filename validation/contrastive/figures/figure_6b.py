@@ -14,7 +14,7 @@ from meanfield.plotting import LINES, curve_style, place_legend
 from validation.contrastive.figures.drift_curves import listed
 from validation.contrastive.figures.one_feature import SECOND_MOMENTS, find_states, problem_with
 from validation.contrastive.figures.trajectories import RETRIEVED, STARTS, problem_at, trajectories
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 PAPER = "paper, section S-III-A"
 SAID = {0.1: (1.1,), 0.3: (1.0, 1.1)}
@@ -88,6 +88,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

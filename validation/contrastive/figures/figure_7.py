@@ -24,7 +24,7 @@ from validation.contrastive.figures.two_features import (
     sgd_trajectories,
     trajectories,
 )
-from validation.study import Statement, Study, run_study, within_errors
+from validation.study import Statement, Study, within_errors
 
 CASES = {"equal": (gaussian(1.0), gaussian(1.0)), "unequal": UNEQUAL}
 
@@ -174,6 +174,3 @@ def _draw_diagonal(case: xr.Dataset, axes) -> None:  # type: ignore[no-untyped-d
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -30,7 +30,7 @@ from validation.contrastive.figures.two_features import (
     squared,
     three_point,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 CASES = {
     "gaussian_10": gaussian(1.0),
@@ -165,6 +165,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -27,7 +27,7 @@ from validation.contrastive.figures.two_features import (
     squared,
     three_point,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 RADII = (0.1, 0.03, 0.01)
 """Radii of random starts: |q| is about sqrt(2/N)."""
@@ -103,6 +103,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

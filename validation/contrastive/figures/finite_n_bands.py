@@ -15,7 +15,7 @@ import meanfield
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import plot_fluctuations, share_legend
 from meanfield.problems.file import format_problem, parse_problem
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 THREE_POINT = '{ law = "three_point", second_moment = 2.0, fourth_moment = 8.0 }'
 SPARSE = '{ law = "three_point", second_moment = 1.1, fourth_moment = 6.05 }'
@@ -152,6 +152,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -21,7 +21,7 @@ import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, share_legend
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 LEARNING_RATE, BATCH_SIZE = 5.0, 250
 PROP_3 = 1.2
@@ -245,6 +245,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

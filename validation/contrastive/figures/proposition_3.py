@@ -18,7 +18,7 @@ import meanfield
 from meanfield.families.contrastive.learnability.augmentation import with_noise
 from meanfield.families.contrastive.problem import Problem
 from meanfield.plotting import curve_style, marker_style, share_legend
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 THRESHOLD, BATCH_SIZE = 1.3, 10
 TRAINED = ("quadratic", "relu", "tanh")
@@ -207,6 +207,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -26,7 +26,7 @@ from meanfield.families.contrastive.random_starts.separatrix import find_separat
 from meanfield.families.contrastive.random_starts.start import EscapeLaw, escape_law, random_start
 from meanfield.plotting import COLOURS, curve_style, marker_style, place_legend, plot_chance, plot_escape_times
 from meanfield.problems.file import parse_problem
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 REPLICAS = {100: 2000, 300: 2000, 1000: 2000, 3000: 2000, 10_000: 500, 100_000: 200}
 """Number of replicas of SGD with two features, by N."""
@@ -256,6 +256,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

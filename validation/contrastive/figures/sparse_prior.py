@@ -22,7 +22,7 @@ from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.numerics.continuation import newton
 from meanfield.plotting import COLOURS, LINES, MARKERS, share_legend
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 LAWS = {
     "Gaussian": {"law": "gaussian"},
@@ -222,6 +222,3 @@ def draw(numbers: xr.Dataset) -> Figure:
 
 
 STUDY = Study(theory, judge, draw, simulate)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -11,12 +11,11 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import above, mean_and_error, ratio_with_error, statement, written
 from validation.hidden_manifold.figures.examples import distances, draw_examples, simulate, theory
 from validation.hidden_manifold.figures.laws import GAUSSIAN
 from validation.hidden_manifold.figures.sweep import READINGS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 UNCHANGED = 0.1
 """Share of the fall of the error by which it may still change over the last half decade."""
@@ -55,7 +54,4 @@ def judge(numbers: xr.Dataset) -> list[Statement]:
     return found
 
 
-STUDY = Study(theory, judge, partial(draw_examples, rows=READINGS), partial(simulate, tuple(READINGS)), folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, partial(draw_examples, rows=READINGS), partial(simulate, tuple(READINGS)))

@@ -13,17 +13,12 @@ explain. In the second reading a mean of length sqrt(D) moves the student within
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.measured import discrepancies
 from validation.hidden_manifold.figures.sweep import draw_sweep, unstandardised_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(discrepancies, "relu"),
     partial(unstandardised_statements, place="figure 3"),
     partial(draw_sweep, standardised=False),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

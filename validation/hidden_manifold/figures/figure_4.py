@@ -10,13 +10,12 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import above, over_units, ratio_with_error, statement, with_error
 from validation.hidden_manifold.figures.examples import distances, draw_examples, simulate, theory
 from validation.hidden_manifold.figures.laws import STANDARDISED
 from validation.hidden_manifold.figures.measured import METRICS
 from validation.hidden_manifold.figures.sweep import READINGS, SMALL_DISCREPANCY
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ROWS = {STANDARDISED[law]: said for law, said in READINGS.items()}
 
@@ -56,7 +55,4 @@ def _late_to_early(numbers: xr.Dataset, name: str) -> xr.DataArray:
     return np.sqrt(square.where(late).mean("time") / square.where(~late).mean("time"))
 
 
-STUDY = Study(theory, judge, partial(draw_examples, rows=ROWS), partial(simulate, tuple(ROWS)), folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, partial(draw_examples, rows=ROWS), partial(simulate, tuple(ROWS)))

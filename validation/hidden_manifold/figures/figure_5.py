@@ -11,17 +11,12 @@ standardisation, as in the paper.
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.measured import discrepancies
 from validation.hidden_manifold.figures.sweep import draw_sweep, standardised_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(discrepancies, "relu"),
     partial(standardised_statements, place="figure 5"),
     partial(draw_sweep, standardised=True),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

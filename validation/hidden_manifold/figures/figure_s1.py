@@ -19,12 +19,11 @@ from matplotlib.figure import Figure
 from scipy.special import erf, ndtr
 
 from meanfield.plotting import curve_style
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import STANDARD_ERRORS, mean_and_error, with_error
 from validation.hidden_manifold.figures.laws import STANDARDISED, Samples, draw_means, make_law
 from validation.hidden_manifold.figures.mixtures import FloatArray, standardisation
 from validation.hidden_manifold.figures.sgd import draw_start
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ALPHA, COMPONENTS, MIXTURES = 9.0, (2, 3, 5), 1000
 SAMPLE, REPEATS = 100, 20000
@@ -146,7 +145,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

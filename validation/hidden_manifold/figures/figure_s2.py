@@ -17,11 +17,10 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, curve_style
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import above, all_of, with_error
 from validation.hidden_manifold.figures.measured import standardised_divergence
 from validation.hidden_manifold.figures.mixtures import divergence
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ALPHAS, COMPONENTS, MIXTURES = np.arange(10.0), (2, 3, 5, 10), 200
 
@@ -115,7 +114,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

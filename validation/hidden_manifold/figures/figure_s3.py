@@ -6,17 +6,12 @@ Crosses are SGD with one Gaussian of the mixture's mean and variance.
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.measured import discrepancies
 from validation.hidden_manifold.figures.sweep import draw_sweep, unstandardised_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(discrepancies, "scaled_erf"),
     partial(unstandardised_statements, place="figure S3"),
     partial(draw_sweep, standardised=False),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

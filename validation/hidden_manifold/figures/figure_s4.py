@@ -6,17 +6,12 @@ component for each sample does not.
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.measured import discrepancies
 from validation.hidden_manifold.figures.sweep import draw_sweep, standardised_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(discrepancies, "scaled_erf"),
     partial(standardised_statements, place="figure S4"),
     partial(draw_sweep, standardised=True),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -46,7 +46,7 @@ of the last digit.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/hidden_manifold/figures; `python -m validation.hidden_manifold.figures.runs` makes the runs that most of them
-share, and `python -m validation.hidden_manifold.figures.figure_3` one of the figures.
+share, and `python -m validation hidden_manifold.figures.figure_3` one of the figures.
 """
 
 

@@ -17,14 +17,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import above, statement, with_error
 from validation.hidden_manifold.figures.laws import GAUSSIAN, STANDARDISED, Samples, make_law
 from validation.hidden_manifold.figures.mixtures import FloatArray
 from validation.hidden_manifold.figures.runs import AT_ONCE, N, start_of
 from validation.hidden_manifold.figures.sgd import RATE, Student, advance, students_of
 from validation.hidden_manifold.figures.sweep import READINGS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STARTS, ALPHA, COMPONENTS = 10, 9.0, (3, 5)
 TRAINED, SAMPLES, BLOCK = 10 * N, 16384, 1024
@@ -137,7 +136,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(xr.Dataset, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(xr.Dataset, judge, draw, simulate)

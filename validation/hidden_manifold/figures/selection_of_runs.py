@@ -17,13 +17,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.discrepancy import above, over_units, written
 from validation.hidden_manifold.figures.laws import STANDARDISED
 from validation.hidden_manifold.figures.measured import METRICS, discrepancies
 from validation.hidden_manifold.figures.sgd import ACTIVATIONS
 from validation.hidden_manifold.figures.sweep import READINGS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SHOWN = {"relu": "ReLU", "scaled_erf": "erf"}
 KINDS = ("the run that decides", "other runs with N(0, 1)", *(f"mixtures, {said}" for said in READINGS.values()))
@@ -117,7 +116,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(xr.Dataset, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(xr.Dataset, judge, draw, simulate)

@@ -13,17 +13,12 @@ Points are means over all starts with standard errors, at alpha = 9 or with N(0,
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.printed_tables import ERF
 from validation.hidden_manifold.figures.tables import draw_table, table_numbers, table_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(table_numbers, "scaled_erf", ERF),
     partial(table_statements, place="table 1"),
     draw_table,
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -7,17 +7,12 @@ different means in print.
 
 from functools import partial
 
-from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.printed_tables import RELU
 from validation.hidden_manifold.figures.tables import draw_table, table_numbers, table_statements
-from validation.study import Study, run_study
+from validation.study import Study
 
 STUDY = Study(
     partial(table_numbers, "relu", RELU),
     partial(table_statements, place="table 2"),
     draw_table,
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

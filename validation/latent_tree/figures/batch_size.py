@@ -21,9 +21,8 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.families.latent_tree.weights import Weights
 from meanfield.plotting import COLOURS, LINES, MARKERS
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.trees import law_of_leaves
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 STOP, OUTPUTS = 0.5, 11
 CASES = ((0.02, 16), (0.02, 64), (0.005, 16), (0.005, 4))
@@ -207,7 +206,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, MARKERS
 from validation.hidden_manifold.figures.discrepancy import written
-from validation.latent_tree.figures import FOLDER, tables
+from validation.latent_tree.figures import tables
 from validation.latent_tree.figures.printed import TRIALS, printed
 from validation.latent_tree.figures.runs import CROSSED_LOWS
 from validation.latent_tree.figures.trees import CROSSED, READINGS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SHOWN = ("s", "s0", "s1")
 PLACE = {"low": CROSSED_LOWS[0], "nodes": 2}
@@ -105,7 +105,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

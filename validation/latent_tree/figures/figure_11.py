@@ -12,7 +12,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.lucky import (
     chance,
     corrected_bound,
@@ -22,7 +21,7 @@ from validation.latent_tree.figures.lucky import (
     printed_bound,
     residue,
 )
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 GAMMAS = (0.2, 0.5, 0.8, 0.95)
 SQUARES = np.arange(1.0, 25.5)
@@ -131,7 +130,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

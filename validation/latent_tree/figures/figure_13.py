@@ -8,8 +8,8 @@ squares of the weights of all other levels: divided by these, what is left is wh
 
 from functools import partial
 
-from validation.latent_tree.figures import FOLDER, growing_norms
-from validation.study import Study, run_study
+from validation.latent_tree.figures import growing_norms
+from validation.study import Study
 
 LATENTS = ("s0", "s1")
 
@@ -18,8 +18,4 @@ STUDY = Study(
     partial(growing_norms.judge, source="paper, figure 13"),
     partial(growing_norms.draw, latents=LATENTS),
     partial(growing_norms.simulate, LATENTS),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

@@ -5,8 +5,8 @@ As figure 13, for s010, three levels below the root, and s1100, four levels belo
 
 from functools import partial
 
-from validation.latent_tree.figures import FOLDER, growing_norms
-from validation.study import Study, run_study
+from validation.latent_tree.figures import growing_norms
+from validation.study import Study
 
 LATENTS = ("s010", "s1100")
 
@@ -15,8 +15,4 @@ STUDY = Study(
     partial(growing_norms.judge, source="paper, figure 14"),
     partial(growing_norms.draw, latents=LATENTS),
     partial(growing_norms.simulate, LATENTS),
-    folder=FOLDER,
 )
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)

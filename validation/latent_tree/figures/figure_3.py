@@ -12,8 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS
-from validation.latent_tree.figures import FOLDER
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SITES = 8
 PATTERNS = {"00": (0, 0), "01": (0, 1), "10": (1, 0), "11": (1, 1)}
@@ -166,7 +165,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

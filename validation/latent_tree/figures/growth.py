@@ -22,9 +22,8 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
 from meanfield.plotting import COLOURS, LINES, MARKERS
 from validation.hidden_manifold.figures.discrepancy import written
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.theorem_6 import from_the_root, vector_a
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 DEPTH, NODES, TREES = 4, 10, 30
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -168,7 +167,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

@@ -15,8 +15,6 @@ import numpy as np
 
 from meanfield.families.latent_tree.problem import Problem
 from validation.flows import Case, study_of
-from validation.latent_tree.figures import FOLDER
-from validation.study import run_study
 
 Array = np.ndarray
 
@@ -100,7 +98,4 @@ def cases() -> dict[str, Case]:
     return found
 
 
-STUDY = study_of(cases, FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = study_of(cases)

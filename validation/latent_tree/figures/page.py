@@ -48,7 +48,7 @@ Numbers in brackets are standard errors in units of the last digit.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
 data/runs/latent_tree/figures; `python -m validation.latent_tree.figures.runs` and `norms` train the networks that
-tables and two figures share, and `python -m validation.latent_tree.figures.figure_3` makes one of the figures.
+tables and two figures share, and `python -m validation latent_tree.figures.figure_3` makes one of the figures.
 """
 
 

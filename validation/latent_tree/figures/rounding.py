@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS
 from validation.hidden_manifold.figures.discrepancy import written
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.single_precision import SAMPLES, FloatArray, correlations, in_blocks
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 SIZES = np.geomspace(0.05, 2.0, 9)
 """Limits of the sizes of constants."""
@@ -125,7 +124,4 @@ def _with_errors(axes: Axes, each: xr.DataArray, label: str, shift: float, style
     axes.errorbar(each["size"] * (1.0 + shift), each.mean("one"), error, label=label, **style)
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

@@ -21,10 +21,10 @@ import numpy as np
 import xarray as xr
 
 from validation.hidden_manifold.figures.discrepancy import written
-from validation.latent_tree.figures import FOLDER, tables
+from validation.latent_tree.figures import tables
 from validation.latent_tree.figures.printed import LOWS
 from validation.latent_tree.figures.tables import WAYS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 COLUMNS = ("initial", "converged")
 
@@ -61,7 +61,4 @@ def grows(text: str, change: xr.DataArray) -> Statement:
     return Statement(text, "paper, table 4", holds, f"{', '.join(cells)} for low = {', '.join(map(str, LOWS))}")
 
 
-STUDY = Study(lambda: root(tables.theory()), judge, partial(tables.draw, columns=COLUMNS), simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(lambda: root(tables.theory()), judge, partial(tables.draw, columns=COLUMNS), simulate)

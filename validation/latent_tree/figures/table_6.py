@@ -10,10 +10,10 @@ from functools import partial
 
 import xarray as xr
 
-from validation.latent_tree.figures import FOLDER, tables
+from validation.latent_tree.figures import tables
 from validation.latent_tree.figures.printed import COLUMNS, LATENTS, ROUNDING_ERROR
 from validation.latent_tree.figures.tables import WAYS
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 
 def judge(numbers: xr.Dataset) -> list[Statement]:
@@ -68,7 +68,4 @@ def simulate() -> xr.Dataset:
     return tables.simulate()
 
 
-STUDY = Study(tables.theory, judge, partial(tables.draw, columns=COLUMNS), simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(tables.theory, judge, partial(tables.draw, columns=COLUMNS), simulate)

@@ -22,10 +22,9 @@ from matplotlib.figure import Figure
 
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.plotting import COLOURS, LINES, MARKERS
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.lucky import chance, printed_bound
 from validation.latent_tree.figures.trees import law_of_leaves, unnormalised
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 WIDTHS = (2, 5, 20, 100)
 """Nodes of each child."""
@@ -228,7 +227,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

@@ -19,9 +19,8 @@ from meanfield.families.latent_tree.operators import operators
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.plotting import COLOURS, MARKERS
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.trees import law_of_leaves, unnormalised
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 DEPTH, NODES, TREES = 3, 4, 12
 ONES = (0.5, 0.7)
@@ -169,7 +168,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

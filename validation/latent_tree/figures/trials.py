@@ -12,12 +12,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, LINES, MARKERS
-from validation.latent_tree.figures import FOLDER
 from validation.latent_tree.figures.printed import DEVIATIONS, LATENTS, LOWS, NODES, ROUNDING_ERROR, TRIALS, printed
 from validation.latent_tree.figures.runs import LATENTS as PLACES
 from validation.latent_tree.figures.seeds import TRIALS as SEEDS
 from validation.latent_tree.figures.trees import READINGS, problem_of, scores, unnormalised
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 
 ALL_SEEDS = range(SEEDS.stop + 9)
 """Seeds that are looked at."""
@@ -110,7 +109,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw)

@@ -22,8 +22,7 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.plotting import place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import address, agreement, draw_cases, simulated, solved
 
 SIGNAL, RATE, SLOW, STOP = 3.0, 0.2, 0.1, 40.0
@@ -157,7 +156,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

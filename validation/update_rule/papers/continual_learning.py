@@ -18,8 +18,7 @@ from scipy.integrate import solve_ivp
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import address, agreement, draw_cases, error, problem, simulated, solved
 
 RATE, SWITCH, STOP = 0.1, 60.0, 120.0
@@ -192,7 +191,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 from meanfield.plotting import place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, overlap, problem, simulated, solved
 
 RATE = 0.05
@@ -113,7 +112,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -19,8 +19,7 @@ from scipy.optimize import minimize
 
 import meanfield
 from meanfield.plotting import COLOURS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 SIGMA, STOP = 1.0, 20.0
@@ -140,7 +139,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

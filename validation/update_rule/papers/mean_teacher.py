@@ -16,8 +16,7 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import COLOURS, LINES, MARKERS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import SHOWN, agreement, problem, simulated, solved
 
 RATE, AVERAGING, SEEN, SIGMA, STOP = 0.5, 0.25, 0.2, 1.0, 500.0
@@ -131,7 +130,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

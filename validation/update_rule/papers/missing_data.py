@@ -20,8 +20,7 @@ from scipy.optimize import brentq
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import address, agreement, draw_cases, problem, simulated, solved
 
 OMEGA, RATE, FORGETTING, START = 4.0, 0.5, 1.0, 0.3
@@ -168,7 +167,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

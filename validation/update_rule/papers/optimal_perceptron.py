@@ -18,8 +18,7 @@ from scipy.special import ndtr
 
 import meanfield
 from meanfield.plotting import COLOURS, LINES, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 START, STOP = 0.2, 100.0
@@ -145,7 +144,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -33,7 +33,7 @@ contrastive learning with noisy views (two inputs; see the [first family](figure
 descent in each coordinate; batches in proportion to N and samples that are seen twice.
 
 `make figures` makes this page, the figures, and a netCDF file of the numbers behind each in
-data/runs/update_rule/papers; `python -m validation.update_rule.papers.soft_committee` makes one of the figures.
+data/runs/update_rule/papers; `python -m validation update_rule.papers.soft_committee` makes one of the figures.
 """
 
 

@@ -14,8 +14,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 STOP = 1000.0
@@ -76,7 +75,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

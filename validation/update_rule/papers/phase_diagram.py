@@ -19,8 +19,8 @@ from scipy.special import erf
 
 import meanfield
 from meanfield.plotting import COLOURS, LINES, MARKERS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER, erf_networks
+from validation.study import Statement, Study
+from validation.update_rule.papers import erf_networks
 from validation.update_rule.papers.cases import LARGEST_AWAY, error, problem, simulated, solved
 
 SIGMA, HORIZON = 0.3, 40.0
@@ -159,7 +159,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

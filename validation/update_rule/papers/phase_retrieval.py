@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 WIDTHS = (1, 2, 4)
@@ -147,7 +146,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

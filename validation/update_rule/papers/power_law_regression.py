@@ -20,8 +20,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.integrate import solve_ivp
 
 from meanfield.plotting import COLOURS, LINES, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 RATE, EXPONENT, RANGE, STOP = 0.2, 2.0, 1e4, 30.0
@@ -119,7 +118,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -13,8 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.papers.cases import agreement, draw_cases, overlap, problem, simulated, solved
 
 OMEGA, START = 2.0, 0.3
@@ -92,7 +91,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

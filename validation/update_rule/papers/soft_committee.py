@@ -17,8 +17,8 @@ from scipy.special import erf
 
 import meanfield
 from meanfield.plotting import COLOURS, LINES, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.papers import FOLDER, erf_networks
+from validation.study import Statement, Study
+from validation.update_rule.papers import erf_networks
 from validation.update_rule.papers.cases import agreement, draw_cases, error, problem, simulated, solved
 
 RATE, STOP = 1.5, 80.0
@@ -116,7 +116,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

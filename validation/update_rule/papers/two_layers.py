@@ -21,8 +21,8 @@ from scipy.special import erf
 
 import meanfield
 from meanfield.plotting import COLOURS, MARKERS, place_legend
-from validation.study import Statement, Study, run_study, within_errors
-from validation.update_rule.papers import FOLDER, erf_networks
+from validation.study import Statement, Study, within_errors
+from validation.update_rule.papers import erf_networks
 from validation.update_rule.papers.cases import (
     LARGEST_AWAY,
     address,
@@ -226,7 +226,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

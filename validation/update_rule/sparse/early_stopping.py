@@ -11,8 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import curve_style, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.sparse import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.sparse.cases import agreement, draw_runs, regression, simulated, solved
 
 RATES, STRENGTHS = (0.3, 1.2), (0.0, 0.15, 0.3, 0.6)
@@ -84,7 +83,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -23,7 +23,7 @@ from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.variable import AGREES, DIFFERS
 from validation.rows import Row, measure
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 from validation.update_rule.sparse import FOLDER
 from validation.update_rule.sparse.random_problems import SCHEMES, random_problem, solved
 
@@ -91,7 +91,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(xr.Dataset, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(xr.Dataset, judge, draw, simulate)

@@ -14,8 +14,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import COLOURS, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.sparse import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.sparse.batch_lasso import best_lasso
 from validation.update_rule.sparse.cases import SIGMA, agreement, draw_runs, regression, simulated, solved
 
@@ -90,7 +89,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -19,7 +19,7 @@ and false positive rate is 1 where all of the support is found and nothing else,
 thresholds. Marks with two standard errors are four runs of SGD of large N, whose weights and rates are compared with
 the density as a whole; by chance one comparison in twenty differs. *Random problems* are about densities themselves.
 
-`make figures` makes this page and the figures, and `python -m validation.update_rule.sparse.penalties` one of them.
+`make figures` makes this page and the figures, and `python -m validation update_rule.sparse.penalties` one of them.
 """
 
 

@@ -13,8 +13,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import curve_style, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.sparse import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.sparse.cases import agreement, regression, simulated, solved
 
 RATE, STRENGTHS = 1.0, (0.05, 0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1.0)
@@ -70,7 +69,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -11,8 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.sparse import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.sparse.cases import agreement, draw_rates, problem, simulated, solved
 
 OMEGA, RATE, STRENGTHS = 0.5, 0.5, (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
@@ -75,7 +74,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

@@ -27,9 +27,8 @@ from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.variable import DIFFERS
 from meanfield.process.cores import available_cores
-from validation.study import Statement, Study, run_study
+from validation.study import Statement, Study
 from validation.update_rule.random_rules import problem_of
-from validation.update_rule.sparse import FOLDER
 
 RULES, SCHEMES = ("smooth", "kinked", "noisy", "signal"), ("lagrangian", "eulerian")
 LAWS = ({"law": "gaussian"}, {"law": "rademacher"}, {"law": "laplace"}, {"law": "three_point", "fourth_moment": 5.0})
@@ -191,7 +190,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)

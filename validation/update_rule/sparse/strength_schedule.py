@@ -12,8 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from meanfield.plotting import curve_style, place_legend
-from validation.study import Statement, Study, run_study
-from validation.update_rule.sparse import FOLDER
+from validation.study import Statement, Study
 from validation.update_rule.sparse.cases import agreement, draw_runs, regression, simulated, solved
 
 RATE, STOP, SHOWN = 0.6, 3.0, 0.3
@@ -69,7 +68,4 @@ def draw(numbers: xr.Dataset) -> Figure:
     return figure
 
 
-STUDY = Study(theory, judge, draw, simulate, folder=FOLDER)
-
-if __name__ == "__main__":
-    run_study(STUDY, __file__)
+STUDY = Study(theory, judge, draw, simulate)
