@@ -160,7 +160,7 @@ def is_installed(line: str) -> bool:
 def study(line: str) -> Path | None:
     """The module of `validation` that a command runs."""
     found = re.match(r"\.venv/bin/python -m (validation[. ][\w.]+)( |$)", line)
-    path = ROOT / f"{re.sub('[. ]', '/', found[1])}.py" if found else None
+    path = ROOT.joinpath(*re.split("[. ]", found[1])).with_suffix(".py") if found else None
     return path if path is not None and path.exists() else None
 
 
