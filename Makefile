@@ -81,7 +81,7 @@ test-torch: $(VENV)/installed-torch
 # Linear algebra on one thread: what is timed says how many cores it uses.
 bench: export OMP_NUM_THREADS := 1
 bench: $(VENV)/installed-bench
-	for name in $(BENCHMARKS); do $(BIN)/python -m validation.benchmarks.$$name || exit 1; done
+	for name in $(BENCHMARKS); do $(BIN)/python -m validation benchmarks.$$name || exit 1; done
 	$(BIN)/python -m validation.benchmarks.page
 
 # Processor time of one core: threads of linear algebra that wait for one another would count, too.

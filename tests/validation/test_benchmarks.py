@@ -4,6 +4,7 @@ import inspect
 import math
 import re
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
@@ -36,13 +37,14 @@ def folder(tmp_path, monkeypatch):
         (page, "PAGE", tmp_path / "benchmarks.md"),
     ):
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr("sys.argv", ["benchmark"])
     return tmp_path
 
 
 def run(tables, script, description):
+    module = ModuleType("benchmark", description)
+    module.__file__, module.tables = script, lambda: iter(tables)
     with pytest.raises(SystemExit) as end:
-        run_benchmark(lambda: iter(tables), script, description)
+        run_benchmark(module, [])
     assert end.value.code == 0
 
 

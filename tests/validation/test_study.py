@@ -27,4 +27,4 @@ def test_arguments_start_no_study(argument, code):
 def test_what_is_no_study_is_refused(name):
     done = subprocess.run([sys.executable, "-m", "validation", name], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"validation.{name} is no study; give a module with a STUDY" in done.stderr
+    assert f"validation.{name} is no study and no benchmark; give one" in done.stderr

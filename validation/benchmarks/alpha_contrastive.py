@@ -19,7 +19,7 @@ from meanfield.families.alpha_contrastive.particles.simulation import Replicas
 from meanfield.families.alpha_contrastive.population.solver import Flow, drift_of
 from meanfield.problems.file import problem_from
 from validation.benchmarks.sgd_elsewhere import INSTALLED
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
 STEPS = 5000
@@ -133,7 +133,3 @@ def points_of_mixtures() -> Iterator[Row]:
         meanfield.solve(problem, "critical_points")
         what = f"{activation}, importance {kind}"
         yield Row(what, time.process_time() - start, "s", required="20 s at most")
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

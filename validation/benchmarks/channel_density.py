@@ -21,7 +21,7 @@ from meanfield.numerics.finite_volumes.fipy_step import import_fipy
 from meanfield.problems.problem_keys import with_values
 from meanfield.several_vectors.evolution import Evolution
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD
 
 CELLS, NODES, STEPS, STOP = 200, 16, 100, 10.0
@@ -151,7 +151,3 @@ def tables() -> Iterator[Table]:
     yield speed_table()
     yield order_table()
     yield solution_table()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

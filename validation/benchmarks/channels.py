@@ -22,7 +22,7 @@ from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.thresholds import collapse_threshold
 from meanfield.families.contrastive.sgd.steppers import prepare_steppers
 from meanfield.plotting import COLOURS
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
 Array = np.ndarray
@@ -237,7 +237,3 @@ def tables() -> Iterator[Table]:
     with threadpool_limits(1):
         for table in (averages_table, ode_table, chain_table, growth_table):
             yield table()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

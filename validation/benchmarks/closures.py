@@ -25,7 +25,7 @@ from meanfield.families.contrastive.closures.views import bracket_table
 from meanfield.families.update_rule.order_parameters.equations import Equations
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.mckean_vlasov.closures import closure_values
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
@@ -180,7 +180,3 @@ def tables() -> Iterator[Table]:
     rows = [as_a_rule(activation, count, noisy=False) for activation in STEPS for count in (1, 3)]
     rows += [as_a_rule(activation, count, noisy=True) for activation in VIEWS for count in (1, 3)]
     yield Table("The same averages from the step alone", ONE_THREAD, tuple(rows))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

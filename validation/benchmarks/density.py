@@ -40,7 +40,7 @@ from meanfield.process.cores import at_most
 from validation import ROOT
 from validation.benchmarks.density_elsewhere import FINE_CELLS, OURS, TARGET, contenders, error
 from validation.benchmarks.machine import limit_rates
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, Work, rate, seconds, take_turns
 
 EXAMPLE = ROOT / "data/problems/sparse_prior.toml"
@@ -186,7 +186,3 @@ def tables() -> Iterator[Table]:
         yield comparison_table(fine)
     yield solver_table()
     yield fipy_table()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

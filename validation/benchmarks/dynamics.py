@@ -16,7 +16,7 @@ from meanfield.families.contrastive.fixed_points.points import find_fixed_points
 from meanfield.families.contrastive.fixed_points.portrait import phase_portrait
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.problems.file import parse_problem
-from validation.benchmarks.table import Table, run_benchmark
+from validation.benchmarks.table import Table
 from validation.benchmarks.timing import timed_row
 
 GAUSSIAN = '{ law = "gaussian", second_moment = 1.2 }'
@@ -69,7 +69,3 @@ def tables() -> Iterator[Table]:
     }
     rows = tuple(timed_row(what, work) for what, work in works.items())
     yield Table("What the reduced ODEs do", "one core; processor time of the second call", rows)
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 
 PROBLEM = ROOT / "data/problems/no_prior.toml"
 """Problem to which all methods apply."""
@@ -60,7 +60,3 @@ def rows() -> Iterator[Row]:
 
 def tables() -> Iterator[Table]:
     yield Table("First results of no_prior.toml", "an empty cache each; processor time of all threads", tuple(rows()))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -19,7 +19,7 @@ from scipy.optimize import root
 from meanfield.families.contrastive.fixed_points.points import FixedPoints, find_fixed_points
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.families.contrastive.problem import Problem
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 
 STARTS = 1000
 
@@ -100,7 +100,3 @@ def tables() -> Iterator[Table]:
     with ProcessPoolExecutor(initializer=points_of, initargs=("tanh", 0.02, FIRST[2][:2])) as pool:
         rows = tuple(pool.map(row_of, cases))
     yield Table("Fixed points of four and five features", "processor time of one core", rows)
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -23,7 +23,7 @@ from meanfield.numerics.compiled.matrix_products import multiply, pack, tiles_fo
 from meanfield.problems.file import problem_from
 from validation.benchmarks.hidden_manifold_order_parameters import order_parameter_tables
 from validation.benchmarks.sgd_elsewhere import INSTALLED
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 from validation.hidden_manifold.sgd_against_theory import BASE, merged
 
@@ -148,7 +148,3 @@ def tables() -> Iterator[Table]:
         for table in (plain_table, chain_table):
             yield table()
         yield from order_parameter_tables()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

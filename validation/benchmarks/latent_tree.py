@@ -19,7 +19,7 @@ from meanfield.families.latent_tree.initial import find_operators
 from meanfield.families.latent_tree.particles import Replicas
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.tables import Tables
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 from validation.latent_tree.figures.sgd import advance
 from validation.latent_tree.figures.trees import EPOCH, READINGS, problem_of, start_of, unnormalised
@@ -165,7 +165,3 @@ def tables() -> Iterator[Table]:
     with threadpool_limits(1):
         yield epoch_table()
         yield exact_table()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

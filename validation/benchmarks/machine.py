@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import CORES, Work, rate
 
 COMPILED: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
@@ -74,7 +74,3 @@ def tables() -> Iterator[Table]:
             Row(f"{name}, {CORES} cores at once", all_cores, unit, "one core", one),
         ]
     yield Table("Limits of the machine", "processor time of each thread; medians", tuple(rows))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

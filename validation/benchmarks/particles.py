@@ -22,7 +22,7 @@ from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.sgd.steppers import STEPPERS
 from meanfield.families.contrastive.sgd.training import training_of
 from validation.benchmarks.sgd_elsewhere import INSTALLED, Elsewhere
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import CORES, ONE_THREAD, WALL, seconds
 
 THREE_POINT = {"law": "three_point", "second_moment": 1.1, "fourth_moment": 6.05}
@@ -206,7 +206,3 @@ def tables() -> Iterator[Table]:
     with threadpool_limits(1):
         for table in (chain_table, projected_table, elsewhere_table, same_law, cores_table):
             yield table()
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -10,7 +10,7 @@ import numpy as np
 
 import meanfield
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
 N, BATCH, STEPS = 1000, 10, 4000
@@ -66,7 +66,3 @@ def tables() -> Iterator[Table]:
         plain, recorded = (1e6 * each / STEPS for each in seconds(*works, rounds=5))
         rows.append(Row(f"a step in {name}", recorded, "us", "without the recorder", plain, "ratio at most 1.05"))
     yield Table("The recorder", f"{STEP}; {ONE_THREAD}", tuple(rows))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

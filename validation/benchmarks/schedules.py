@@ -10,7 +10,7 @@ import meanfield
 from meanfield.problems.problem_keys import value_of
 from meanfield.testing.verdicts import rate_key
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import seconds
 
 SMALL = {"particles.dimension": 1000, "particles.replicas": 4, "particles.snapshots": []}
@@ -55,7 +55,3 @@ def tables() -> Iterator[Table]:
         "examples of data/problems; processor time of all threads; medians",
         tuple(rows),
     )
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

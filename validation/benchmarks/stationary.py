@@ -18,7 +18,7 @@ from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.problems.problem_keys import with_value
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds, timed_row
 
 EXAMPLES = ROOT / "data/problems"
@@ -60,7 +60,3 @@ def tables() -> Iterator[Table]:
     ]
     rows += [timed_row(what, partial(branches, *arguments), compiled=True) for what, *arguments in BRANCHES]
     yield Table("Stationary states and their branches", "one core; processor time of one call", tuple(rows))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -11,7 +11,7 @@ from meanfield import load_sweep, run_sweep
 from meanfield.problems.known_families import family_of
 from meanfield.sweep.points import points_of
 from validation import ROOT
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import CORES
 
 SWEEP = load_sweep(ROOT / "data/sweeps/phase_diagram.toml")
@@ -39,7 +39,3 @@ def tables() -> Iterator[Table]:
     )
     how = f"{len(points)} cheap points of phase_diagram.toml on {CORES} cores; wall time, start of processes included"
     yield Table("A sweep", how, rows)
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)

@@ -1,7 +1,7 @@
 """Tables of measured numbers of all benchmarks, each beside a reference, in print and in a file.
 
-A benchmark is a script with `tables`, a generator of them, and `run_benchmark(tables, __file__)`. Run by itself it
-prints its tables and writes them to data/runs/benchmarks; `make bench` runs all, and page.py makes one page of them.
+A benchmark is a module with `tables`, a generator of them. `python -m validation benchmarks.NAME` prints its tables and
+writes them to data/runs/benchmarks; `make bench` runs all, and page.py makes one page of them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import json
 import math
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 
 from meanfield.cli import DONE, run
 from meanfield.results.provenance import provenance
@@ -108,22 +109,22 @@ class Table:
         return "\n\n".join(filter(None, [f"### {self.title}", how, markdown_table(head, rows), figure]))
 
 
-def run_benchmark(tables: Callable[[], Iterable[Table]], script: str, description: str) -> None:
-    """Measure, print and save; what `python -m validation.benchmarks.NAME` does."""
-    ArgumentParser(description=description, formatter_class=RawDescriptionHelpFormatter).parse_args()
-    run(lambda: _run(tables, script, description))
+def run_benchmark(module: ModuleType, arguments: Sequence[str]) -> None:
+    """Measure, print and save the `tables` of a module; what `python -m validation benchmarks.NAME` does."""
+    ArgumentParser(description=module.__doc__, formatter_class=RawDescriptionHelpFormatter).parse_args(arguments)
+    run(lambda: _run(module.tables, Path(str(module.__file__)).stem, str(module.__doc__)))
 
 
-def _run(tables: Callable[[], Iterable[Table]], script: str, description: str) -> int:
+def _run(tables: Callable[[], Iterable[Table]], name: str, description: str) -> int:
     started, done = time.perf_counter(), []
     for table in tables():
         print(table, flush=True)
         done.append(asdict(table))
     seconds = time.perf_counter() - started
-    print(f"\n{Path(script).stem}: all this in {seconds:.0f} s", flush=True)
+    print(f"\n{name}: all this in {seconds:.0f} s", flush=True)
     NUMBERS.mkdir(parents=True, exist_ok=True)
     found = {"about": description, "tables": done, "provenance": json.loads(provenance(seconds))}
-    (NUMBERS / f"{Path(script).stem}.json").write_text(json.dumps(found, indent=1))
+    (NUMBERS / f"{name}.json").write_text(json.dumps(found, indent=1))
     return DONE
 
 

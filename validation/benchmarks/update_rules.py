@@ -25,7 +25,7 @@ from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
 from validation.benchmarks.first_minutes import processor_and_wall_time
 from validation.benchmarks.machine import limit_rates
 from validation.benchmarks.sgd_elsewhere import INSTALLED, LIBRARIES
-from validation.benchmarks.table import Row, Table, run_benchmark
+from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, Work, limited, seconds
 
 HERE = "validation.benchmarks.update_rules"
@@ -212,7 +212,3 @@ def tables() -> Iterator[Table]:
     yield Table("SGD of update rules by overlaps alone: a step", ONE_THREAD, tuple(chains()))
     yield Table("SGD of update rules with vectors", f"{ONE_THREAD}; {BYTES} bytes a coordinate", tuple(vectors()))
     yield Table("First results of update rules", "processor time of all threads", tuple(first()))
-
-
-if __name__ == "__main__":
-    run_benchmark(tables, __file__, __doc__)
