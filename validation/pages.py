@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import xarray as xr
@@ -26,7 +26,26 @@ def sections(page: Path) -> dict[str, str]:
     return {text.split("\n")[0].removeprefix("## "): text for text in known}
 
 
-def write_page(page: Path, head: str, numbers: Path, scripts: Path) -> int:
+def write_page(
+    page: Path, head: str, files: Iterable[Path], scripts: Path, note: Callable[[Path], str] = lambda file: ""
+) -> int:
+    """Write a page of studies from their files, in their order.
+
+    Parameters
+    ----------
+    head : str
+        Title and introduction.
+    files, scripts
+        See `study_section`.
+    note : callable
+        From a file to Markdown between its figure and its statements.
+    """
+    page.write_text("\n".join([head, *(study_section(file, scripts, note(file)) for file in files)]))
+    print(f"wrote {page.relative_to(ROOT)}")
+    return DONE
+
+
+def update_page(page: Path, head: str, numbers: Path, scripts: Path) -> int:
     """Write a page of studies from the files of a folder, in alphabetical order; sections of others stay as they are.
 
     Parameters

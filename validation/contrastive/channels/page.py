@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meanfield.cli import DONE, run
+from meanfield.cli import run
 from validation import ROOT
 from validation.contrastive.channels import FOLDER
-from validation.pages import study_section
+from validation.pages import write_page
 
 STUDIES = "collapse", "phase_diagram", "random_starts", "mixtures", "three_channels", "shared_noise", "chains"
 """In the order of the page."""
@@ -30,13 +30,6 @@ Statements *of the paper* are about one channel, which is all that it analyses; 
 """
 
 
-def main() -> int:
-    """Write the page."""
-    folder = Path(__file__).resolve().parent
-    PAGE.write_text("\n".join([HEAD, *(study_section(FOLDER / f"{name}.nc", folder) for name in STUDIES)]))
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-    return DONE
-
-
 if __name__ == "__main__":
-    run(main)
+    files = [FOLDER / f"{name}.nc" for name in STUDIES]
+    run(lambda: write_page(PAGE, HEAD, files, Path(__file__).resolve().parent))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from meanfield.cli import DONE, run
+from meanfield.cli import run
 from validation import ROOT
-from validation.pages import in_order, study_section
+from validation.pages import in_order, write_page
 from validation.study import NUMBERS
 
 FIGURES = Path(__file__).resolve().parent
@@ -26,12 +26,5 @@ software (*ours*) holds or fails. The last column says why.
 """
 
 
-def main() -> int:
-    """Write the page."""
-    PAGE.write_text("\n".join([HEAD, *(study_section(numbers, FIGURES) for numbers in in_order(NUMBERS))]))
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-    return DONE
-
-
 if __name__ == "__main__":
-    run(main)
+    run(lambda: write_page(PAGE, HEAD, in_order(NUMBERS), FIGURES))

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import xarray as xr
 
-from meanfield.cli import DONE, run
+from meanfield.cli import run
 from validation import ROOT
 from validation.hidden_manifold.figures import FOLDER
 from validation.hidden_manifold.figures.runs import ALPHAS, COMPONENTS, GAUSSIAN_RUNS, NUMBERS
 from validation.hidden_manifold.figures.tables import table_page
-from validation.pages import in_order, study_section
+from validation.pages import in_order, write_page
 
 FIGURES = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "hidden_manifold_figures.md"
@@ -64,16 +64,10 @@ def counts() -> str:
     return textwrap.fill(text, 120)
 
 
-def main() -> int:
-    """Write the page."""
-    sections = []
-    for numbers in in_order(FOLDER):
-        note = table_page(xr.load_dataset(numbers)) if numbers.stem.startswith("table_") else ""
-        sections.append(study_section(numbers, FIGURES, note))
-    PAGE.write_text("\n".join([HEAD.format(counts=counts()), *sections]))
-    print(f"wrote {PAGE.relative_to(ROOT)}")
-    return DONE
+def tables_of(file: Path) -> str:
+    """Table of a study of one."""
+    return table_page(xr.load_dataset(file)) if file.stem.startswith("table_") else ""
 
 
 if __name__ == "__main__":
-    run(main)
+    run(lambda: write_page(PAGE, HEAD.format(counts=counts()), in_order(FOLDER), FIGURES, tables_of))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from meanfield.cli import run
 from validation import ROOT
-from validation.pages import write_page
+from validation.pages import update_page
 from validation.update_rule.papers import FOLDER
 
 FIGURES = Path(__file__).resolve().parent
@@ -38,4 +38,4 @@ data/runs/update_rule/papers; `python -m validation update_rule.papers.soft_comm
 
 
 if __name__ == "__main__":
-    run(lambda: write_page(PAGE, HEAD, FOLDER, FIGURES))
+    run(lambda: update_page(PAGE, HEAD, FOLDER, FIGURES))

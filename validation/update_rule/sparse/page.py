@@ -6,7 +6,7 @@ Sections of studies whose numbers are not there stay as they are.
 from __future__ import annotations
 
 from meanfield.cli import run
-from validation.pages import write_page
+from validation.pages import update_page
 from validation.update_rule.sparse import FIGURES, FOLDER, PAGE
 
 HEAD = """# Sparse learning
@@ -24,4 +24,4 @@ the density as a whole; by chance one comparison in twenty differs. *Random prob
 
 
 if __name__ == "__main__":
-    run(lambda: write_page(PAGE, HEAD, FOLDER, FIGURES))
+    run(lambda: update_page(PAGE, HEAD, FOLDER, FIGURES))
