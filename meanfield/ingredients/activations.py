@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ CHECK_POINTS = np.concatenate([-np.geomspace(0.03, 300.0, 41), np.geomspace(0.03
 """Arguments at which an activation is compared with that interpolation."""
 
 
+@dataclass(frozen=True)
 class Activation(WithSlope):
     """Activation function sigma with its derivative and its kinks.
 

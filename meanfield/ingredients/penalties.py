@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 from meanfield.ingredients.activations import absolute, sign, square, twice
@@ -15,6 +16,7 @@ from meanfield.ingredients.user_functions import Catalogue, WithSlope, check_wit
 from meanfield.numerics.compiled.scalar_functions import compile_scalar
 
 
+@dataclass(frozen=True)
 class Penalty(WithSlope):
     """Penalty psi with its derivative and its kinks.
 
