@@ -143,6 +143,8 @@ def exact_table() -> Table:
         f"operator, depth 3, 2 nodes, 256 outputs, {loss}": (operator_of(3, 2, **LOSSES[loss]), few) for loss in LOSSES
     } | {
         "operator, depth 3, 12 nodes, InfoNCE": (operator_of(3, 12, kind="infonce"), "2 s at most"),
+        "operator, depth 4, 10 nodes, simple": (operator_of(4, 10), ""),
+        "operator, depth 4, 2 nodes, exact": (operator_of(4, 2, kind="exact"), ""),
         "loss and gradient, depth 4, 10 nodes, normalised": (_gradient(four), ""),
         "loss and gradient, depth 5, 10 nodes": (_gradient(deep), ""),
     }

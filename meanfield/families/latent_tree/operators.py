@@ -24,6 +24,9 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 2e7
 """Largest number of entries of the connections of all latents for all configurations: some 500 megabytes."""
 
+MOST_VIEWS = 1e4
+"""Largest number of configurations of the leaves of which there is a table of all pairs: 800 megabytes."""
+
 PAIRED = (*SUMMED, "exact")
 """Losses that depend on all pairs of outputs."""
 
@@ -69,7 +72,8 @@ def fits(problem: Problem) -> bool:
         check_tables(problem)
     except InputError:
         return False
-    return not needs_connections(problem) or _numbers(problem, problem.shape.configurations[-1]) <= MOST_NUMBERS
+    views = problem.shape.configurations[-1]
+    return not needs_connections(problem) or (views <= MOST_VIEWS and _numbers(problem, views) <= MOST_NUMBERS)
 
 
 def _numbers(problem: Problem, views: int) -> float:

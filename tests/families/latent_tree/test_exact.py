@@ -232,3 +232,9 @@ def test_trees_whose_tables_do_not_fit_have_operators_of_views():
         )
     fewer = int(re.search(r"lower it to ([\d,]+)", str(error.value))[1].replace(",", ""))
     check_operators(meanfield.with_value(drawn((2,) * 4, nodes=10, kind="beta", beta=0.1), "operator.samples", fewer))
+
+
+def test_trees_with_too_many_pairs_of_leaves_have_operators_of_views():
+    """The connections of 65,536 configurations fit, and a table of all pairs of them does not."""
+    problem = meanfield.with_value(drawn((2,) * 4, normalised=True, kind="infonce"), "operator.samples", 80)
+    assert "80 views of each value of the root" in meanfield.solve(problem, "operator").attrs["warning"]
