@@ -69,7 +69,7 @@ def compare(case, N, runs):
 
 @pytest.mark.parametrize("case", CASES)
 def test_chain_has_the_law_of_plain_steps_where_dimensions_are_few(case):
-    compare(case, 8, 600)
+    compare(case, 8, 200)
 
 
 @pytest.mark.slow
