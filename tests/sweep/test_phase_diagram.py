@@ -93,6 +93,16 @@ def test_it_is_drawn_with_regions_and_names(few):
     axes.figure.canvas.draw()
 
 
+def test_the_line_of_growth_from_nothing_is_the_threshold_between_points(few):
+    lines = plot_phase_diagram(few, Figure().subplots()).collections[2].get_paths()
+    tau, m2 = np.concatenate([path.vertices for path in lines]).T
+    spacing = few["second_moment"].diff("second_moment").values[0]
+    along = np.isclose(tau[:, None], few["learning_rate"].values, rtol=1e-12).any(axis=1)  # rounding
+    assert np.count_nonzero(along) >= 2
+    # rates are linear in m2, of which the threshold is 1 + 10 tau/m with m = 10: rounding of fixed points' Jacobians
+    assert m2[along] == pytest.approx(1 + tau[along], abs=1e-9 * spacing)
+
+
 def test_logarithms_words_and_points_without_a_number():
     values = xr.Dataset({"status": (("a", "b"), [["complete"] * 3, ["failed: x"] * 3])})
     values["similarity"] = (("a", "b"), [[0.1, 0.2, 0.3], [np.nan] * 3], {"long_name": "similarity"})
