@@ -92,7 +92,7 @@ class Printer(LatexPrinter):  # type: ignore[misc]
 
 def _is_short(number: Any) -> bool:
     """Whether a number is better read as a fraction than as a decimal."""
-    return bool(number.q <= 10 and abs(number.p) <= LONGEST)
+    return bool(number.q < 10 and number.q != 5 and abs(number.p) <= LONGEST)
 
 
 def rounded(exact: Any) -> Any:

@@ -73,6 +73,7 @@ FAMILY = Family(
     samples=f"{HERE}.samples_of_data:assumed_of",
     noise_in_time=f"{HERE}.order_parameters.trajectory:state_in_time",
     wording=f"{HERE}.wording:in_words",
+    equations=f"{HERE}.equations:equations_of",
     key_words={
         r"model\.rule_parameters\.rate": r"learning rate of the rule",
         r"model\.batch_size": r"samples $m$ per step",
