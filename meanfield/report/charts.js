@@ -65,13 +65,14 @@
       let latent = 0;
       levels.forEach((count, level) => {
         for (let k = 0; k < count; k += 1, latent += 1) {
-          const [x, y] = place(level, k), size = Math.min(22, W / count / Math.min(nodes, 4) - 1), columns = Math.max(1, Math.min(nodes, Math.floor(W / count / (size + 1))));
+          const [x, y] = place(level, k), slot = 0.9 * W / count, size = Math.min(22, slot / Math.min(nodes, 4) - 1);
+          const rows = Math.ceil(nodes / Math.floor(slot / (size + 1) + 1e-9)), columns = Math.ceil(nodes / rows);
           if (level) {
             const [x0, y0] = place(level - 1, Math.floor(k * levels[level - 1] / count));
             element("line", {x1: x, y1: y, x2: x0, y2: y0}, edges);
           }
           for (let node = 0; node < nodes; node += 1) {
-            const wide = Math.min(columns, nodes - columns * Math.floor(node / columns)), rows = Math.ceil(nodes / columns);
+            const wide = Math.min(columns, nodes - columns * Math.floor(node / columns));
             cells.push(element("rect", {class: "node", rx: size / 2, width: size, height: size, x: x + (node % columns - wide / 2) * (size + 1), y: y + (Math.floor(node / columns) - rows / 2) * (size + 1)}, svg));
             names.push(`${latent ? "latent " + latent : "root"}, node ${node + 1}:`);
           }

@@ -131,6 +131,12 @@ def test_the_circle_is_turned_without_loss_and_has_the_filters_of_all_runs():
     assert chi < len(width) + 5.0 * np.sqrt(2.0 * len(width))
     assert dots.values.shape == (1, 50)
     assert dots.label == "first run"
+    stopped = filters_of_sgd().isel(time=[0, 0]).assign_coords(time=[0.0, 1.0])
+    stopped["weights"][3, 1] = np.nan  # so that 39 of 40 runs are there
+    stopped["weights"][:, 0] = np.nan
+    absent, present = next(circle.charts(stopped)).values.values
+    assert np.isnan(absent).all()
+    assert (present * width).sum() == pytest.approx(1.0)
 
 
 def test_a_tree_shows_the_nodes_of_the_first_run_from_the_root_on(monkeypatch):

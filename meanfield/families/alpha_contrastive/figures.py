@@ -340,7 +340,9 @@ def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     angle = np.arctan2(w[..., 1], w[..., 0])
     edges = edges[:: 1 if angle[0].size > 30 * RING_CELLS else 4]  # so that a bar has some filters
     counts = np.array([np.histogram(each, edges)[0] for each in angle])
-    yield Chart("ring", title, _in_time(dataset, counts / angle[0].size / np.diff(edges)), {"x": edges, "bars": True})
+    known = np.isfinite(angle).sum(axis=(1, 2))[:, None]
+    P = counts / np.where(known > 0, known, np.nan) / np.diff(edges)
+    yield Chart("ring", title, _in_time(dataset, P), {"x": edges, "bars": True})
     label = "first run" if angle.shape[1] > 1 else "filters"
     yield Chart("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label=label)
 

@@ -30,8 +30,8 @@ MOST_CHILDREN = 2
 MOST_NODES = 8
 """Largest number of nodes of a latent in a tree."""
 
-MOST_IN_TREE = 63
-"""Largest number of latents in a tree: six levels of a binary one."""
+MOST_IN_TREE = 31
+"""Largest number of latents in a tree: five levels of a binary one."""
 
 IN_TIME = {
     "loss": "population loss $L$",
