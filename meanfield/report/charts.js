@@ -13,7 +13,7 @@
   function coloured(panels, panel, times, {signed, high, small}, drawCells) {
     const figure = framed(panels, panel.title), row = figure.appendChild(document.createElement("div"));
     figure.classList.toggle("whole", panel.parts.length > 1 && !small);
-    row.className = "parts";
+    row.className = small ? "parts small" : "parts";
     const draw = panel.parts.map(part => {
       const box = row.appendChild(document.createElement("div")), head = keyOf(box), {cells, name} = drawCells(box, part);
       const fills = [];

@@ -335,16 +335,14 @@ def charts(dataset: xr.Dataset) -> Iterator[Chart]:
         return
     if dataset.sizes["coordinate"] != 2 or dataset.sizes["place"] != 1:
         return
-    w = dataset["weights"].isel(place=0).transpose("time", ..., "filter", "coordinate").values
-    w = w.reshape(len(w), -1, *w.shape[-2:])
-    angle = np.arctan2(w[..., 1], w[..., 0])
+    w = dataset["weights"].isel(place=0).transpose("coordinate", "time", ..., "filter").values
+    angle = np.arctan2(w[1], w[0]).reshape(w.shape[1], -1, w.shape[-1])
     edges = edges[:: 1 if angle[0].size > 30 * RING_CELLS else 4]  # so that a bar has some filters
     counts = np.array([np.histogram(each, edges)[0] for each in angle])
     known = np.isfinite(angle).sum(axis=(1, 2))[:, None]
     P = counts / np.where(known > 0, known, np.nan) / np.diff(edges)
     yield Chart("ring", title, _in_time(dataset, P), {"x": edges, "bars": True})
-    label = "first run" if angle.shape[1] > 1 else "filters"
-    yield Chart("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label=label)
+    yield Chart("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label="first run")
 
 
 def _in_time(dataset: xr.Dataset, values: FloatArray) -> xr.DataArray:
