@@ -53,7 +53,7 @@ SPARSE_NUMBERS := $(patsubst $(SPARSE)/%.py,$(RUNS)/update_rule/sparse/%.nc,$(SP
 # to compile all that pip installs would take two thirds of its time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts in-time figures predictions regimes faults fuzz docs reference clean
+.PHONY: demo test notebooks test-slow test-torch test-dist test-lowest test-release bench accuracy cost finite-size verdicts in-time figures predictions regimes faults fuzz docs reference examples clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m validation.contrastive.demo
@@ -183,6 +183,11 @@ docs: $(VENV)/installed-docs
 # Tables of keys, which are read without a build, too.
 reference: $(VENV)/installed
 	$(BIN)/python docs/_extensions/generated.py docs/reference/problem-file.md
+
+# Examples of the gallery, with what they print and their figures; `make examples EXAMPLES=warm_up` runs one.
+examples: export OMP_NUM_THREADS := 1
+examples: $(VENV)/installed-docs
+	$(BIN)/python docs/_extensions/examples.py $(EXAMPLES)
 
 notebooks: $(VENV)/installed-docs
 	$(BIN)/python docs/notebooks/make.py

@@ -24,10 +24,11 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "docstrings",
+    "examples",
     "generated",
     "mathml",
 ]
-exclude_patterns = ["_build", "_extensions", "_templates", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_extensions", "_templates", "**/.ipynb_checkpoints", "conf.py", "*/make.py"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "substitution"]

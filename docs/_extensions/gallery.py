@@ -1,4 +1,4 @@
-"""The gallery: a card for every study, from its figure and its docstring."""
+"""The gallery: cards of examples, by family and by paper, and of studies, from their figures and docstrings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from examples import FAMILIES, Example, paths, read
 from pieces import first_sentence
 
 ROOT = Path(__file__).parents[2]
@@ -58,8 +59,32 @@ class Card(NamedTuple):
     verdict: str = ""
 
 
+def examples() -> list[str]:
+    """Cards of examples by family, and their names by paper."""
+    found = {path: read(path.read_text(encoding="utf-8")) for family in paths().values() for path in family}
+    parts = []
+    for family, title in FAMILIES.items():
+        parts.append(f"## {title}\n\n{grid([example_card(path, found[path]) for path in paths()[family]])}")
+    lines = []
+    for paper in sorted({paper for made in found.values() for paper in made.papers}):
+        links = [link(path, made) for path, made in found.items() if paper in made.papers]
+        lines.append(f"- {paper} {', '.join(links)}")
+    return [*parts, "## Examples by paper\n\n" + "\n".join(lines)]
+
+
+def link(path: Path, example: Example) -> str:
+    """Link to the page of an example."""
+    return f"[{example.title}](examples/{path.parent.name}/{path.name})"
+
+
+def example_card(path: Path, example: Example) -> Card:
+    """The card of an example: its figure, its title and what one sees."""
+    place = f"examples/{path.parent.name}/{path.stem}"
+    return Card(example.title, f"{place}.py", f"{place}.png", first_sentence(example.text))
+
+
 def page() -> str:
-    """Cards of all studies, then the descriptions that have no page of their own."""
+    """Cards of all examples and studies, then the descriptions that have no page of their own."""
     ours = [described(name, title) for name, title in OTHERS.items() if name not in PAGES]
     figures = cards("figures.md", "errata.md")
     paper = [card for card in figures if card.title.startswith("Figure ")]
@@ -72,6 +97,7 @@ def page() -> str:
     sparse = cards("sparse_learning.md", "errata.md")
     return "\n\n".join(
         [
+            *examples(),
             f"## The figures of the paper\n\n{grid(paper)}",
             f"## Further studies\n\n{grid(further)}",
             f"## Several channels\n\n{grid(channels)}",

@@ -16,15 +16,9 @@ from tests.documentation.outputs import assert_same
 FOLDER = ROOT / "docs" / "notebooks"
 FIGURES = {
     "compare_histograms": 3,
-    "finite_n_bands": 2,
     "own_rule": 1,
     "own_training": 2,
-    "phase_portrait": 2,
-    "stationary_states": 2,
 }
-
-SLOW = ("compare_histograms", "finite_n_bands", "own_rule", "own_training", "stationary_states")
-"""Notebooks that take seconds: branches of states, and runs of SGD, which other tests hold against the same theory."""
 
 WITHOUT_TORCH = "PyTorch is not installed: its part is skipped, and steps are taken by hand\n"
 """What a notebook shows besides where there is no PyTorch; all else is the same, to rounding."""
@@ -69,9 +63,8 @@ def test_notebook_is_small_and_holds_nothing_of_the_machine_that_ran_it(name):
         assert not any(word in shown for word in ("/home", "/work", "/root", "C:\\"))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in sorted(FIGURES)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(FIGURES))
 def test_notebook_shows_what_is_stored_and_its_figures_are_labelled(name, tmp_path, monkeypatch):
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
