@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar, Union, get_args, get_origin
 
@@ -41,6 +41,16 @@ class NamedValues(dict[str, Any]):
 
 
 Parameters = Annotated[dict[str, float], AfterValidator(NamedValues)]
+
+
+def after_fields(check: Callable[[Any], None]) -> Any:
+    """Decorator of a method of a part that refuses values which do not belong together, once each is checked alone."""
+
+    def validate(self: Any) -> Any:
+        check(self)
+        return self
+
+    return model_validator(mode="after")(validate)
 
 
 class Part(BaseModel):

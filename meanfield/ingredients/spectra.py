@@ -6,18 +6,18 @@ Order parameters are entire functions of the eigenvalue, so that polynomials thr
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from pydantic import Field, model_validator
+from pydantic import Field
 from scipy.linalg import eigh_tridiagonal
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.laws.base import Values, check_probabilities
 from meanfield.ingredients.laws.empirical import read_samples
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import Part, after_fields
 from meanfield.typing import FloatArray
 
 FINE = 4096
@@ -175,8 +175,8 @@ class Atoms(_Discrete):
         default=None, description="t(rho)/T at each eigenvalue, each >= 0, with mean 1; left out: 1"
     )
 
-    @model_validator(mode="after")
-    def _lists_fit(self) -> Self:
+    @after_fields
+    def _lists_fit(self) -> None:
         count = len(self.eigenvalues)
         if self.weights is not None:
             check_probabilities(count, self.weights, "eigenvalue")
@@ -192,7 +192,6 @@ class Atoms(_Discrete):
                     f"teacher = {list(self.teacher)} has the mean {mean:.6g}, but T is the mean of t(rho), so that it "
                     "must be 1; divide by it"
                 )
-        return self
 
     @property
     def atoms(self) -> Nodes:

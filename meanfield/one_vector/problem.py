@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, GaussianResidual, ResidualLaw
+from meanfield.ingredients.part import after_fields
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.mckean_vlasov import declarations
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -77,10 +78,9 @@ class VectorProblem(Problem):
             Source of the data.
         """
 
-    @model_validator(mode="after")
-    def _times_fit_steps(self) -> Self:
+    @after_fields
+    def _times_fit_steps(self) -> None:
         self.particles.check_times(self.time)
-        return self
 
     @property
     def coordinates(self) -> tuple[CoordinateLaw, ...]:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from meanfield.errors import InputError
 from meanfield.ingredients.fingerprints import Fingerprint
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import Part, after_fields
 from meanfield.ingredients.schedules.sampling import run_until
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.messages import message
@@ -139,20 +139,18 @@ class Problem(Whole):
         self.__dict__.update(_trusted=context.get("trusted", True), _folder=context.get("folder"))
         return self
 
-    @model_validator(mode="after")
-    def _phases_follow_each_other(self) -> Self:
+    @after_fields
+    def _phases_follow_each_other(self) -> None:
         if self.phases is not None:
             pieces = self.__dict__["_pieces"] = checked_pieces(self)
             self.__dict__["phases"] = as_files_say(self.phases, pieces)
-        return self
 
-    @model_validator(mode="after")
-    def _schedules_are_in_range(self) -> Self:
+    @after_fields
+    def _schedules_are_in_range(self) -> None:
         stop = getattr(getattr(self, "time", None), "stop", 0.0)
         for key, schedule in schedules_of(self).items():
             if self.trusted:  # what a result names is not opened
                 schedule.check(key, stop)
-        return self
 
     @property
     def trusted(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from pydantic import model_validator
 
 from meanfield.errors import InputError
+from meanfield.ingredients.part import after_fields
 from meanfield.ingredients.schedules.shapes import Schedule, least_and_largest
 from meanfield.problems.base import Problem, corners_of
 from meanfield.problems.phases import phase_numbers, pieces_of
@@ -35,8 +35,8 @@ class ClockedProblem(Problem):
         ]
         return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
 
-    @model_validator(mode="after")
-    def _average_has_one_rate(self) -> Self:
+    @after_fields
+    def _average_has_one_rate(self) -> None:
         for number, piece in enumerate(pieces_of(self)):
             given, wanted = (each.training.average_rate for each in (piece.problem, self))  # type: ignore[attr-defined]
             if given != wanted:
@@ -44,7 +44,6 @@ class ClockedProblem(Problem):
                     f"phases[{number}].set: training.average_rate is {given}, and that of the run {wanted}: an average "
                     "has one rate in all phases; give the same"
                 )
-        return self
 
     @property
     def labels(self) -> dict[str, float]:

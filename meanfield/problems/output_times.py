@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -28,10 +28,10 @@ class Time(Part):
         description="first output time after 0 for spacing = 'log'; stop/1000 if nothing is said",
     )
 
-    @model_validator(mode="after")
-    def _first_is_before_the_end(self) -> Self:
+    @after_fields
+    def _first_is_before_the_end(self) -> None:
         if self.first is None:
-            return self
+            return
         if self.spacing == "linear":
             raise FieldError("first", "belongs to time.spacing = 'log'; set that, or remove first")
         if self.outputs == 2:
@@ -39,7 +39,6 @@ class Time(Part):
         if not 1e-12 * self.stop <= self.first < self.stop:
             allowed = f"give at least {1e-12 * self.stop:g}, and less than time.stop = {self.stop:g}"
             raise FieldError("first", f"is {self.first:g}; {allowed}")
-        return self
 
     @property
     def in_words(self) -> str:

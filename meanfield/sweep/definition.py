@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import tomli_w
-from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SerializeAsAny, field_validator
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
 from meanfield.ingredients.objects import with_texts
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import Part, after_fields
 from meanfield.ingredients.user_functions import is_address, load_object
 from meanfield.problems.base import Problem, Whole
 from meanfield.problems.file import load_problem, parse_toml, plain_data, problem_from, read_text
@@ -37,23 +37,21 @@ class Range(Part):
     stop: float = Field(description="the last value")
     points: int = Field(ge=2, le=MOST_POINTS, description="the number of values, both ends included")
 
-    @model_validator(mode="after")
-    def _ends_differ(self) -> Range:
+    @after_fields
+    def _ends_differ(self) -> None:
         if self.start == self.stop:
             raise ValueError(f"start and stop are both {self.start:g}; give two ends that differ")
-        return self
 
 
 class LogRange(Range):
     """Numbers with a constant ratio."""
 
-    @model_validator(mode="after")
-    def _ends_are_positive(self) -> LogRange:
+    @after_fields
+    def _ends_are_positive(self) -> None:
         if min(self.start, self.stop) <= 0:
             raise ValueError(
                 f"start = {self.start:g}, stop = {self.stop:g}: logarithms need numbers above 0; use grid instead"
             )
-        return self
 
 
 class RandomRange(Part):
@@ -64,11 +62,10 @@ class RandomRange(Part):
     points: int = Field(ge=1, le=MOST_POINTS, description="the number of values")
     seed: int = Field(ge=0, description="decides the values, a whole number >= 0")
 
-    @model_validator(mode="after")
-    def _low_is_below(self) -> RandomRange:
+    @after_fields
+    def _low_is_below(self) -> None:
         if self.low >= self.high:
             raise ValueError(f"low = {self.low:g} is not below high = {self.high:g}; exchange them")
-        return self
 
 
 class Axis(Part):
@@ -95,27 +92,24 @@ class Axis(Part):
     def _take_objects(cls, values: Any) -> Any:
         return with_texts(values)
 
-    @model_validator(mode="after")
-    def _one_way_to_say_the_values(self) -> Axis:
+    @after_fields
+    def _one_way_to_say_the_values(self) -> None:
         given = [way for way in WAYS if getattr(self, way) is not None]
         if len(given) != 1:
             raise ValueError(f"{' and '.join(given) or 'no values'} for {self.keys[0]}; give one of {', '.join(WAYS)}")
-        return self
 
-    @model_validator(mode="after")
-    def _values_are_finite(self) -> Axis:
+    @after_fields
+    def _values_are_finite(self) -> None:
         for i, value in enumerate(self.values or ()):
             if not _is_finite(value):
                 raise ValueError(f"values[{i}] = {value!r:.60}: should hold finite numbers; correct or remove it")
-        return self
 
-    @model_validator(mode="after")
-    def _a_value_for_every_key(self) -> Axis:
+    @after_fields
+    def _a_value_for_every_key(self) -> None:
         if len(self.keys) > 1:
             for value in self.values or ():
                 if not isinstance(value, list | tuple) or len(value) != len(self.keys):
                     raise ValueError(f"values: {value!r} is no list of {len(self.keys)} values, one for each key")
-        return self
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -201,8 +195,8 @@ class Sweep(Whole):
         """Folder in which files and modules that the problem names are looked for."""
         return self._problem_folder
 
-    @model_validator(mode="after")
-    def _axes_are_keys_of_the_problem(self) -> Sweep:
+    @after_fields
+    def _axes_are_keys_of_the_problem(self) -> None:
         seen: list[str] = []
         for i, axis in enumerate(self.axes):
             for key in axis.keys:
@@ -220,23 +214,20 @@ class Sweep(Whole):
             )
             if twice is not None:
                 raise ValueError(f"axes[{i}]: {twice} comes twice; give every value once, or fewer points")
-        return self
 
-    @model_validator(mode="after")
-    def _axes_have_names_of_their_own(self) -> Sweep:
+    @after_fields
+    def _axes_have_names_of_their_own(self) -> None:
         names = [axis.dim for axis in self.axes]
         for i, name in enumerate(names):
             if name in names[:i] or name in ("status", "feature", "time", "mode"):
                 raise ValueError(f"axes[{i}]: the name '{name}' is taken; choose another, such as name = 'axis_{i}'")
-        return self
 
-    @model_validator(mode="after")
-    def _can_be_done(self) -> Sweep:
+    @after_fields
+    def _can_be_done(self) -> None:
         size = math.prod(axis.size for axis in self.axes)
         if size > MOST_POINTS:
             raise ValueError(f"axes: {size} points, but at most {MOST_POINTS} are allowed; give fewer values")
         check_reductions(family_of(self.problem), self.methods)
-        return self
 
 
 def _is_finite(value: Any) -> bool:

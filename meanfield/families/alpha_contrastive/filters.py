@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Number, check_rows
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import FloatArray
 
 Harmonics = Annotated[tuple[Number, ...], Field(strict=False, max_length=64)]
@@ -27,8 +27,8 @@ class FourierStart(Part):
     cosine: Harmonics = Field(default=(), description="a_1, a_2, ... of the density, for instance [0.5]")
     sine: Harmonics = Field(default=(), description="b_1, b_2, ... of the density, for instance [0.0, 0.2]")
 
-    @model_validator(mode="after")
-    def _is_a_density(self) -> FourierStart:
+    @after_fields
+    def _is_a_density(self) -> None:
         order = max(len(self.cosine), len(self.sine), 1)
         theta = np.linspace(-np.pi, np.pi, 64 * order + 1)  # 64 angles per period of the highest harmonic
         least = float(self.density(theta).min())
@@ -37,7 +37,6 @@ class FourierStart(Part):
                 "cosine",
                 f"with sine gives a density of {least:.4g} at an angle; lower the coefficients until it is >= 0",
             )
-        return self
 
     def density(self, theta: FloatArray) -> FloatArray:
         """Density at angles."""
@@ -82,8 +81,8 @@ class GivenStart(Part):
         default=None, description="of two layers: one list per output, with a weight for each of these filters"
     )
 
-    @model_validator(mode="after")
-    def _rows_fit(self) -> GivenStart:
+    @after_fields
+    def _rows_fit(self) -> None:
         check_rows("values", self.values, 2)
         if self.top is not None:
             check_rows("top", self.top, 1)
@@ -95,7 +94,6 @@ class GivenStart(Part):
         empty = np.flatnonzero(~np.array(self.values, dtype=float).any(axis=1))
         if len(empty):
             raise FieldError("values", f"row {empty[0]} is 0, which is no direction; change it")
-        return self
 
 
 FilterStart = Annotated[UniformStart | FourierStart | RandomStart | FanInStart | GivenStart, Field(discriminator="law")]

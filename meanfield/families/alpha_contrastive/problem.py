@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.filters import Filters, FourierStart, GivenStart
 from meanfield.families.alpha_contrastive.importance import Importance
@@ -21,6 +21,7 @@ from meanfield.families.alpha_contrastive.settings import (
     SearchSettings,
     Training,
 )
+from meanfield.ingredients.part import after_fields
 from meanfield.problems.base import Time
 from meanfield.problems.clock import ClockedProblem
 from meanfield.problems.phases import pieces_of
@@ -59,15 +60,14 @@ class Problem(ClockedProblem):
     population: PopulationSettings = PopulationSettings()
     particles: ParticleSettings = ParticleSettings()
 
-    @model_validator(mode="after")
-    def _layers_fit_the_data(self) -> Problem:
+    @after_fields
+    def _layers_fit_the_data(self) -> None:
         if isinstance(self.data, Tokens | Images | Conditional) and self.model.layers == 1:
             views = ", or take 'points' with data.sample" * isinstance(self.data, Conditional)
             raise ValueError(f"model.layers = 1, but data.law = '{self.data.law}' is for 2 layers; change one{views}")
-        return self
 
-    @model_validator(mode="after")
-    def _start_fits_the_data(self) -> Problem:
+    @after_fields
+    def _start_fits_the_data(self) -> None:
         start, d = self.filters.start, self.shape[2]
         if isinstance(start, FourierStart) and (d != 2 or self.model.layers == 2):
             raise ValueError(
@@ -77,7 +77,6 @@ class Problem(ClockedProblem):
         if isinstance(start, GivenStart):
             self._check_given(start)
         check_start(self)
-        return self
 
     def _check_given(self, start: GivenStart) -> None:
         places, filters, d = self.shape
@@ -103,8 +102,8 @@ class Problem(ClockedProblem):
                 f"filters.start.top has {len(start.top)} row(s), but model.outputs = {self.model.outputs}; change one"
             )
 
-    @model_validator(mode="after")
-    def _filters_stay_filters(self) -> Problem:
+    @after_fields
+    def _filters_stay_filters(self) -> None:
         for number, piece in enumerate(pieces_of(self)):
             if piece.problem.shape != self.shape:
                 places, _, d = piece.problem.shape
@@ -112,15 +111,13 @@ class Problem(ClockedProblem):
                     f"phases[{number}].set: data have {d} coordinates in {places} place(s), and filters of "
                     f"{self.shape[2]} coordinates in {self.shape[0]} place(s) go on; give data of the same shape"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _steps_can_be_counted(self) -> Problem:
+    @after_fields
+    def _steps_can_be_counted(self) -> None:
         if self.trusted:  # schedules of a result are not opened
             per_time = self.steps_per_time
             rate = f"training.learning_rate = {1.0 / per_time:g}"
             self.particles.check_steps(self.time, per_time, rate, "lower the first or raise the second")
-        return self
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import AverageRate, StartSettings
 from meanfield.ingredients.activations import NamesActivation
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 
 
@@ -106,13 +106,12 @@ class Model(NamesActivation):
     unit_top: bool = Field(default=True, description="whether the top layer is kept at Frobenius norm 1")
     batch_norm: BatchNorm = Field(default=BatchNorm(), description="batch normalisation, a table with active = true")
 
-    @model_validator(mode="after")
-    def _keys_fit_the_layers(self) -> Model:
+    @after_fields
+    def _keys_fit_the_layers(self) -> None:
         if self.layers == 2:
-            return self
+            return
         for key, usual in (("normalise_outputs", False), ("unit_filters", True), ("unit_top", True)):
             if getattr(self, key) != usual:
                 raise FieldError(key, f"= {str(not usual).lower()} is for layers = 2; set that, or remove {key}")
         if self.batch_norm.active:
             raise FieldError("batch_norm", "is for layers = 2; set that, or remove batch_norm")
-        return self

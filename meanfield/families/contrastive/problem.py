@@ -23,6 +23,7 @@ from meanfield.ingredients.laws import (
 )
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.laws.hidden import ThreePoint
+from meanfield.ingredients.part import after_fields
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -87,14 +88,13 @@ class Problem(base.Problem):
             return data | {"density": settings | {"scheme": "automatic"}}
         return data
 
-    @model_validator(mode="after")
-    def _there_is_a_feature(self) -> Problem:
+    @after_fields
+    def _there_is_a_feature(self) -> None:
         if not self.features:
             raise ValueError("features is empty; add a [[features]] table with hidden and initial_overlap")
-        return self
 
-    @model_validator(mode="after")
-    def _hidden_variables_have_one_law(self) -> Problem:
+    @after_fields
+    def _hidden_variables_have_one_law(self) -> None:
         own = [k for k, feature in enumerate(self.features) if feature.hidden is not None]
         if self.hidden is None:
             lacking = [k for k in range(len(self.features)) if k not in own]
@@ -112,29 +112,26 @@ class Problem(base.Problem):
                 f"hidden: a law of {self.hidden.dimension} variable(s) for {len(self.features)} feature(s); "
                 "give one variable for each feature"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _random_start_has_no_residual(self) -> Problem:
+    @after_fields
+    def _random_start_has_no_residual(self) -> None:
         if self.random_start and self.initial_residual != GaussianResidual():
             raise ValueError(
                 f"initial_residual.law = '{self.initial_residual.law}' with features.initial_overlap = 'random', which "
                 "is uniform on the sphere; remove initial_residual, or give numbers for initial_overlap"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _start_is_said_once(self) -> Problem:
+    @after_fields
+    def _start_is_said_once(self) -> None:
         lacking = [k for k, feature in enumerate(self.features) if feature.initial_overlap is None]
         if self.initial is None and lacking:
             raise ValueError(f"features[{lacking[0]}].initial_overlap: is missing; add it")
         check_start(self)
-        return self
 
-    @model_validator(mode="after")
-    def _start_is_possible(self) -> Problem:
+    @after_fields
+    def _start_is_possible(self) -> None:
         if self.initial is not None:
-            return self
+            return
         q = overlaps_of_features([feature.initial_overlap for feature in self.features], self.model.channels)
         given = self.model.initial_channel_overlap
         if self.random_start and given is not None:
@@ -143,17 +140,16 @@ class Problem(base.Problem):
                 "start at random are orthogonal; remove one of the two"
             )
         overlap_of_channels(given, q)
-        return self
 
-    @model_validator(mode="after")
-    def _refuse_channel_keys_for_one_channel(self) -> Problem:
+    @after_fields
+    def _refuse_channel_keys_for_one_channel(self) -> None:
         if self.model.channels > 1:
             if self.initial_residual != GaussianResidual():
                 raise ValueError(
                     f"initial_residual.law = '{self.initial_residual.law}' with model.channels = "
                     f"{self.model.channels}: residual weights of several channels are Gaussian; remove initial_residual"
                 )
-            return self
+            return
         for key, given in (
             ("model.initial_channel_overlap", self.model.initial_channel_overlap),
             ("decorrelation", self.decorrelation),
@@ -164,17 +160,15 @@ class Problem(base.Problem):
                     f"{key}{shown} with model.channels = 1: a single channel has no other; remove it, or set "
                     "model.channels to 2 or more"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _fourth_moments_exist_at_all_times(self) -> Problem:
+    @after_fields
+    def _fourth_moments_exist_at_all_times(self) -> None:
         for k, feature in enumerate(self.features):
             if isinstance(law := feature.hidden, ThreePoint):
                 law.check_moments(f"features[{k}].hidden", self.time.stop)
-        return self
 
-    @model_validator(mode="after")
-    def _dimension_leaves_room(self) -> Problem:
+    @after_fields
+    def _dimension_leaves_room(self) -> None:
         d1, d2 = len(self.features), self.model.channels
         least = d1 + 2 * d2
         if self.particles.dimension < least:
@@ -183,12 +177,10 @@ class Problem(base.Problem):
                 f"particles.dimension = {self.particles.dimension}: with {d1} feature(s){several} it must be at "
                 f"least {least}, so that noise orthogonal to features and weights exists; raise it"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _times_fit_steps(self) -> Problem:
+    @after_fields
+    def _times_fit_steps(self) -> None:
         self.particles.check_times(self.time)
-        return self
 
     @property
     def random_start(self) -> bool:

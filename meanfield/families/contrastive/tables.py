@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from meanfield.ensembles.settings import AverageRate
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
 from meanfield.ingredients.laws.base import LARGEST
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.typing import FloatArray
@@ -51,10 +51,10 @@ class Model(NamesActivation):
         "on the diagonal; without it they share no more than their overlaps with the features",
     )
 
-    @model_validator(mode="after")
-    def _batch_mean_needs_two(self) -> Model:
+    @after_fields
+    def _batch_mean_needs_two(self) -> None:
         if self.centering != "batch":
-            return self
+            return
         if isinstance(self.batch_size, Schedule):
             self.batch_size.narrow(ge=2)
         elif self.batch_size < 2:
@@ -62,16 +62,14 @@ class Model(NamesActivation):
                 "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
                 "set batch_size to 2 or more, or centering to 'none' or 'population'"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _momentum_is_said_once(self) -> Model:
+    @after_fields
+    def _momentum_is_said_once(self) -> None:
         if self.momentum_rate is not None and self.momentum > 0.0:
             raise ValueError(
                 f"momentum_rate = {self.momentum_rate:g} with momentum = {self.momentum:g}: steps have one velocity; "
                 "remove either"
             )
-        return self
 
     def velocity_at(self, N: int) -> tuple[float, float]:
         """Factors of a step and of the velocity before it, at dimension N."""
@@ -121,8 +119,8 @@ class Augmentation(Part):
         default=0.0, description="correlation of the two noises in [-1, 1]; -1 gives opposite views"
     )
 
-    @model_validator(mode="after")
-    def _variances_are_not_negative(self) -> Augmentation:
+    @after_fields
+    def _variances_are_not_negative(self) -> None:
         for v in self.variance:
             if isinstance(v, Schedule):
                 v.narrow(ge=0.0, le=LARGEST)
@@ -131,7 +129,6 @@ class Augmentation(Part):
                 raise ValueError(f"variance {v} is negative, and no noise has it; give two numbers >= 0")
             if v > LARGEST:
                 raise ValueError(f"variance {v:g} is above {LARGEST:g}, where views have nothing in common; lower it")
-        return self
 
     @property
     def covariance(self) -> FloatArray:

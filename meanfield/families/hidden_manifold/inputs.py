@@ -6,14 +6,14 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.spectra import IndependentFeatures, Spectrum
 from meanfield.ingredients.laws.empirical import Empirical
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.nonlinearities import NONLINEARITIES, Moments, Nonlinearity, make_nonlinearity
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.spectra import MarchenkoPastur
 from meanfield.ingredients.spectra import Spectrum as Eigenvalues
 from meanfield.typing import FloatArray
@@ -109,8 +109,8 @@ class Inputs(NamesFunctions):
         "'inputs': the same of each input",
     )
 
-    @model_validator(mode="after")
-    def _one_way_to_give_components(self) -> Inputs:
+    @after_fields
+    def _one_way_to_give_components(self) -> None:
         drawn = self.random_means
         if self.latents is not None:
             self._check_latents()
@@ -122,7 +122,6 @@ class Inputs(NamesFunctions):
                 "a mean that all latents of a sample share is a direction along which samples scatter by sqrt(D), for "
                 "which there is no theory; set random_means.each to 'latent', or components_drawn to 'coordinate'",
             )
-        return self
 
     def _check_latents(self) -> None:
         """Refuse a file of latents beside components, and one that all latents of a sample would draw from together."""
@@ -136,8 +135,8 @@ class Inputs(NamesFunctions):
                 "has the length sqrt(D), for which there is no theory; set components_drawn to 'coordinate'",
             )
 
-    @model_validator(mode="after")
-    def _can_be_standardised(self) -> Inputs:
+    @after_fields
+    def _can_be_standardised(self) -> None:
         elsewhere = [k for k, component in enumerate(self.components) if component.mean_elsewhere > 0]
         if self.standardise == "latents" and elsewhere:
             raise FieldError(
@@ -156,19 +155,17 @@ class Inputs(NamesFunctions):
                 "divides components.scale by so much that it falls below 0.001; give scales and means "
                 "that differ by less",
             ) from error
-        return self
 
-    @model_validator(mode="after")
-    def _weights_add_up(self) -> Inputs:
+    @after_fields
+    def _weights_add_up(self) -> None:
         total = sum(component.weight for component in self.components)
         if self.components and abs(total - 1.0) > SUM_TOLERANCE:
             raise FieldError(
                 "components", f"their weights add up to {total:.9g}, not to 1; correct or normalise components.weight"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _means_are_of_one_kind(self) -> Inputs:
+    @after_fields
+    def _means_are_of_one_kind(self) -> None:
         per_latent = [k for k, component in enumerate(self.components) if isinstance(component.mean, float | int)]
         if per_latent and self.components_drawn == "sample":
             mean = self.components[per_latent[0]].mean
@@ -179,15 +176,14 @@ class Inputs(NamesFunctions):
                 "component per sample; give a list of coefficients on the teacher's vectors, or set components_drawn "
                 "to 'coordinate'",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _spectrum_has_room(self) -> Inputs:
+    @after_fields
+    def _spectrum_has_room(self) -> None:
         """Check that F F^T/N has rank at most N."""
         atoms = getattr(self.spectrum, "eigenvalues", None)
         least = 1.0 - 1.0 / self.aspect_ratio
         if atoms is None or least <= 0:
-            return self
+            return
         nodes = self.spectrum.atoms  # type: ignore[union-attr]
         share = float(nodes.weight[nodes.rho == 0].sum())
         if share < least - SUM_TOLERANCE:
@@ -197,7 +193,6 @@ class Inputs(NamesFunctions):
                 f"{self.aspect_ratio:g} F F^T/N has rank N < D, and at least {least:.6g} of its eigenvalues are 0; "
                 "add the eigenvalue 0, or lower aspect_ratio",
             )
-        return self
 
     @property
     def eigenvalues(self) -> Eigenvalues:

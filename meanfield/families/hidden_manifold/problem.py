@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import EnsembleSettings
 from meanfield.families.hidden_manifold.family import TRAINING
@@ -16,7 +16,7 @@ from meanfield.families.hidden_manifold.initial_state import InitialState
 from meanfield.families.hidden_manifold.inputs import CENTRED, Inputs
 from meanfield.families.hidden_manifold.training import Training
 from meanfield.ingredients.activations import ACTIVATIONS, NamesActivation
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems import base
 from meanfield.problems.base import Time
@@ -93,11 +93,10 @@ class Teacher(Network):
         "[0.0, 1.0]]"
     )
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Teacher:
+    @after_fields
+    def _sizes_fit(self) -> None:
         units = len(self.output_weights)
         check_covariance("overlap", self.overlap, units, f"output_weights has {units}")
-        return self
 
 
 class Student(Network):
@@ -122,13 +121,13 @@ class Student(Network):
         default=None, ge=0, le=1e6, description="variance of random initial weights, 1 if nothing is said"
     )
 
-    @model_validator(mode="after")
-    def _start_is_one_of_both(self) -> Student:
+    @after_fields
+    def _start_is_one_of_both(self) -> None:
         if self.initial == "random":
             for key in ("on_teacher", "elsewhere"):
                 if getattr(self, key) is not None:
                     raise FieldError(key, "initial = 'random' needs only variance; remove one or the other")
-            return self
+            return
         if self.variance is not None:
             raise FieldError("variance", "belongs to initial = 'random'; remove it, or on_teacher and elsewhere")
         units = len(self.output_weights)
@@ -139,7 +138,6 @@ class Student(Network):
                 "on_teacher",
                 f"has {len(self.on_teacher)} row(s), but output_weights has {units} unit(s); give a row per unit",
             )
-        return self
 
     @property
     def rest(self) -> FloatArray:
@@ -208,16 +206,15 @@ class Problem(base.Problem):
     order_parameters: OrderParameterSettings = OrderParameterSettings()
     particles: ParticleSettings = ParticleSettings()
 
-    @model_validator(mode="after")
-    def _start_is_said_once(self) -> Problem:
+    @after_fields
+    def _start_is_said_once(self) -> None:
         for key in ("on_teacher", "elsewhere") if self.initial is None and self.student.initial == "informed" else ():
             if getattr(self.student, key) is None:
                 raise ValueError(f"student.{key}: is missing; add it, or set student.initial to 'random'")
         check_start(self)
-        return self
 
-    @model_validator(mode="after")
-    def _start_fits_the_teacher(self) -> Problem:
+    @after_fields
+    def _start_fits_the_teacher(self) -> None:
         units = self.teachers
         for k, row in enumerate(self.student.on_teacher or ()):
             if len(row) != units:
@@ -231,15 +228,14 @@ class Problem(base.Problem):
                     f"inputs.components[{q}].mean has {len(component.mean)} number(s), but the teacher has {units} "
                     "unit(s); give one for each"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _common_mean_is_zero(self) -> Problem:
+    @after_fields
+    def _common_mean_is_zero(self) -> None:
         """Check that what is to be centred is: a mean that all components have would be left in the inputs."""
         inputs = self.inputs
         unknown = inputs.latents is not None and inputs.latents.is_refused
         if not inputs.centered or inputs.standardise == "inputs" or unknown:
-            return self
+            return
         key = next(
             (f"inputs.{key}" for key in ("random_means", "latents") if getattr(inputs, key)), "inputs.components"
         )
@@ -258,10 +254,9 @@ class Problem(base.Problem):
                 f"{key}: the mean of the mixture is {shown}, and centered = true asks for 0; set inputs.standardise "
                 "to 'latents', which subtracts it, or centered to false"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _phases_have_the_same_dims(self) -> Problem:
+    @after_fields
+    def _phases_have_the_same_dims(self) -> None:
         """Check that results have as many components throughout, and that no direction comes or goes."""
         known = self.inputs.components
         for number, piece in enumerate(pieces_of(self)):
@@ -278,12 +273,10 @@ class Problem(base.Problem):
                     f"phases[{number}].set: changes inputs.components, of which one has a mean_elsewhere, a direction "
                     "that stays the same in all phases; remove it, or do not change them"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _times_fit_steps(self) -> Problem:
+    @after_fields
+    def _times_fit_steps(self) -> None:
         self.particles.check_times(self.time)
-        return self
 
     @property
     def students(self) -> int:

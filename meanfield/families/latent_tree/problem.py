@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, cast
 
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import AverageRate
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
@@ -29,7 +29,7 @@ from meanfield.families.latent_tree.settings import (
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.tree import Tree
 from meanfield.families.latent_tree.weights import ManyNodes, Motion, Weights
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule, in_words_of, least_and_largest
 from meanfield.networks.contrast import Contrast, Kind
@@ -70,8 +70,8 @@ class Loss(Part):
         "trained on images",
     )
 
-    @model_validator(mode="after")
-    def _keys_belong_to_the_kind(self) -> Loss:
+    @after_fields
+    def _keys_belong_to_the_kind(self) -> None:
         for key, kinds in (("margin", ("triplet",)), ("beta", ("beta", "nt_xent"))):
             if getattr(self, key) != 0.0 and self.kind not in kinds:
                 raise FieldError(key, f"belongs to kind = '{kinds[0]}'; set that, or remove {key}")
@@ -81,7 +81,6 @@ class Loss(Part):
             raise FieldError("beta", f"= {self.beta:g}: kind = 'nt_xent' is divided by 1 + beta; take more than -1")
         if self.negatives > 1 and self.kind not in ("infonce", "exact"):
             raise FieldError("negatives", f"{self.negatives}: kind = '{self.kind}' has one negative; remove the key")
-        return self
 
     @property
     def contrast(self) -> Contrast:
@@ -147,8 +146,8 @@ class Problem(ClockedProblem):
     stationary: StationarySettings = StationarySettings()
     particles: ParticleSettings = ParticleSettings()
 
-    @model_validator(mode="after")
-    def _inputs_are_given_once(self) -> Problem:
+    @after_fields
+    def _inputs_are_given_once(self) -> None:
         given: Any = self.tree
         if (given is None) == (self.data is None):
             raise ValueError("give one of the tables [tree] and [data], which both say what the inputs are")
@@ -157,10 +156,9 @@ class Problem(ClockedProblem):
                 "data.law = 'ring_objects' has nodes as outputs, which are rectified and not normalised; set "
                 "network.output_normalisation to false"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _start_fits_the_network(self) -> Problem:
+    @after_fields
+    def _start_fits_the_network(self) -> None:
         start: Any = self.network.initial
         if isinstance(start, ExplicitStart):
             start.check_shape(self.shape, self.network.bias)
@@ -181,10 +179,9 @@ class Problem(ClockedProblem):
                 f"{self.shape.latents[1]}, or give the root more children"
             )
         check_start(self)
-        return self
 
-    @model_validator(mode="after")
-    def _batches_fit_the_loss(self) -> Problem:
+    @after_fields
+    def _batches_fit_the_loss(self) -> None:
         batch, beta = self.training.batch_size, self.loss.beta
         if self.loss.kind == "nt_xent" and self.trusted and least_and_largest(batch, 0.0, self.time.stop)[0] < 2:
             raise ValueError(
@@ -200,7 +197,6 @@ class Problem(ClockedProblem):
             per_time = self.steps_per_time
             rate = f"training.learning_rate = {1.0 / per_time:g}"
             self.particles.check_steps(self.time, per_time, rate, "lower the first or raise the second")
-        return self
 
     @property
     def shape(self) -> Shape:

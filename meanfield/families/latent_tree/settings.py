@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.ensembles.settings import StartSettings
 from meanfield.families.latent_tree.shape import Shape
 from meanfield.families.latent_tree.weights import Weights, sphere_weights, uniform_weights
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.networks.normalisation import Normalisation
 from meanfield.typing import BoolArray, FloatArray
 
@@ -216,11 +216,10 @@ class NormalisesOutputs(Part):
     output_normalisation: bool = Field(default=False, description="whether outputs are f/(|f| + epsilon), or f itself")
     epsilon: float = Field(default=0.0, ge=0, le=1e3, description="of the normalisation; the public code has 1e-4")
 
-    @model_validator(mode="after")
-    def _epsilon_belongs_to_it(self) -> Self:
+    @after_fields
+    def _epsilon_belongs_to_it(self) -> None:
         if self.epsilon and not self.output_normalisation:
             raise FieldError("epsilon", "belongs to output_normalisation = true; set that, or remove epsilon")
-        return self
 
     @property
     def remedy(self) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from meanfield.families.latent_tree.settings import MOST_LEVELS, Number
 from meanfield.families.latent_tree.shape import Shape
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import FloatArray
 
 MOST_LEAVES = 1 << 16
@@ -42,11 +42,10 @@ class DrawnEdges(Part):
     high: float = Field(default=1.0, ge=0, le=1, description="largest size of it")
     seed: int = Field(default=0, ge=0, description="seed of the draw, a whole number >= 0")
 
-    @model_validator(mode="after")
-    def _is_in_order(self) -> Self:
+    @after_fields
+    def _is_in_order(self) -> None:
         if self.low > self.high:
             raise FieldError("low", f"is {self.low:g}, above high = {self.high:g}; exchange them")
-        return self
 
 
 class PolarityLaw(DrawnEdges):
@@ -137,8 +136,8 @@ class Tree(Part):
         root = {"root": (1.0 / top,) * int(top)} if top != 2 else {}
         return root | ({"leaves": "one_hot"} if bottom != 2 else {}) | data
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> Tree:
+    @after_fields
+    def _sizes_fit(self) -> None:
         if isinstance(self.children, tuple) and len(self.children) != self.depth:
             raise FieldError(
                 "children", f"has {len(self.children)} number(s), but depth = {self.depth}; give one for each level"
@@ -154,10 +153,9 @@ class Tree(Part):
                 "depth",
                 f"{self.depth} gives {self.latents[0]:,} leaves, at most {MOST_LEAVES:,} fit; lower it, or children",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _laws_fit(self) -> Tree:
+    @after_fields
+    def _laws_fit(self) -> None:
         top, bottom = self.values_at[-1], self.values_at[0]
         if len(self.root) != top or abs(sum(self.root) - 1.0) > 1e-9:  # rounding
             raise FieldError(
@@ -183,7 +181,6 @@ class Tree(Part):
             )
         if isinstance(self.transitions, tuple):
             self._check_transitions(self.transitions)
-        return self
 
     def _check_leaves(self, count: int) -> None:
         if self.leaves == "one_hot":

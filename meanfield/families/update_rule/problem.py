@@ -30,7 +30,7 @@ from meanfield.families.update_rule.rule import Function
 from meanfield.families.update_rule.samples import Group, Sample
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, JointLaw
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.ingredients.part import FieldError, NamedValues, Part
+from meanfield.ingredients.part import FieldError, NamedValues, Part, after_fields
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -150,14 +150,13 @@ class Problem(base.Problem):
             return data | {"density": settings | {"scheme": "automatic"}}
         return data
 
-    @model_validator(mode="after")
-    def _parts_fit_together(self) -> Problem:
+    @after_fields
+    def _parts_fit_together(self) -> None:
         for check in (check_groups, check_draws, check_hidden_variables, check_classes):
             check(self)
-        return self
 
-    @model_validator(mode="after")
-    def _coordinates_keep_their_variances(self) -> Problem:
+    @after_fields
+    def _coordinates_keep_their_variances(self) -> None:
         for number, phase in enumerate(self.phases or ()):
             keys = [key for key in phase.set if key == "data" or key.startswith("data.spectrum")]
             if keys and pieces_of(self)[number].problem.data.spectrum != self.data.spectrum:
@@ -165,16 +164,14 @@ class Problem(base.Problem):
                     f"phases[{number}].set: '{keys[0]}' changes the spectrum, and students know overlaps at the "
                     "eigenvalues of the start alone; leave it as it is, and set data.noise to scale it"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _names_are_known(self) -> Problem:
+    @after_fields
+    def _names_are_known(self) -> None:
         for check in (check_schedules, check_names, check_arguments, check_parameters):
             check(self)
-        return self
 
-    @model_validator(mode="after")
-    def _start_is_possible(self) -> Problem:
+    @after_fields
+    def _start_is_possible(self) -> None:
         K = len(self.students)
         for m, feature in enumerate(self.features):
             given = feature.initial_overlap
@@ -202,22 +199,19 @@ class Problem(base.Problem):
                     f"model.constraint = '{name}' keeps students orthonormal, and they start otherwise; "
                     "leave students.initial_norm and students.initial_overlap out"
                 )
-        return self
 
-    @model_validator(mode="after")
-    def _dimension_leaves_room(self) -> Problem:
+    @after_fields
+    def _dimension_leaves_room(self) -> None:
         vectors = len(self.features) + len(self.students)
         if self.particles.dimension < vectors + 1:
             raise FieldError(
                 "particles.dimension",
                 f"= {self.particles.dimension}: {vectors} features and students need at least {vectors + 1}; raise it",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _times_fit_steps(self) -> Problem:
+    @after_fields
+    def _times_fit_steps(self) -> None:
         self.particles.check_times(self.time)
-        return self
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from meanfield.errors import InputError
 from meanfield.families.update_rule.model import Constraint, make_rule
 from meanfield.families.update_rule.rule import Rule
 from meanfield.ingredients.fingerprints import fingerprint_of, unknown
 from meanfield.ingredients.named_functions import Missing, NamesOutside, remedy_for
-from meanfield.ingredients.part import NamedValues, Part
+from meanfield.ingredients.part import NamedValues, Part, after_fields
 from meanfield.ingredients.user_functions import is_address
 
 Several = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
@@ -92,8 +92,8 @@ class Sample(NamesOutside):
         """See `NamesOutside.outside`."""
         return "gain", "move", "means", "observables"
 
-    @model_validator(mode="after")
-    def _views_fit_together(self) -> Sample:
+    @after_fields
+    def _views_fit_together(self) -> None:
         L = self.views or 1
         for group, given in (self.gain or {}).items():
             count = len(given) if isinstance(given, tuple) else 1
@@ -112,7 +112,6 @@ class Sample(NamesOutside):
             C[i] = row
         if not np.array_equal(C, C.T) or np.linalg.eigvalsh(C)[0] < -1e-12 * np.abs(C).max():  # rounding
             raise ValueError("view_covariance is no covariance: symmetric, with eigenvalues of at least 0; correct it")
-        return self
 
     def look_up(self, info: ValidationInfo) -> None:
         """See `NamesOutside.look_up`."""

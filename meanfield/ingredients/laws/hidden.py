@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 from scipy.special import ndtri
 
 from meanfield.ingredients.laws.base import (
@@ -29,6 +29,7 @@ from meanfield.ingredients.laws.base import (
 from meanfield.ingredients.laws.empirical import Empirical, JointEmpirical
 from meanfield.ingredients.laws.tails import Laplace, StudentT
 from meanfield.ingredients.objects import is_of_object
+from meanfield.ingredients.part import after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.typing import FloatArray
@@ -57,8 +58,8 @@ class GaussianMixture(HiddenPart):
     variances: Annotated[Values, Field(description="variances of the components, each >= 0, for instance [0.1, 0.1]")]
     probabilities: Probabilities
 
-    @model_validator(mode="after")
-    def _is_a_law(self) -> GaussianMixture:
+    @after_fields
+    def _is_a_law(self) -> None:
         check_probabilities(len(self.means), self.probabilities, "mean")
         if len(self.variances) != len(self.means):
             raise ValueError(f"{len(self.means)} means but {len(self.variances)} variances; give one variance for each")
@@ -66,7 +67,6 @@ class GaussianMixture(HiddenPart):
         if negative:
             raise ValueError(f"variance {negative[0]} is negative, and no law has it; give numbers >= 0")
         check_not_zero(column(self.means) ** 2 + column(self.variances), self.probabilities)
-        return self
 
     def components(self, power: float) -> Components:
         """See `HiddenPart.components`."""
@@ -88,11 +88,10 @@ class Discrete(AtomicPart):
     values: Annotated[Values, Field(description="the values that c takes, for instance [-1.0, 0.5, 2.0]")]
     probabilities: Probabilities
 
-    @model_validator(mode="after")
-    def _is_a_law(self) -> Discrete:
+    @after_fields
+    def _is_a_law(self) -> None:
         check_probabilities(len(self.values), self.probabilities)
         check_not_zero(column(self.values), self.probabilities)
-        return self
 
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:
@@ -110,17 +109,16 @@ class ThreePoint(AtomicPart):
         description="E[c^4] of the hidden variable, at least second_moment squared"
     )
 
-    @model_validator(mode="after")
-    def _moments_exist(self) -> ThreePoint:
+    @after_fields
+    def _moments_exist(self) -> None:
         if isinstance(self.second_moment, Schedule) or isinstance(self.fourth_moment, Schedule):
-            return self  # which those who know the times check
+            return  # which those who know the times check
         least = self.second_moment * self.second_moment  # inf where ** would raise OverflowError
         if self.fourth_moment < least * (1 - 1e-12):  # 1.1**2 is not 1.21 in floating point
             raise ValueError(
                 f"fourth_moment = {self.fourth_moment} is below second_moment^2 = {least:.6g}, and no law has such "
                 "moments (Jensen); raise fourth_moment or lower second_moment"
             )
-        return self
 
     def check_moments(self, key: str, stop: float) -> None:
         """Refuse schedules of moments that no law has at some time until the end of a run.
@@ -161,10 +159,9 @@ class TwoPoint(AtomicPart):
     )
     probability: float = Field(default=0.5, gt=0, lt=1, description="probability of the first value")
 
-    @model_validator(mode="after")
-    def _is_not_zero(self) -> TwoPoint:
+    @after_fields
+    def _is_not_zero(self) -> None:
         check_not_zero(column(self.values), (self.probability, 1 - self.probability))
-        return self
 
     @property
     def atoms(self) -> tuple[FloatArray, FloatArray]:
@@ -266,8 +263,8 @@ class JointDiscrete(AtomicPart):
     )
     probabilities: Probabilities
 
-    @model_validator(mode="after")
-    def _is_a_law(self) -> JointDiscrete:
+    @after_fields
+    def _is_a_law(self) -> None:
         check_probabilities(len(self.values), self.probabilities)
         lengths = {len(value) for value in self.values}
         if len(lengths) > 1:
@@ -275,7 +272,6 @@ class JointDiscrete(AtomicPart):
                 f"values have {' and '.join(map(str, sorted(lengths)))} entries; give one for each feature"
             )
         check_not_zero(np.array(self.values), self.probabilities)
-        return self
 
     @property
     def dimension(self) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.errors import InputError
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import FloatArray
 
 CHECKED_TIMES = 1000
@@ -207,11 +207,10 @@ class WarmupCosine(Schedule):
     end: float = Field(default=0.0, description="value from the end of the duration on")
     duration: Duration = Field(description="time that all of it takes, the warm-up included")
 
-    @model_validator(mode="after")
-    def _warmup_ends_first(self) -> WarmupCosine:
+    @after_fields
+    def _warmup_ends_first(self) -> None:
         if self.warmup >= self.duration:
             raise FieldError("warmup", f"is {self.warmup:g}; let it end before the duration, {self.duration:g}")
-        return self
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.errors import InputError
 from meanfield.ingredients.file_part import FilePart
 from meanfield.ingredients.named_functions import NamesFunctions
 from meanfield.ingredients.objects import Object
-from meanfield.ingredients.part import FieldError
+from meanfield.ingredients.part import FieldError, after_fields
 from meanfield.ingredients.schedules.sampling import cubic, jumps_of, value_of
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import is_address, load_own
@@ -97,14 +97,13 @@ class Table(_Tabulated):
         slope = "" if self.slopes is None else " and the slope 0.0"
         return "times", f"add the time {{:.15g}} with the value {{:.15g}}{slope}"
 
-    @model_validator(mode="after")
-    def _times_increase(self) -> Table:
+    @after_fields
+    def _times_increase(self) -> None:
         _check_table(self.times, self.values, jumps=self.interpolation == "cubic")
         if self.interpolation == "cubic" and len(self.slopes or ()) != len(self.times):
             raise FieldError("slopes", f"are {len(self.slopes or ())} for {len(self.times)} times; give one for each")
         if self.interpolation != "cubic" and self.slopes is not None:
             raise FieldError("slopes", "belong to interpolation = 'cubic'; set that, or remove them")
-        return self
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""
@@ -226,11 +225,10 @@ class Function(Schedule, NamesFunctions):
     function: str = Field(description="your own function of t as 'package.module:name'")
     jumps: Numbers = Field(default=(), description="times at which it jumps or bends")
 
-    @model_validator(mode="after")
-    def _jumps_are_times(self) -> Function:
+    @after_fields
+    def _jumps_are_times(self) -> None:
         if min(self.jumps, default=0.0) < 0.0:
             raise FieldError("jumps", f"has {min(self.jumps):g}; give times t = k/N of the run, from 0 on")
-        return self
 
     def values_at(self, times: FloatArray) -> FloatArray:
         """See `Schedule.values_at`."""

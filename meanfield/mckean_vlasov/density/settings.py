@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from meanfield.ingredients.part import Part
+from meanfield.ingredients.part import Part, after_fields
 
 DEFAULT_TOLERANCE, DEFAULT_ORDER = 1e-6, 4
 
@@ -83,10 +83,10 @@ class DensitySettings(Part):
             return {"tolerance": DEFAULT_TOLERANCE} | data
         return data if data.get("tolerance") is not None else {"order": DEFAULT_ORDER} | data
 
-    @model_validator(mode="after")
-    def _particles_have_a_tolerance_alone(self) -> DensitySettings:
+    @after_fields
+    def _particles_have_a_tolerance_alone(self) -> None:
         if self.scheme != "particles":
-            return self
+            return
         given = [key for key in (*EULERIAN_KEYS, "feature_nodes") if getattr(self, key) is not None]
         if given:
             raise ValueError(
@@ -98,10 +98,9 @@ class DensitySettings(Part):
                 f"tolerance = {self.tolerance:g} with scheme = 'particles': errors fall with the root of the number of "
                 f"particles; give {LEAST_PARTICLE_TOLERANCE:g} or more"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _not_both(self) -> DensitySettings:
+    @after_fields
+    def _not_both(self) -> None:
         fixed = [f"{key} = {getattr(self, key)}" for key in FIXED_KEYS if getattr(self, key) is not None]
         if fixed and self.tolerance is not None:
             raise ValueError(
@@ -114,4 +113,3 @@ class DensitySettings(Part):
                 f"scheme = 'lagrangian' with {', '.join(given)}: its points follow the weights and have no cells; "
                 f"remove {' and '.join(entry.split()[0] for entry in given)}, or take scheme = 'eulerian'"
             )
-        return self

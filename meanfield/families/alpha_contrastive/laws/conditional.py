@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, Vector, check_rows, check_sum
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray
@@ -37,8 +37,8 @@ class Conditional(Part):
     )
     augmentation: bool = Field(default=True, description="whether two views share z alone, or are the same")
 
-    @model_validator(mode="after")
-    def _tables_fit(self) -> Conditional:
+    @after_fields
+    def _tables_fit(self) -> None:
         check_sum(self.probabilities)
         if (self.points is None) == (self.means is None):
             raise FieldError("points", "or means are to be given, one of the two: a list for each place")
@@ -52,7 +52,6 @@ class Conditional(Part):
             self._check_covariance()
         elif self.chances is not None and self.points is not None:
             self._check_chances(self.points, self.chances)
-        return self
 
     def _check_counts(self, key: str, places: tuple[Any, ...]) -> None:
         for k, place in enumerate(places):

@@ -6,10 +6,10 @@ from itertools import product
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, check_rows, check_sum
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import FloatArray, IntArray
 
 
@@ -54,8 +54,8 @@ class Points(DiscreteLaw):
         "are drawn independently, and both are the same point if nothing is said",
     )
 
-    @model_validator(mode="after")
-    def _points_fit(self) -> Points:
+    @after_fields
+    def _points_fit(self) -> None:
         check_rows("points", self.points, 2)
         if len(set(self.points)) < 2:
             raise FieldError("points", "are all the same, so that there is no pair to tell apart; add another point")
@@ -68,7 +68,6 @@ class Points(DiscreteLaw):
             check_sum(self.probabilities)
         if self.sample is not None:
             self._check_samples(self.sample)
-        return self
 
     def _check_samples(self, sample: tuple[int, ...]) -> None:
         if len(sample) != len(self.points):
@@ -108,13 +107,12 @@ class LatentCategorical(DiscreteLaw):
     )
     probabilities: Probabilities = Field(description="p_m, probability of each pattern; they add up to 1")
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> LatentCategorical:
+    @after_fields
+    def _sizes_fit(self) -> None:
         check_directions(self.directions, self.probabilities)
         check_sum(self.probabilities)
         if len({*zip(*self.directions, strict=True)}) < 2:
             raise FieldError("directions", "hold a single pattern, so that there is no pair to tell apart; add another")
-        return self
 
     @property
     def atoms(self) -> FloatArray:
@@ -139,10 +137,9 @@ class LatentSummation(DiscreteLaw):
         tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False, min_length=1, max_length=10)
     ] = Field(description="q_m: pattern m is on, y_m = sqrt((1-q_m)/q_m), with this probability, else -sqrt(q/(1-q))")
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> LatentSummation:
+    @after_fields
+    def _sizes_fit(self) -> None:
         check_directions(self.directions, self.probabilities)
-        return self
 
     @property
     def atoms(self) -> FloatArray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.shared import Matrix, Probabilities, check_rows, check_sum
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.typing import FloatArray
@@ -32,8 +32,8 @@ class GaussianMixture(Part):
         default=False, description="whether two views share the component alone, or are the same"
     )
 
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> GaussianMixture:
+    @after_fields
+    def _sizes_fit(self) -> None:
         check_rows("means", self.means, 2)
         check_sum(self.probabilities)
         count, d = len(self.means), len(self.means[0])
@@ -64,7 +64,6 @@ class GaussianMixture(Part):
                     "covariance",
                     f"has the eigenvalue {values[0]:.6g}; all are to be greater than 0: raise its diagonal",
                 )
-        return self
 
     def _matrices(self) -> list[FloatArray]:
         """Covariances as they are given, one or one for each component."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from meanfield.families.alpha_contrastive.laws.shared import Vector
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.typing import BoolArray, FloatArray, IntArray
 
 MOST_TOKENS = 1000
@@ -48,8 +48,8 @@ class Tokens(Part):
         default=True, description="whether the second view has other tokens where the generator marks no place"
     )
 
-    @model_validator(mode="after")
-    def _patterns_fit(self) -> Tokens:
+    @after_fields
+    def _patterns_fit(self) -> None:
         drawn = ("generators", "tokens_per_place", "pattern_tokens", "seed")
         given = [key for key in drawn if getattr(self, key) is not None]
         if self.patterns is None:
@@ -57,7 +57,7 @@ class Tokens(Part):
                 if getattr(self, key) is None:
                     raise FieldError(key, "is missing; add it, or give patterns")
             self._check_drawn()
-            return self
+            return
         if given:
             raise FieldError(given[0], f"is for generators that are drawn; remove {', '.join(given)}, or patterns")
         for g, row in enumerate(self.patterns):
@@ -69,7 +69,6 @@ class Tokens(Part):
                 raise FieldError(
                     "patterns", f"row {g} has the token {max(row)}, but vocabulary = {self.vocabulary}; count from 0"
                 )
-        return self
 
     def _check_drawn(self) -> None:
         for key, most, what in (
@@ -79,8 +78,8 @@ class Tokens(Part):
             if getattr(self, key) > most:
                 raise FieldError(key, f"= {getattr(self, key)} is more than {what} = {most}; lower it")
 
-    @model_validator(mode="after")
-    def _magnitudes_fit(self) -> Tokens:
+    @after_fields
+    def _magnitudes_fit(self) -> None:
         if self.magnitudes is not None:
             if self.non_uniformity is not None:
                 raise FieldError("non_uniformity", "stands for magnitudes; remove one of the two")
@@ -91,7 +90,6 @@ class Tokens(Part):
                 )
             if min(self.magnitudes) <= 0:
                 raise FieldError("magnitudes", f"has {min(self.magnitudes):g}; lengths are greater than 0")
-        return self
 
     @property
     def rows(self) -> IntArray:

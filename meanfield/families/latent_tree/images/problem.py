@@ -6,14 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from meanfield.families.latent_tree.images.family import FOLLOWED
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.problem import Loss, Training, TrainingTime
 from meanfield.families.latent_tree.settings import NormalisesOutputs, OneStartSettings, UniformStart
 from meanfield.ingredients.images.part import ArrayData
-from meanfield.ingredients.part import FieldError, Part
+from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import in_words_of, least_and_largest
 from meanfield.networks.convolutional import ConvolutionalNetwork, ConvolutionalWeights
@@ -75,13 +75,12 @@ class ImageTraining(Training):
         "sqrt(6/(inputs + nodes))",
     )
 
-    @model_validator(mode="after")
-    def _momentum_is_of_sgd(self) -> ImageTraining:
+    @after_fields
+    def _momentum_is_of_sgd(self) -> None:
         if self.optimiser == "adam" and self.momentum != 0.0:
             raise FieldError(
                 "momentum", f"= {in_words_of(self.momentum)}: optimiser = 'adam' has means of its own; remove it"
             )
-        return self
 
     @model_serializer(mode="wrap")
     def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -135,15 +134,14 @@ class ImageProblem(ClockedProblem):
     time: TrainingTime
     particles: TrainingSettings = TrainingSettings()
 
-    @model_validator(mode="after")
-    def _start_fits_the_network(self) -> ImageProblem:
+    @after_fields
+    def _start_fits_the_network(self) -> None:
         check_start(self)
-        return self
 
-    @model_validator(mode="after")
-    def _batches_fit_the_loss(self) -> ImageProblem:
+    @after_fields
+    def _batches_fit_the_loss(self) -> None:
         if not self.trusted:  # schedules of a result are not opened
-            return self
+            return
         batch = self.training.batch_size
         if self.loss.kind == "nt_xent" and least_and_largest(batch, 0.0, self.time.stop)[0] < 2:
             raise ValueError(
@@ -152,7 +150,6 @@ class ImageProblem(ClockedProblem):
             )
         rate = f"training.learning_rate = {1.0 / self.steps_per_time:g}"
         self.particles.check_steps(self.time, self.steps_per_time, rate, "lower the first or raise the second")
-        return self
 
     @property
     def widths(self) -> tuple[int, ...]:
