@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.errors import InputError
+from meanfield.process.cores import available_cores
 
 Row = dict[str, Any]
 """Numbers of a task by their names."""
@@ -64,7 +65,10 @@ def measure(do: Callable[[str], Row], tasks: Sequence[str], files: Sequence[Path
     rows = {task: known[task] for task in tasks if task in known}
     files[0].parent.mkdir(parents=True, exist_ok=True)
     files[0].write_text("".join(map(line_of, known.items())), encoding="utf-8")
-    with files[0].open("a", encoding="utf-8") as file, ProcessPoolExecutor(initializer=_begin) as pool:
+    with (
+        files[0].open("a", encoding="utf-8") as file,
+        ProcessPoolExecutor(available_cores(), initializer=_begin) as pool,
+    ):
         waiting = {pool.submit(do, task): task for task in tasks if task not in known}
         try:
             for future in as_completed(waiting):

@@ -7,7 +7,7 @@ straight line, also far out. Densities take the nodes in u of the law itself; we
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,6 +17,9 @@ from numpy.random import Generator
 from scipy.interpolate import CubicSpline, PchipInterpolator, PPoly, RegularGridInterpolator, make_interp_spline
 from scipy.special import ndtr, ndtri
 
+from meanfield.errors import InputError
+from meanfield.ingredients.laws import CoordinateLaw
+from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
@@ -189,6 +192,21 @@ def _with_lines(spline: PPoly, x: FloatArray, at: FloatArray) -> FloatArray:
     ends = spline(x[[0, -1]], 1)
     slope = np.where(at < inside, ends[0], ends[1])
     return np.asarray(spline(inside) + slope * (at - inside))
+
+
+def check_sampled(law: WeightLaw | None, coordinates: Sequence[CoordinateLaw], path: str) -> None:
+    """Refuse a law from which no weights can be drawn, as it is known at its nodes alone.
+
+    Raises
+    ------
+    InputError
+    """
+    between = any(isinstance(coordinate, ContinuousLaw) for coordinate in coordinates)
+    if law is not None and between and not law.is_interpolated:
+        raise InputError(
+            f"initial.from = '{path}': its density has {len(law.u)} nodes in u, and weights between them are drawn for "
+            "one feature with at least four nodes; name a result of SGD with snapshots of weights"
+        )
 
 
 def law_of_samples(w: FloatArray, U: FloatArray, nodes: tuple[FloatArray, FloatArray], smoothing: float) -> WeightLaw:

@@ -122,7 +122,7 @@ class Problem(Whole):
     """Key that decides a start which is drawn once for all runs; None where `seed_key` does."""
 
     keys_of_start: ClassVar[tuple[str, ...]] = ()
-    """Keys of the start, with [] for any number in brackets, whose place a file takes that `initial` names."""
+    """Keys of the start, with [] for any number in brackets and * for any name, whose place a file takes."""
 
     in_phases: ClassVar[tuple[str, ...]] = ()
     """Keys, or tables of keys, that `phases` may change, such as `features[].hidden`."""

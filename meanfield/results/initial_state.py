@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from hashlib import sha256
@@ -276,10 +277,11 @@ def first_weights(result: Result, *names: str) -> FloatArray | None:
 def said_by_keys(problem: Any) -> dict[str, Any]:
     """Keys of the start that a problem sets, with their defaults, which leave it to a file."""
     found = {}
+    start = re.compile("|".join(re.escape(key).replace(r"\*", r"[^.]+") for key in problem.keys_of_start))
     for path, part in parts_in(problem):
         for name, field in type(part).model_fields.items():
             key = f"{path}.{name}".removeprefix(".")
-            if without_numbers(key) in problem.keys_of_start and getattr(part, name) != field.default:
+            if start.fullmatch(without_numbers(key)) and getattr(part, name) != field.default:
                 found[key] = field.default
     return found
 

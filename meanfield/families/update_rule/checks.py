@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from meanfield.families.update_rule.kinds import along_of
 from meanfield.families.update_rule.places import FEATURES, names_of_mean, places_of
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.laws.base import check_probabilities
 from meanfield.ingredients.nearest import nearest
 from meanfield.ingredients.schedules.shapes import Schedule
+from meanfield.results import initial_state
 
 if TYPE_CHECKING:
     from meanfield.families.update_rule.problem import Problem
@@ -236,4 +239,41 @@ def check_parameters(problem: Problem) -> None:
         if isinstance(problem.model.rule_parameters.get(name), Schedule):
             raise ValueError(
                 f"model.rule_parameters: a kink reads '{name}', and does not move; give it a number, or some in phases"
+            )
+
+
+def check_start(problem: Problem) -> None:
+    """Refuse a start that is said twice or not at all, or that no students have."""
+    if problem.initial is not None:
+        initial_state.check_start(problem)
+        return
+    for name, side in problem.side.items():
+        if side.start is None:
+            raise ValueError(f"side.{name}.start: is missing; add it")
+    K = len(problem.students)
+    for m, feature in enumerate(problem.features):
+        given = feature.initial_overlap
+        if isinstance(given, tuple) and len(given) != K:
+            raise ValueError(
+                f"features[{m}].initial_overlap has {len(given)} number(s) for {K} student(s); give one for each"
+            )
+    for k, student in enumerate(problem.students):
+        if len(student.initial_overlap) not in (0, k):
+            raise ValueError(
+                f"students[{k}].initial_overlap has {len(student.initial_overlap)} number(s), and there are {k} "
+                "student(s) before it; give one for each, or leave it out"
+            )
+    Q, R = problem.initial_Q, problem.initial_R
+    least = float(np.linalg.eigvalsh(Q - R @ R.T)[0])
+    if least < -1e-12 * np.abs(Q).max():  # rounding
+        raise ValueError(
+            f"features.initial_overlap: no students have them, as Q - R R^T has the eigenvalue {least:.4g}; "
+            "lower initial_overlap, or raise students.initial_norm"
+        )
+    for name, group in problem.constraints:
+        own = Q[group.start : group.stop, group.start : group.stop]
+        if name in ("gram_schmidt", "polar") and not np.array_equal(own, np.eye(len(group))):
+            raise ValueError(
+                f"model.constraint = '{name}' keeps students orthonormal, and they start otherwise; "
+                "leave students.initial_norm and students.initial_overlap out"
             )

@@ -30,6 +30,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:order_parameters",
             follows=FOLLOWS,
             phases=True,
+            goes_on=True,
         ),
         "density": Method(
             "density",
@@ -39,6 +40,7 @@ FAMILY = Family(
             cost=f"{HERE}.costs:density",
             follows=FOLLOWS,
             phases=True,
+            goes_on=True,
         ),
         "stationary": Method(
             "stationary states",
@@ -63,6 +65,7 @@ FAMILY = Family(
             threads=True,
             follows=FOLLOWS,
             phases=True,
+            goes_on=True,
         ),
     },
     distances=(*DISTANCES, *(name for name in VARIABLES if name.endswith("_diagonal"))),

@@ -121,7 +121,7 @@ class Side(NamesFunctions):
     function_key: ClassVar[str] = "side.step"
     make: ClassVar[Any] = make_rule
 
-    start: float = Field(ge=-1e6, le=1e6, description="its value at the start")
+    start: float | None = Field(default=None, ge=-1e6, le=1e6, description="its value at the start")
     step: str = Field(description="its step times N as 'module:name', a function of what a rule may read")
     draw: str | None = Field(
         default=None, description="name of the kind of sample that it reads, one of draws; by default the first"

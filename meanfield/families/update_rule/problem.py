@@ -20,9 +20,11 @@ from meanfield.families.update_rule.checks import (
     check_hidden_variables,
     check_names,
     check_parameters,
+    check_start,
 )
 from meanfield.families.update_rule.data import Classes, Data
 from meanfield.families.update_rule.in_time import check_schedules
+from meanfield.families.update_rule.initial_state import InitialState
 from meanfield.families.update_rule.kinds import Kind, kinds_of
 from meanfield.families.update_rule.model import Model, Parameter, Side
 from meanfield.families.update_rule.places import FEATURES
@@ -99,6 +101,9 @@ class Problem(base.Problem):
 
     settings: ClassVar[frozenset[str]] = frozenset({"order_parameters", "density", "particles"})
     seed_key: ClassVar[str | None] = "particles.seed"
+    keys_of_start: ClassVar[tuple[str, ...]] = (
+        *("features[].initial_overlap", "students[].initial_norm", "students[].initial_overlap", "side.*.start"),
+    )
     in_phases: ClassVar[tuple[str, ...]] = (
         *("model.rule_parameters", "model.batch_size", "data", "prior", "features[].hidden", "hidden"),
         *(f"draws[].{key}" for key in ("noise", "observed", "batch_size", "view_covariance")),
@@ -124,6 +129,9 @@ class Problem(base.Problem):
     )
     side: Annotated[dict[str, Side], AfterValidator(NamedValues)] = Field(
         default=NamedValues(), description="tables of numbers that the algorithm trains, [side.NAME]"
+    )
+    initial: InitialState | None = Field(
+        default=None, description="a file from which training starts, such as { from = 'runs.nc', time = 2.0 }"
     )
     prior: PriorSettings = PriorSettings()
     time: Time
@@ -172,33 +180,7 @@ class Problem(base.Problem):
 
     @after_fields
     def _start_is_possible(self) -> None:
-        K = len(self.students)
-        for m, feature in enumerate(self.features):
-            given = feature.initial_overlap
-            if isinstance(given, tuple) and len(given) != K:
-                raise ValueError(
-                    f"features[{m}].initial_overlap has {len(given)} number(s) for {K} student(s); give one for each"
-                )
-        for k, student in enumerate(self.students):
-            if len(student.initial_overlap) not in (0, k):
-                raise ValueError(
-                    f"students[{k}].initial_overlap has {len(student.initial_overlap)} number(s), and there are {k} "
-                    "student(s) before it; give one for each, or leave it out"
-                )
-        Q, R = self.initial_Q, self.initial_R
-        least = float(np.linalg.eigvalsh(Q - R @ R.T)[0])
-        if least < -1e-12 * np.abs(Q).max():  # rounding
-            raise ValueError(
-                f"features.initial_overlap: no students have them, as Q - R R^T has the eigenvalue {least:.4g}; "
-                "lower initial_overlap, or raise students.initial_norm"
-            )
-        for name, group in self.constraints:
-            own = Q[group.start : group.stop, group.start : group.stop]
-            if name in ("gram_schmidt", "polar") and not np.array_equal(own, np.eye(len(group))):
-                raise ValueError(
-                    f"model.constraint = '{name}' keeps students orthonormal, and they start otherwise; "
-                    "leave students.initial_norm and students.initial_overlap out"
-                )
+        check_start(self)
 
     @after_fields
     def _dimension_leaves_room(self) -> None:
@@ -263,7 +245,9 @@ class Problem(base.Problem):
 
     @property
     def initial_R(self) -> FloatArray:
-        """R(0), overlaps of students and features, shape (students, features)."""
+        """R(0), overlaps of students and features, shape (students, features); of several runs of a file their mean."""
+        if self.initial is not None:
+            return np.asarray(self.initial.atoms.R.mean(axis=0))
         K = len(self.students)
         columns = [np.broadcast_to(np.array(feature.initial_overlap), K) for feature in self.features]
         return np.stack(columns, axis=1) if columns else np.zeros((K, 0))
@@ -271,11 +255,24 @@ class Problem(base.Problem):
     @property
     def initial_Q(self) -> FloatArray:
         """Q(0), overlaps of students, shape (students, students)."""
+        if self.initial is not None:
+            Q = np.array(self.initial.atoms.Q.mean(axis=0))
+            for name, group in self.constraints:
+                if name in ("gram_schmidt", "polar"):  # but for rounding
+                    Q[group.start : group.stop, group.start : group.stop] = np.eye(len(group))
+            return Q
         Q = np.diag([student.initial_norm for student in self.students])
         for k, student in enumerate(self.students):
             if student.initial_overlap:
                 Q[k, :k] = Q[:k, k] = student.initial_overlap
         return Q
+
+    @property
+    def initial_v(self) -> FloatArray:
+        """v(0), side variables, shape (side variables,)."""
+        if self.initial is not None:
+            return np.asarray(self.initial.atoms.v.mean(axis=0))
+        return np.array([float(side.start) for side in self.side.values()])  # type: ignore[arg-type]
 
     @property
     def names(self) -> dict[str, list[str]]:

@@ -40,7 +40,7 @@ def check_functions(problem: Problem) -> None:
     for piece in pieces_of(problem):
         here = in_time(piece.start)
         system = system_of(here)
-        R, Q, v = here.initial_R, here.initial_Q, np.array([side.start for side in here.side.values()])
+        R, Q, v = here.initial_R, here.initial_Q, here.initial_v
         constants, G = system.constants(here, piece.start, R, Q, v), system.gram(R, Q)
         first = len(constants) - sum(each.program.outputs for each in system.means)
         for draw, program in system.means:

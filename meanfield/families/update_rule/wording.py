@@ -33,7 +33,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
         pairs = zip(problem.draws, problem.kinds, strict=True)
         found += [(kind.what, _sample(problem, sample, kind)) for sample, kind in pairs]
     found += [("start", _start(problem))]
-    if problem.side:
+    if problem.side and problem.initial is None:
         starts = ", ".join(f"{name} = {side.start:g}" for name, side in problem.side.items())
         found.append(("side variables", f"{starts} at the start"))
     if problem.prior.name != "none":
@@ -154,6 +154,8 @@ def _scale(data: Data) -> str:
 
 
 def _start(problem: Problem) -> str:
+    if problem.initial is not None:
+        return f"training goes on {problem.initial.in_words}"
     M, K = len(problem.features), len(problem.students)
     norms = ", ".join(f"{student.initial_norm:g}" for student in problem.students)
     what = f"{K} student{'s' * (K > 1)} with |w|^2/N = {norms}"

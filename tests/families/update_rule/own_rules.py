@@ -31,6 +31,14 @@ def regression(y, s, eps, rate, sigma):
     return rate * (y + sigma * eps - s)
 
 
+def ahead(a):
+    return a
+
+
+def behind(a):
+    return -a
+
+
 def oja(s, rate):
     return rate * s
 

@@ -22,7 +22,7 @@ from meanfield.families.contrastive.sgd.training import is_noisy
 from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
-from meanfield.numerics.fine_rules import ContinuousLaw
+from meanfield.mckean_vlasov.weight_law import check_sampled
 from meanfield.problems.base import check_problem, schedules_of
 from meanfield.problems.in_time import pieces_in_steps
 from meanfield.problems.phases import Piece, pieces_of
@@ -142,14 +142,8 @@ def check_start(problem: Problem) -> None:
     state = None if problem.initial is None else problem.initial.atoms
     if state is not None and state.weights is None and chosen_method(problem) != "chain":
         check_law(problem, "SGD")
-    law = None if state is None else state.law
-    between = any(isinstance(coordinate, ContinuousLaw) for coordinate in problem.coordinates)
-    if law is not None and between and not law.is_interpolated:
-        raise InputError(
-            f"initial.from = '{problem.initial and problem.initial.path}': its density has {len(law.u)} nodes in u, "
-            "and weights between them are drawn for one feature with at least four nodes; name a result of SGD with "
-            "snapshots of weights"
-        )
+    if state is not None and problem.initial is not None:
+        check_sampled(state.law, problem.coordinates, problem.initial.path)
 
 
 def check_centering(pieces: Sequence[Piece[Problem]]) -> None:

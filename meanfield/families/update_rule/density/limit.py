@@ -10,6 +10,7 @@ import numpy as np
 
 from meanfield.families.update_rule.density.tables import SAME, Table
 from meanfield.families.update_rule.density.totals import TotalEquations
+from meanfield.families.update_rule.initial_state import law_at_start
 from meanfield.families.update_rule.order_parameters.equations import Rules
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.ingredients.laws import GaussianResidual
@@ -141,6 +142,7 @@ def _limit_in(equations: TotalEquations, rules: Rules, number: int, accuracy: fl
         problem.time.outputs_at,
         SLOWER,
         SLOWER,
+        initial_law=law_at_start(problem),
         initial_norm=closure.norm,
         free_norm=not closure.kept,
         spectrum=problem.data.spectrum,

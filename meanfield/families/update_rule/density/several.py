@@ -11,6 +11,7 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.update_rule.density.averages import INSTEAD, By, along_its_path, observed
 from meanfield.families.update_rule.density.limit import SLOWER
+from meanfield.families.update_rule.initial_state import with_errors_of_start
 from meanfield.families.update_rule.order_parameters.equations import Equations, Rules
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE
 from meanfield.families.update_rule.particles.constraints import CONSTRAINTS, constrain
@@ -19,6 +20,7 @@ from meanfield.families.update_rule.rates import State, normalisation, packed
 from meanfield.mckean_vlasov.density.settings import PLANE_TOLERANCE, DensitySettings
 from meanfield.mckean_vlasov.drive import STRENGTH, reference_of
 from meanfield.problems.phases import piece_at
+from meanfield.results.initial_state import seed_of
 from meanfield.results.solved import Solved
 from meanfield.several_vectors.choice import solved_by_scheme
 from meanfield.several_vectors.declarations import OF_BOTH_WEIGHTS
@@ -164,7 +166,7 @@ def _solved(problem: Problem, tolerance: float, solve: Callable[[JointLimit, Joi
     by, solved = along_its_path(Equations(problem), AVERAGE_SHARE * tolerance, with_averages)
     errors = _packed(solved.arrays, "_error") if "R_error" in solved.arrays else None
     more = observed(by, _packed(solved.arrays), errors, np.asarray)
-    return replace(solved, arrays=solved.arrays | more | problem.names)
+    return replace(solved, arrays=with_errors_of_start(problem, solved.arrays | more) | problem.names)
 
 
 def _packed(arrays: dict[str, FloatArray], end: str = "") -> FloatArray:
@@ -220,7 +222,7 @@ def joint_limit_of(equations: Equations, rules: Rules) -> JointLimit:
         times=problem.time.outputs_at,
         rates=partial(_rates, problem, stretches),
         words=WORDS,
-        seed=problem.particles.seed,
+        seed=seed_of(problem),
         snapshots=problem.particles.snapshot_index(problem.time),
         corners=later,
         starts=later,

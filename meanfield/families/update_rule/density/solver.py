@@ -11,6 +11,7 @@ from meanfield.families.update_rule.density.averages import INSTEAD, By, along_i
 from meanfield.families.update_rule.density.limit import limit_of
 from meanfield.families.update_rule.density.several import check_several, solve_several
 from meanfield.families.update_rule.density.totals import TotalEquations
+from meanfield.families.update_rule.initial_state import check_known, with_errors_of_start
 from meanfield.families.update_rule.order_parameters.equations import FIRST_NODES
 from meanfield.families.update_rule.order_parameters.trajectory import AVERAGE_SHARE
 from meanfield.families.update_rule.problem import Problem
@@ -85,7 +86,7 @@ def solve_density(problem: Problem) -> Solved:
     arrays = _as_kept(limit, solved.arrays, share)
     errors = _overlaps(arrays, "_error") if "q_error" in arrays else None
     more = observed(by, _overlaps(arrays), errors, by.equations.packed)
-    return replace(solved, arrays=_as_overlaps(arrays) | more | problem.names)
+    return replace(solved, arrays=with_errors_of_start(problem, _as_overlaps(arrays) | more) | problem.names)
 
 
 def check_density(problem: Problem) -> None:
@@ -107,6 +108,7 @@ def check_density(problem: Problem) -> None:
             "data.spectrum.teacher: the density is solved for features that know nothing of the variances; remove the "
             f"key, or {INSTEAD}"
         )
+    check_known(problem, "a density")
     check_functions(problem)
     if K > 1:
         return check_several(problem)

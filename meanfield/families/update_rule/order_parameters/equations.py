@@ -96,15 +96,19 @@ class Equations:
     def __init__(self, problem: Problem, count: int = FIRST_NODES, hidden_nodes: int = NODES) -> None:
         self.hidden_nodes = hidden_nodes
         self.problem, self.times = problem, problem.time.outputs_at
-        self.count, spectrum = count, problem.data.spectrum
-        self.nodes = None if spectrum is None else spectrum.nodes(count)
+        spectrum, state = problem.data.spectrum, None if problem.initial is None else problem.initial.atoms
+        self.count = count if state is None or state.rho is None else len(state.rho)
+        self.nodes = None if spectrum is None else spectrum.nodes(self.count)
         self.stretches = [
             Stretch(each.outputs(self.times), system_of(each.at(each.start), hidden_nodes), each.at)
             for each in InTime(problem).stretches(float(self.times[-1]))
         ]
-        v = np.array([side.start for side in problem.side.values()])
-        start = State(problem.initial_R, problem.initial_Q, v)
-        self.start = packed(start if self.nodes is None else start_at(self.nodes, *start))
+        start = State(problem.initial_R, problem.initial_Q, problem.initial_v)
+        if state is not None and state.R_rho is not None and state.Q_rho is not None:
+            start = State(state.R_rho, state.Q_rho, start.v)
+        elif self.nodes is not None:
+            start = start_at(self.nodes, *start)
+        self.start = packed(start)
 
     def with_nodes(self, factor: float) -> Equations:
         """Equations with more or fewer nodes of the spectrum; the same with all eigenvalues, or with most nodes."""
@@ -112,6 +116,7 @@ class Equations:
         if self.nodes is None or spectrum is None or count > MOST_NODES:
             return self
         has_all = len(self.nodes.rho) != self.count or spectrum.exact_nodes() == self.count
+        has_all = has_all or self.problem.initial is not None  # which has overlaps at its own
         return self if has_all else Equations(self.problem, count, self.hidden_nodes)
 
     def with_hidden_nodes(self, hidden_nodes: int) -> Equations:

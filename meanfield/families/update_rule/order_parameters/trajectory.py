@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.families.update_rule.initial_state import check_known, check_one_start, with_errors_of_start
 from meanfield.families.update_rule.order_parameters.equations import Choices, Equations, Place, Rules
 from meanfield.families.update_rule.order_parameters.errors import chosen_rule, errors_by, other_rules
 from meanfield.families.update_rule.order_parameters.fluctuations import fluctuations, stretches_of
@@ -92,8 +93,10 @@ def solve_order_parameters(problem: Problem) -> Solved:
     if status == "complete":
         of_nodes = errors_by([before], found)
         errors = {name: error + of_nodes[name] for name, error in _errors(path, tolerance).items()}
+        errors = with_errors_of_start(problem, errors)
         warning = missed("order parameters", _largest(errors), "order_parameters.tolerance", tolerance)
         try:
+            check_one_start(problem)
             covariances, interrupted = fluctuations(equations, solution, places_along(equations, solution.values))
             found, status = found | covariances, "interrupted" if interrupted else status
         except InputError as error:
@@ -111,6 +114,7 @@ def state_in_time(problem: Problem) -> NoiseInTime:
         If they do not close, or their covariance is not known.
     """
     check_order_parameters(problem)
+    check_one_start(problem)
     path = resolved(Equations(problem), problem.order_parameters.tolerance, {})
     equations, solution = path.equations, path.solution
     if solution.status != "complete":
@@ -138,6 +142,7 @@ def check_order_parameters(problem: Problem) -> None:
     check_problem(problem, Problem)
     for piece in pieces_of(problem):
         check_linear(piece.problem.prior, "the density, or particles")
+    check_known(problem, "order parameters", at_nodes=True)
     check_functions(problem)
 
 

@@ -41,8 +41,7 @@ class Observables:
 
     def __init__(self, problem: Problem, system: System) -> None:
         self._in_time, self._system = InTime(problem), system
-        v = np.array([side.start for side in problem.side.values()])
-        R, Q, weighted = problem.initial_R, problem.initial_Q, None
+        R, Q, v, weighted = problem.initial_R, problem.initial_Q, problem.initial_v, None
         G, here = system.gram(R, Q), self._in_time(0.0)
         if problem.data.spectrum is not None:
             nodes = problem.data.spectrum.nodes(NODES)

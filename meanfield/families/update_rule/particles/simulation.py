@@ -10,9 +10,11 @@ from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
 from meanfield.families.update_rule.in_time import pieces_of_samples
+from meanfield.families.update_rule.initial_state import check_known
 from meanfield.families.update_rule.particles.steppers import prepare_steppers
 from meanfield.families.update_rule.problem import Problem, pulls
 from meanfield.families.update_rule.trial_calls import check_functions
+from meanfield.mckean_vlasov.weight_law import check_sampled
 from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import check_at_extremes
 from meanfield.problems.phases import pieces_of
@@ -77,6 +79,9 @@ def simulation_of(problem: Problem) -> Simulation:
         )
     check_at_extremes(problem, lambda each: each.prior.check_pull(N))
     method = chosen_method(problem)
+    if problem.initial is not None and problem.initial.atoms.weights is None and method == "plain":
+        check_known(problem, "SGD with weights")
+        check_sampled(problem.initial.atoms.law, problem.coordinates, problem.initial.path)
     chain = method == "chain"
     rows = {"R": (K, M), "Q": (K, K), "v": (S,), "observables": (len(problem.measured),)}
     uneven = problem.data.spectrum is not None

@@ -11,18 +11,19 @@ import numpy as np
 from meanfield.ensembles.arrays import Array
 from meanfield.ensembles.ensemble import MakeStepper
 from meanfield.ensembles.phases import Phased
-from meanfield.ensembles.stepper import Stepper, replica_generator
+from meanfield.ensembles.stepper import Stepper
 from meanfield.ensembles.streams import stream_key
 from meanfield.families.update_rule.in_time import pieces_of_samples
 from meanfield.families.update_rule.particles.chain import chain_steps
 from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.particles.plain import plain_steps
-from meanfield.families.update_rule.particles.start import draw_features, draw_students, initial_coordinates
+from meanfield.families.update_rule.particles.start import draw_vectors, initial_coordinates, order_parameters_of
 from meanfield.families.update_rule.particles.steps import Steps, numbers_of_steps, steps_of
 from meanfield.families.update_rule.problem import Problem
 from meanfield.families.update_rule.system import system_of
 from meanfield.problems.base import schedules_of
 from meanfield.problems.in_time import InTime
+from meanfield.results.initial_state import seed_of
 from meanfield.typing import FloatArray
 
 STEPS_AT_ONCE = 1 << 16
@@ -45,7 +46,7 @@ class Phase:
         self.problem, self.observables = problem, Observables(problem, system)
         self.steps = steps_of(problem, system, self.observables.means)
         self.in_time = InTime(problem)
-        self.changes, self.key = bool(schedules_of(problem)), stream_key(problem.particles.seed, number)
+        self.changes, self.key = bool(schedules_of(problem)), stream_key(seed_of(problem), number)
 
 
 class RuleStepper(Stepper):
@@ -60,7 +61,7 @@ class RuleStepper(Stepper):
     def __init__(self, phase: Phase, replicas: range) -> None:
         super().__init__(replicas)
         self._phase, self._problem, self._key = phase, phase.problem, phase.key
-        self._side = np.tile([float(side.start) for side in phase.problem.side.values()], (len(replicas), 1))
+        self._side = np.stack([order_parameters_of(phase.problem, replica)[2] for replica in replicas])
 
     def advance(self, first: int, steps: int) -> None:
         """See `Stepper.advance`."""
@@ -114,9 +115,7 @@ class Plain(RuleStepper):
     def __init__(self, phase: Phase, replicas: range) -> None:
         super().__init__(phase, replicas)
         (self._replica,) = replicas
-        rng = replica_generator(self._problem.particles.seed, self._replica)
-        U = draw_features(self._problem, rng)
-        W = draw_students(self._problem, U, rng)
+        U, W = draw_vectors(self._problem, self._replica)
         self._U, self._W = np.ascontiguousarray(U.T), np.ascontiguousarray(W.T)
         self._back = np.eye(len(self._W))
         self._overlaps = np.hstack([W.T @ U, W.T @ W]) / len(U)
@@ -163,7 +162,7 @@ class Chain(RuleStepper):
 
     def __init__(self, phase: Phase, replicas: range) -> None:
         super().__init__(phase, replicas)
-        self._X = np.tile(initial_coordinates(self._problem), (len(replicas), 1, 1))
+        self._X = np.stack([initial_coordinates(self._problem, replica) for replica in replicas])
 
     def take(self, steps: Steps, first: int, count: int) -> None:
         """See `RuleStepper.take`."""
