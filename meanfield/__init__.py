@@ -1,6 +1,6 @@
 """Training dynamics in the high-dimensional limit, proved against SGD.
 
-A problem goes into a method, which returns an xarray Dataset:
+One line leads to a picture, `meanfield.quick()`. A problem goes into a method, which returns an xarray Dataset:
 
 >>> import meanfield
 >>> problem = meanfield.load_problem("data/problems/sparse_prior.toml")
@@ -15,6 +15,7 @@ The same verbs take problems of every family; what only one family has stands in
 import warnings
 from importlib import import_module
 
+from meanfield.process.after_import import import_after
 from meanfield.process.public_names import homes_in_stub, importer
 
 __version__ = "0.1.0"
@@ -25,9 +26,9 @@ NAMESPACES = ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tre
 _VERBS = (  # that everybody needs
     "compare",
     "explain",
-    "find_stationary_states",
     "load",
     "load_problem",
+    "quick",
     "run_sweep",
     "save",
     "simulate_sgd",
@@ -40,6 +41,8 @@ _VERBS = (  # that everybody needs
 _HOMES = homes_in_stub(__file__)
 _MOVED = {name: home for name, home in _HOMES.items() if home.removeprefix("meanfield.") in NAMESPACES}
 _public = importer(__name__, _HOMES)
+
+import_after("xarray", "meanfield.results.accessor")
 
 __all__ = sorted(_HOMES.keys() - _MOVED.keys())
 

@@ -33,6 +33,8 @@ from meanfield.ingredients.activations import Activation as Activation
 from meanfield.ingredients.penalties import Penalty as Penalty
 from meanfield.ingredients.priors import Prior as Prior
 from meanfield.ingredients.schedules.shapes import Schedule as Schedule
+from meanfield.interactive.quick import Quick as Quick
+from meanfield.interactive.quick import quick as quick
 from meanfield.mckean_vlasov.support_recovery import support_recovery as support_recovery
 from meanfield.methods import find_fixed_points as find_fixed_points
 from meanfield.methods import find_stationary_states as find_stationary_states
@@ -47,7 +49,10 @@ from meanfield.problems.file import parse_problem as parse_problem
 from meanfield.problems.problem_keys import at_time as at_time
 from meanfield.problems.problem_keys import with_value as with_value
 from meanfield.problems.problem_keys import with_values as with_values
+from meanfield.results.accessor import ResultAccessor as ResultAccessor
+from meanfield.results.collection import collect as collect
 from meanfield.results.files import load as load
+from meanfield.results.files import load_collection as load_collection
 from meanfield.results.files import save as save
 from meanfield.results.provenance import about as about
 from meanfield.results.result import tables as tables

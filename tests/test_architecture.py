@@ -23,7 +23,7 @@ FLOORS = (
     ("report",),
     ("methods",),
     ("families",),
-    ("testing",),
+    ("interactive", "testing"),
     ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree", "update_rule"),
     ("__init__", "cli", "extend"),
     ("commands",),

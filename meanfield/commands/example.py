@@ -6,20 +6,12 @@ meanfield density P.toml -o density.nc
 
 from __future__ import annotations
 
-import re
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.errors import InputError
-
-FAMILIES = Path(__file__).parents[1] / "families"
-"""Folder of the families, each of which has its examples in `examples/problems` and `examples/sweeps`."""
-
-RELATIVE = re.compile(r'"(\.\./[^"]+)"')
-"""Pattern of the names of other files in an example, which are relative to its own folder."""
+from meanfield.problems.examples import example_file, example_files, text_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,31 +21,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """List the examples, or print one of them."""
-    print("\n".join(_listed()) if arguments.name is None else text_of(_found(arguments.name)), end="")
+    print("\n".join(_listed()) if arguments.name is None else text_of(example_file(arguments.name)), end="")
     return DONE
-
-
-def example_files() -> dict[str, Path]:
-    """Files of all examples by name."""
-    return {path.stem: path for path in sorted(FAMILIES.glob("*/examples/*/*.toml"))}
-
-
-def text_of(path: Path) -> str:
-    """Text of an example for use anywhere on this machine: other files are named by their absolute paths."""
-
-    def absolute(found: re.Match[str]) -> str:
-        return f'"{(path.parent / found[1]).resolve().as_posix()}"'
-
-    return RELATIVE.sub(absolute, path.read_text(encoding="utf-8"))
-
-
-def _found(name: str) -> Path:
-    files = example_files()
-    if name not in files:
-        from meanfield.ingredients.nearest import nearest
-
-        raise InputError(f"unknown example '{name}'; {nearest(name, files)}; meanfield example lists all")
-    return files[name]
 
 
 def _listed() -> Iterator[str]:

@@ -7,7 +7,7 @@ runs have a predicted covariance, there are standard errors. Two predictions agr
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.arguments import as_text, wrong
 from meanfield.comparison.inputs import (
     at_common_places,
     checked,
@@ -51,6 +50,7 @@ from meanfield.problems.known_families import family_of
 from meanfield.problems.output_times import same_times
 from meanfield.problems.variable import DIFFERS
 from meanfield.process.progress import counted
+from meanfield.results.collection import named
 from meanfield.results.provenance import provenance
 from meanfield.results.result import Result, check_dataset
 from meanfield.results.schema import build_dataset
@@ -59,15 +59,15 @@ from meanfield.samples.reasons import reason_in_data
 from meanfield.typing import FloatArray
 
 
-def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Dataset:
+def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = None) -> xr.Dataset:
     """Compare two or more results of the same problem, pair by pair, at the output times that all of them have.
 
     Parameters
     ----------
-    *datasets : xarray.Dataset
-        Results of any methods.
+    *datasets : xarray.Dataset or DataTree
+        Results of any methods, or what `meanfield.collect` returns of them.
     labels : sequence of str, optional
-        Their names in the report; by default their methods.
+        Their names in the report; by default their methods, or the names of nodes.
 
     Returns
     -------
@@ -88,10 +88,10 @@ def compare(*datasets: xr.Dataset, labels: Sequence[str] | None = None) -> xr.Da
         their problems differ in what decides the limit.
     """
     started = time.perf_counter()
-    for dataset in datasets:
+    names, single = named(datasets, labels)
+    for dataset in single:
         check_dataset(dataset)
-    names = _default_labels(datasets) if labels is None else _listed(labels)
-    whole = checked(datasets, names)
+    whole = checked(single, names)
     results, reordered = in_order(at_common_places(whole, names), names)
     problem = results[0].problem
     family = family_of(problem)  # which may be a part of that of the results
@@ -188,18 +188,6 @@ def _coordinates(family: Family) -> list[str]:
     """Coordinates along which compared variables have values."""
     dims = {dim for variable in family.compared.values() for dim in variable.dims}
     return [name for name in family.variables if name in dims]
-
-
-def _listed(labels: Sequence[str]) -> list[str]:
-    wanted = "give a list of texts, one for each result, such as ['density', 'sgd']"
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise wrong("labels", labels, wanted)
-    return [as_text(label, f"labels[{i}]", wanted) for i, label in enumerate(labels)]
-
-
-def _default_labels(datasets: Sequence[xr.Dataset]) -> list[str]:
-    methods = [str(dataset.attrs.get("method")) for dataset in datasets]
-    return [f"{m} {i + 1}" if methods.count(m) > 1 else m for i, m in enumerate(methods)]
 
 
 def _differences(name: str, results: Sequence[Result], pairs: list[tuple[int, int]]) -> dict[str, FloatArray]:

@@ -45,6 +45,7 @@ from meanfield.plotting.trajectories import (
 )
 from meanfield.plotting.weights import draw_conditional, plot_density, plot_histogram, reached, visible_weights
 from meanfield.problems.output_times import same_times
+from meanfield.results.collection import by_label
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
@@ -56,7 +57,7 @@ OWN_PANELS: dict[str, Callable[..., Axes]] = {
 """Plot functions of variables that have one; others are drawn entry by entry."""
 
 
-def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | None = None) -> Figure:
+def plot_comparison(results: Mapping[str, xr.Dataset] | xr.DataTree, comparison: xr.Dataset | None = None) -> Figure:
     """Results of one problem side by side: compared variables, and the weights at the last snapshot that both reached.
 
     There is no panel of a further variable that vanishes, such as r without a prior, and none of weights unless there
@@ -64,8 +65,8 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
 
     Parameters
     ----------
-    results : mapping of str to xarray.Dataset
-        Labels and results of the methods.
+    results : mapping of str to xarray.Dataset, or DataTree
+        Labels and results of the methods, or what `meanfield.collect` returns of them.
     comparison : xarray.Dataset, optional
         What `meanfield.compare` returns of them, whose verdicts then stand below the title.
 
@@ -76,7 +77,7 @@ def plot_comparison(results: Mapping[str, xr.Dataset], comparison: xr.Dataset | 
     """
     if not isinstance(results, Mapping) or isinstance(results, xr.Dataset) or not results:
         raise wrong("results", results, "give labels and results, such as {'density': density, 'SGD': runs}")
-    known = {label: in_time(Result.of(dataset)) for label, dataset in results.items()}
+    known = {label: in_time(Result.of(dataset)) for label, dataset in by_label(results).items()}
     results = {label: result.dataset for label, result in known.items()}
     first = next(iter(known.values()))
     for label, result in known.items():

@@ -182,6 +182,8 @@ class Family:
     trials : tuple of mapping of str to Any
         Values of keys of the example, such as more replicas, with which the contract holds methods against each other:
         any two in time agree in the first trial that can compare them, and differ where one learns twice as fast.
+    first_look : mapping of str to Any
+        Values of keys of the example with which `meanfield.quick` shows the family; the first trial without them.
     untold : mapping of (str, str) to str
         Pairs of methods, in their order, that no trial can compare, and why.
     cites : mapping of str to tuple of str
@@ -216,6 +218,7 @@ class Family:
     toward_limit: str = "a larger N (particles.dimension)"
     counted: Mapping[str, str] = field(default_factory=dict)
     trials: tuple[Mapping[str, Any], ...] = ({},)
+    first_look: Mapping[str, Any] = field(default_factory=dict)
     untold: Mapping[tuple[str, str], str] = field(default_factory=dict)
     cites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

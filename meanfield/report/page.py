@@ -28,6 +28,7 @@ from meanfield.process.floating_point import own_errstate
 from meanfield.process.progress import counted
 from meanfield.report.content import Content, Table, content_of, tables_of_pairs
 from meanfield.report.motion import motion_of
+from meanfield.results.collection import by_label
 from meanfield.results.figure_files import laid_out
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
@@ -174,14 +175,15 @@ class Section:
 
 
 @own_errstate()
-def report(datasets: Mapping[str, xr.Dataset]) -> Page:
+def report(datasets: Mapping[str, xr.Dataset] | xr.DataTree) -> Page:
     """Self-contained HTML page of results, as text that notebooks show.
 
     Parameters
     ----------
-    datasets : mapping of str to xarray.Dataset
-        Labels, such as names of files, and results of any methods. Results of the same problem, whatever the settings
-        of the methods, share a section, and are compared there, with a verdict on each pair.
+    datasets : mapping of str to xarray.Dataset, or DataTree
+        Labels, such as names of files, and results of any methods, or what `meanfield.collect` returns of them. Results
+        of the same problem, whatever the settings of the methods, share a section, and are compared there, with a
+        verdict on each pair.
 
     Returns
     -------
@@ -197,10 +199,11 @@ def report(datasets: Mapping[str, xr.Dataset]) -> Page:
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
-    groups = grouped(datasets)
+    single = by_label(datasets)
+    groups = grouped(single)
     names = names_of([problem for problem, _ in groups])
     sections = [
-        _section(name, problem, group, groups[0][0], len(datasets))
+        _section(name, problem, group, groups[0][0], len(single))
         for name, (problem, group) in zip(names, groups, strict=True)
     ]
     title = sections[0].title + (f", and {len(sections) - 1} more" if len(sections) > 1 else "")

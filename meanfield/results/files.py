@@ -1,13 +1,4 @@
-"""Files of results: Datasets to netCDF and back, written atomically, with a checksum by which damage is noticed.
-
-Results that obey an older version of the schema are converted when they are loaded. Versions of the schema:
-
-2: results of SGD may lack weights, and may be statistics of an ensemble. 3: files have a checksum. 4: the attribute
-`family`, and numbers of the problem such as `dimension` as attributes. 5: coordinates of what people select by, edges
-of cells as bounds of each cell, and no units where there are none. 6: a coordinate of every dim, `P_sum` and
-`P_difference` in place of `P_diagonal`, and joint densities of two channels in results of their own. 7: eigenvalues of
-a spectrum are along a dim `rho`, which was `node`.
-"""
+"""Files of results: Datasets to netCDF and back, written atomically, with a checksum by which damage is noticed."""
 
 from __future__ import annotations
 
@@ -16,9 +7,8 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import netCDF4
 import numpy as np
@@ -26,17 +16,18 @@ import xarray as xr
 
 from meanfield.arguments import as_path
 from meanfield.errors import InputError
+from meanfield.ingredients.nearest import nearest
 from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.file import format_problem
-from meanfield.problems.known_families import DEFAULT
 from meanfield.process.atomic_files import check_writable, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.progress import progress_bar
 from meanfield.results import checks
+from meanfield.results.collection import by_label, collect
 from meanfield.results.made_by import differences, made_by
+from meanfield.results.older_versions import brought_up_to_date
 from meanfield.results.result import Result, check_dataset
-from meanfield.results.schema import SCHEMA_VERSION, WITHOUT_CONVENTIONS, with_coordinates
 
 COMPRESSED_FROM = 10_000
 """Least number of values of a variable that is compressed."""
@@ -82,13 +73,13 @@ def _check_letters(path: Path) -> None:
         ) from error
 
 
-def save(dataset: xr.Dataset, path: str | Path) -> None:
+def save(dataset: xr.Dataset | xr.DataTree, path: str | Path) -> None:
     """Write a Dataset to a netCDF file with a checksum: to a temporary file beside it, which is then renamed.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        A result of any method, or a comparison.
+    dataset : xarray.Dataset or DataTree
+        A result of any method, or a comparison; or several in what `meanfield.collect` returns, each in a group.
     path : str or Path
         The file; an existing one is replaced.
 
@@ -100,18 +91,17 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
         If writing fails, as it does when the disk is full; what was there before is intact.
     """
     path = as_path(path, "path", "give the path of the file to write, such as 'out.nc', after the Dataset")
-    check_dataset(dataset)
+    if isinstance(dataset, xr.DataTree):
+        held: dict[str | None, xr.Dataset] = dict(by_label(collect(dataset)).items())
+    else:
+        check_dataset(dataset)
+        held = {None: dataset}
     check_result_path(path)
-    dataset = brought_up_to_date(dataset)
-    large = [str(name) for name, variable in dataset.variables.items() if variable.size >= WRITTEN_IN_PIECES]
-    encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
 
     def write(part: str) -> None:
         try:
-            with uninterrupted():  # xarray's locks
-                dataset.drop_vars(large).to_netcdf(part, engine="netcdf4", encoding=encoding)
-            if large:
-                _append({name: dataset[name] for name in large}, part)
+            for number, (group, each) in enumerate(held.items()):
+                _write(brought_up_to_date(each), part, group, "a" if number else "w")
         except (TypeError, ValueError) as error:  # of a variable or an attribute that a user has added
             raise InputError(
                 f"{path}: netCDF cannot hold this Dataset ({error}); remove it, or make it numbers or text"
@@ -124,6 +114,16 @@ def save(dataset: xr.Dataset, path: str | Path) -> None:
     write_atomically(path, write)
 
 
+def _write(dataset: xr.Dataset, part: str, group: str | None, mode: Literal["w", "a"]) -> None:
+    """Write a Dataset to a file, or to a group of it."""
+    large = [str(name) for name, variable in dataset.variables.items() if variable.size >= WRITTEN_IN_PIECES]
+    encoding = {str(name): _encoding(dataset, str(name)) for name in dataset.variables if name not in large}
+    with uninterrupted():  # xarray's locks
+        dataset.drop_vars(large).to_netcdf(part, mode, group=group, engine="netcdf4", encoding=encoding)
+    if large:
+        _append({name: dataset[name] for name in large}, part, group)
+
+
 def _encoding(dataset: xr.Dataset, name: str) -> dict[str, Any]:
     """Compression of long variables, and no value for gaps in coordinates, which have none by the CF conventions."""
     variable = dataset.variables[name]
@@ -131,13 +131,14 @@ def _encoding(dataset: xr.Dataset, name: str) -> dict[str, Any]:
     return without_gaps | (_compression(variable.shape) if variable.size >= COMPRESSED_FROM else {})
 
 
-def _append(variables: Mapping[str, xr.DataArray], part: str) -> None:
+def _append(variables: Mapping[str, xr.DataArray], part: str, group: str | None) -> None:
     """Write large variables piece by piece, with a bar, because compressing them takes long."""
     pieces = {name: _pieces(variable.shape) for name, variable in variables.items()}
     with (
-        netCDF4.Dataset(part, "a") as file,
+        netCDF4.Dataset(part, "a") as root,
         progress_bar(sum(map(len, pieces.values())), "saving", "piece") as bar,
     ):
+        file = root if group is None else root[group]
         for name, variable in variables.items():
             for dim, size in variable.sizes.items():
                 if dim not in file.dimensions:
@@ -196,19 +197,85 @@ def load(path: str | Path, problem: Problem | None = None) -> xr.Dataset:
     `save` it.
     """
     path = as_path(path, "path", "give the path of a result, which a solver or meanfield.save wrote")
+    file, group = in_collection(path)
+    has_checksum, held = _verified(file), groups_in(file)
+    if group is not None and group not in held:
+        raise InputError(f"{path}: {file} holds no result of that name; {nearest(group, held)}")
+    if group is None and held:
+        raise InputError(
+            f"{path}: holds {len(held)} results ({', '.join(held)}); name one of them, as in {path}/{held[0]}, or call "
+            "meanfield.load_collection for all"
+        )
+    result = _read(path, file, group, has_checksum)
+    if problem is not None:
+        _warn_of_another(result, problem, path)
+    return result.dataset
+
+
+def load_collection(path: str | Path) -> xr.DataTree:
+    """Read all results of a file that holds several into memory, and check them as `load` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `meanfield.save` wrote of what `meanfield.collect` returned. Of a file with a single result the
+        collection has one node.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or damaged, or holds anything but results of ours.
+    """
+    path = as_path(path, "path", "give the path of a collection, which meanfield.save wrote")
+    has_checksum, held = _verified(path), groups_in(path)
+    if not held:
+        return collect(_read(path, path, None, has_checksum).dataset)
+    return collect(*(_read(path / name, path, name, has_checksum).dataset for name in held), labels=held)
+
+
+def in_collection(path: Path) -> tuple[Path, str | None]:
+    """File and group of a path that goes on within a file, as in `all.nc/density`; a file itself has no group."""
+    within = path.parent.suffix == ENDING and path.parent.is_file()
+    return (path.parent, path.name) if within else (path, None)
+
+
+def groups_in(path: Path) -> list[str]:
+    """Names of the results that a file holds in groups, none where it is a result itself.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read as netCDF.
+    """
+    try:
+        with netCDF4.Dataset(os.fspath(path)) as file:
+            return list(file.groups)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver")
+
+
+def _verified(path: Path) -> bool:
+    """Check that there is a file with the bytes that were written, and return whether it has a checksum."""
     _check_letters(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file; run a solver with -o {path} first")
-    has_checksum = verify_checksum(path)
+    return verify_checksum(path)
+
+
+def _read(path: Path, file: Path, group: str | None, has_checksum: bool) -> Result:
+    """Read a result from a file or a group of it, and check its contents; see `load`."""
     try:
-        with uninterrupted(), xr.open_dataset(path, engine="netcdf4") as file:  # xarray's locks
-            dataset = file.load()
+        with uninterrupted(), xr.open_dataset(file, engine="netcdf4", group=group) as opened:  # xarray's locks
+            dataset = opened.load()
     except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read as netCDF ({error}); give a file written by a solver") from error
+        raise _unreadable(path, error) from error
     version = dataset.attrs.get("schema_version", 0)
     try:
-        dataset = brought_up_to_date(dataset)
-        result = Result.of(dataset)
+        result = Result.of(brought_up_to_date(dataset))
         checks.check(result)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -218,9 +285,7 @@ def load(path: str | Path, problem: Problem | None = None) -> xr.Dataset:
             "that meanfield saved; run the solver again, or, to take the file as it is, "
             f"meanfield.save(xarray.load_dataset('{path}'), '{path}')"
         )
-    if problem is not None:
-        _warn_of_another(result, problem, path)
-    return dataset
+    return result
 
 
 def _warn_of_another(result: Result, problem: Problem, path: Path) -> None:
@@ -235,69 +300,3 @@ def _warn_of_another(result: Result, problem: Problem, path: Path) -> None:
     if found:
         text = f"{path}: holds a result of {found}; solve the problem again for one of what there is now"
         warnings.warn(text, stacklevel=4)  # of the caller of `meanfield.load`
-
-
-def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset converted to the newest version of the schema if it obeys an older one; others as they are.
-
-    Raises
-    ------
-    InputError
-        If it says that it obeys an older one, and does not.
-    """
-    check_dataset(dataset)
-    version = dataset.attrs.get("schema_version")
-    if not isinstance(version, Integral) or not 1 <= int(version) < SCHEMA_VERSION:
-        return dataset
-    try:
-        result = Result.of(dataset)
-        problem = result.problem
-    except InputError:  # it is no result, which whoever loads it will be told
-        return dataset
-    named: dict[str, Any] = {"family": DEFAULT} | problem.labels
-    dataset = _without_units(dataset)
-    dataset = dataset.assign_attrs(named | dataset.attrs | {"schema_version": SCHEMA_VERSION})
-    if result.method == "sweep":
-        return dataset
-    try:
-        dataset = _with_eigenvalues(_with_sum_and_difference(_with_bounds(dataset)))
-        dataset = with_coordinates(dataset, problem)
-    except ValueError as error:  # xarray's, of dims that are not what they were in any version
-        raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
-    labels = [name for name in result.part(dataset).variables if result.family.all_variables[name].label]
-    return dataset.drop_vars(labels) if "parameter" in dataset else dataset  # the number that varies may be one of them
-
-
-def _without_units(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset without the units "1" that its numbers had up to version 4, and without a claim that CF is followed."""
-    dataset = dataset.copy()
-    for variable in dataset.variables.values():
-        if variable.attrs.get("units") == "1":
-            del variable.attrs["units"]
-    if dataset.attrs["method"] in WITHOUT_CONVENTIONS:
-        dataset.attrs.pop("Conventions", None)
-    return dataset
-
-
-def _with_bounds(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset with two edges for each cell, in place of the edges of all cells along a dim of their own."""
-    edges = dataset["w_edge"].values if "w_edge" in dataset else np.empty(0)
-    if edges.shape != (dataset.sizes.get("w", 0) + 1,):
-        return dataset
-    bounds = xr.Variable(("w", "bounds"), np.stack([edges[:-1], edges[1:]], axis=1))
-    return dataset.drop_vars("w_edge").assign_coords(w_bnds=bounds)
-
-
-def _with_sum_and_difference(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset with a law of its own for each combination of two weights, in place of both along a dim."""
-    if "P_diagonal" not in dataset or dataset.sizes["diagonal"] != 2:
-        return dataset
-    laws = {name: dataset["P_diagonal"].isel(diagonal=k) for k, name in enumerate(("P_sum", "P_difference"))}
-    return dataset.drop_vars("P_diagonal").assign(laws)
-
-
-def _with_eigenvalues(dataset: xr.Dataset) -> xr.Dataset:
-    """Dataset in which the eigenvalues of a spectrum have a dim of their own, in place of one for nodes of any kind."""
-    if "rho" not in dataset.variables or dataset["rho"].dims != ("node",):
-        return dataset
-    return dataset.drop_vars("node", errors="ignore").swap_dims(node="rho")

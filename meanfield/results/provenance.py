@@ -90,7 +90,17 @@ def own_version() -> str:
     return str(sys.modules["meanfield"].__version__)
 
 
-SHOWING = ("citation", "commands", "comparison", "explanation", "figures", "plotting", "report", "testing")
+SHOWING = (
+    "citation",
+    "commands",
+    "comparison",
+    "explanation",
+    "figures",
+    "interactive",
+    "plotting",
+    "report",
+    "testing",
+)
 """Rooms whose code decides no number of a result."""
 
 

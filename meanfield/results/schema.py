@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SCHEMA_VERSION = 7
-"""Version of the files that are written now; see `meanfield.results.files`."""
+"""Version of the files that are written now; see `meanfield.results.older_versions`."""
 
 CONVENTIONS = "CF-1.11"
 """Climate and forecast conventions that results follow, but for those whose dims may have words as coordinates."""

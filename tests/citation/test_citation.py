@@ -8,7 +8,7 @@ import xarray as xr
 
 import meanfield
 from meanfield.citation.citation import SOFTWARE, references
-from meanfield.commands.example import example_files
+from meanfield.problems.examples import example_files
 from meanfield.problems.file import format_problem
 from meanfield.problems.known_families import families, family_of, find_family
 

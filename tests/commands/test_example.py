@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import meanfield
-from meanfield.commands.example import FAMILIES, example_files, text_of
+from meanfield.problems.examples import FAMILIES, example_files, text_of
 from meanfield.problems.file import format_problem
 from meanfield.sweep import format_sweep, load_sweep
 from tests import ROOT

@@ -23,7 +23,7 @@ from meanfield.errors import InputError
 from meanfield.families.contrastive import FAMILY
 from meanfield.families.contrastive.dynamics import describe as describe_dynamics
 from meanfield.plotting import plot_branches, plot_comparison, plot_dynamics, plot_portrait
-from meanfield.results.files import brought_up_to_date
+from meanfield.results.older_versions import brought_up_to_date
 from meanfield.results.result import Result
 from meanfield.results.text import describe
 from validation import ROOT

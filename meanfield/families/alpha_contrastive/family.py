@@ -95,6 +95,7 @@ FAMILY = Family(
         "place": "place of the input that filters see",
     },
     toward_limit=f"{HERE}.wording:toward_limit",
+    first_look={"particles.replicas": 64, "filters.count": 50, "time": {"stop": 4.0, "outputs": 21}},
     trials=(
         {"particles.replicas": 64, "filters.count": 50, "time.stop": 2.0},
         {

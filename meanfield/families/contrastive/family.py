@@ -118,6 +118,12 @@ FAMILY = Family(
         "particle": "particle of the limit",
         "trace": "point of curves",
     },
+    first_look={
+        "title": "A sparse feature under a sparse prior",
+        "prior": {"name": "l1", "strength": 6.0},
+        "time": {"stop": 10.0, "outputs": 21},
+        "particles": {"dimension": 1000, "replicas": 8, "snapshots": [0.0, 10.0]},
+    },
     trials=({"particles.replicas": 16, "time.stop": 6.0, "particles.snapshots": [0.0, 6.0]},),
     cites={"": ("meng_wang_2024",), "backend=fipy": ("fipy",)},
 )

@@ -110,6 +110,7 @@ FAMILY = Family(
         "student": "unit of the student",
         "teacher": "unit of the teacher",
     },
+    first_look={"particles.dimension": 300, "particles.replicas": 16, "time": {"stop": 20.0, "outputs": 21}},
     trials=({"particles.replicas": 16},),
     cites={
         "": ("goldt_2020",),

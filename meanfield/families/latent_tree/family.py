@@ -87,6 +87,11 @@ FAMILY = Family(
     counted=COUNTED,
     toward_limit="a smaller training.learning_rate, beside a density also a larger network.nodes_per_latent (a mean "
     "over starts is off by its inverse)",
+    first_look={
+        "network.initial": {"law": "uniform", "seed": 1},  # of single networks, whose exact flow is drawn
+        "particles.replicas": 8,
+        "time": {"stop": 10.0, "outputs": 21},
+    },
     trials=(
         {"particles.replicas": 16, "particles.common_start": False, "network.nodes_per_latent": 100},
         {"particles.replicas": 8},

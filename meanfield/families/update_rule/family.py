@@ -95,6 +95,7 @@ FAMILY = Family(
         "diagonal": "combination of weights, (w_1 + w_2)/sqrt(2) and (w_1 - w_2)/sqrt(2)",
         "particle": "particle of the limit",
     },
+    first_look={"particles.replicas": 16, "time": {"stop": 10.0, "outputs": 21}},
     trials=({"particles.replicas": 16},),
     cites={
         "": ("wang_mattingly_lu_2017",),

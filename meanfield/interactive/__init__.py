@@ -1,0 +1,1 @@
+"""What people type first: one line from a problem to a picture."""
