@@ -85,7 +85,7 @@ class Quick:
         if path.suffix == ENDING:
             save(self.results, path)
         elif path.suffix == ".html":
-            save_text(report(by_label(self.results)), path)
+            save_text(report(self.results), path)
         else:
             save_figure(self.figure, path)
 

@@ -41,7 +41,7 @@ def test_it_is_saved_by_the_ending(picture, tmp_path):
     assert "AGREES" in (tmp_path / "a.html").read_text()
     with pytest.raises(meanfield.InputError, match="'txt' is no figure format"):
         picture.save(tmp_path / "a.txt")
-    with pytest.raises(meanfield.InputError, match="path = 3: give the path of a file, such as 'first.png'"):
+    with pytest.raises(meanfield.InputError, match=r"path = 3: give the path of a file, such as 'first\.png'"):
         picture.save(3)
 
 
@@ -60,7 +60,7 @@ def solved(monkeypatch):
 
 def asked(solved, *what, **values):
     solved.clear()
-    with pytest.raises(meanfield.InputError, match="^no method predicts SGD of this problem\n.*refused here"):
+    with pytest.raises(meanfield.InputError, match=r"^no method predicts SGD of this problem\n.*refused here"):
         meanfield.quick(*what, **values)
     return solved[0][1]
 
@@ -90,7 +90,7 @@ def test_values_are_named_by_their_last_word_or_in_full(solved):
     words = r"initial_overlap: 2 keys end in this word \(features\[0\].* give one in full, \*\*{'features\[0\]"
     with pytest.raises(meanfield.InputError, match=words):
         meanfield.quick(two, initial_overlap=0.1)
-    with pytest.raises(meanfield.InputError, match="no key 'learning_rat'; did you mean 'model.learning_rate'"):
+    with pytest.raises(meanfield.InputError, match=r"no key 'learning_rat'; did you mean 'model\.learning_rate'"):
         meanfield.quick(SMALL, learning_rat=0.1)
 
 

@@ -35,7 +35,7 @@ def test_pages_are_written(limit, tmp_path):
 def test_what_is_no_result_is_refused_when_something_is_asked():
     nothing = xr.Dataset().meanfield
     for use in (nothing.plot, nothing.cite, lambda: nothing.problem, lambda: nothing.verdict(xr.Dataset())):
-        with pytest.raises(meanfield.InputError, match="no result of meanfield|not a result of meanfield"):
+        with pytest.raises(meanfield.InputError, match=r"no result of meanfield|not a result of meanfield"):
             use()
 
 
