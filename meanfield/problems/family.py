@@ -109,7 +109,6 @@ SWEEP = Kind(
     notes="meanfield.sweep.merge:description_lines",
 )
 
-
 FIT = Kind(
     "numbers of the problem, estimated from runs",
     tuple(FITTED),
@@ -127,10 +126,8 @@ class Family:
 
     Parameters
     ----------
-    name : str
-        The word in problem files.
-    title : str
-        A line about it.
+    name, title : str
+        The word in problem files, and a line about it.
     problem : str
         "module:class" of its problems, a subclass of `meanfield.problems.base.Problem`.
     example : str
