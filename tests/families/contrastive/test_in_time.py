@@ -86,15 +86,6 @@ def test_more_outputs_change_nothing_at_a_jump():
     assert np.abs(coarse["q"].values - fine["q"].values[::2]).max() <= 1e-10  # both stop at the jump
 
 
-@pytest.mark.parametrize("method", ["density", "order_parameters", "particles"])
-def test_a_schedule_that_is_constant_gives_the_bits_of_the_number(method):
-    steady = {"model.learning_rate": {"times": [0.0], "values": [0.07]}, "prior.strength": 2.0, "prior.name": "l2"}
-    problem = meanfield.with_values(make_problem(*LINES), steady)
-    fixed = meanfield.with_value(problem, "model.learning_rate", 0.07)
-    found, known = (meanfield.solve(each, method)["q"].values for each in (problem, fixed))
-    assert np.array_equal(found, known)
-
-
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_sgd_before_a_jump_is_that_of_the_number_and_differs_after_it(method):
     jump = {"times": [0.0, 3.0], "values": [0.07, 0.02], "interpolation": "step"}

@@ -186,16 +186,6 @@ def test_phases_that_change_nothing_change_no_density(scheme):
         assert np.all(np.abs(found[name] - known[name]) <= allowed)
 
 
-@pytest.mark.parametrize("method", ["density", "order_parameters"])
-def test_more_outputs_change_nothing_where_a_phase_ends(method):
-    """The second of five outputs is at the end of the first phase, and the fourth of nine."""
-    problem = meanfield.with_value(curriculum(), "phases[0].stop", 1.5)
-    coarse, fine = (
-        meanfield.solve(meanfield.with_value(problem, "time.outputs", outputs), method) for outputs in (5, 9)
-    )
-    assert np.abs(coarse["q"].values - fine["q"].values[::2]).max() <= 1e-10  # both stop at the end of the phase
-
-
 def test_two_features_whose_closures_are_tiled_go_through_phases():
     one = {"hidden": {"law": "rademacher"}, "coordinate": {"law": "rademacher"}}
     two = [one | {"initial_overlap": q} for q in (0.5, 0.3)]
