@@ -169,3 +169,17 @@ def test_order_parameters_are_those_of_closed_forms(made, known):
     stated = max(float(result[f"{name}_error"].max()) for name in ("R", "Q", "v") if name in result)
     assert off <= stated + LAST_DIGIT
     assert stated <= 5.0 * tolerance  # which a warning says where it is above
+
+
+def test_a_student_that_rests_at_its_teacher_lets_steps_be_too_long():
+    """Nothing bounds steps there, and trials of those that are too long overflow; R^2 follows a logistic equation."""
+    rate, start = 0.08, 0.3
+    made = problem(
+        "phase_retrieval", rate, features=[feature(start)], model={"constraint": "sphere"}, time={"stop": 50.0}
+    )
+    limit = meanfield.solve_order_parameters(made)
+    growth = np.exp(-2.0 * rate * (2.0 - 6.0 * rate) * limit["time"].values)
+    known = 1.0 / np.sqrt(1.0 + (1.0 / start**2 - 1.0) * growth)
+    off = np.abs(limit["R"].values.ravel() - known).max()
+    assert off <= float(limit["R_error"].max())
+    assert float(limit["R_error"].max()) < 5e-6  # a tolerance of 1e-6, and what a warning would say

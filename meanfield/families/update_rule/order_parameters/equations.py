@@ -261,6 +261,8 @@ class Equations:
         system = stretch.system
 
         def velocity(t: float, y: FloatArray) -> FloatArray:
+            if not np.isfinite(y).all():  # inside a step that is much too long, which integrators then take back
+                return np.full_like(y, np.nan)
             found, G = averages(t, y)
             return packed(rates_of(found, G, system.features, decay_of(stretch.at(t)), system.constraints, nodes))
 
