@@ -5,8 +5,10 @@ A family writes them, as data; see `Family.equations`. What is printed is what S
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from meanfield.errors import InputError
@@ -19,6 +21,12 @@ from meanfield.problems.phases import pieces_of
 
 MOST_OPERATIONS = 400
 """Number of operations of the longest closed form that is shown; averages say the same in a line."""
+
+SCROLLED = "overflow: auto hidden; padding: .3rem 0"
+"""Style of a formula, which may be wider than the page."""
+
+CELL = '<td style="padding: 0 1rem 0 0; text-align: left">'
+"""Beginning of a cell of the table of symbols."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,34 @@ class Equations:
                 lines += [line] if isinstance(line, str) else [rf"\[ {display(line)} \]"] * line.shown
         rows = [rf"${symbol}$ & \verb|{key}| & {_escaped(value)} \\" for symbol, key, value in self.symbols]
         return "\n".join([*lines, r"\begin{tabular}{lll}", *rows, r"\end{tabular}"])
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for section in self.sections:
+            parts.append(f"<h4>{_in_html(section.title)}</h4>")
+            for line in section.lines:
+                if isinstance(line, str):
+                    parts.append(f"<p>{_in_html(line)}</p>")
+                elif line.shown:
+                    parts.append(f'<div style="{SCROLLED}">{mathml(display(line), True)}</div>')
+        rows = [(mathml(symbol), f"<code>{escape(key)}</code>", escape(value)) for symbol, key, value in self.symbols]
+        cells = "".join(f"<tr>{CELL}{f'</td>{CELL}'.join(row)}</td></tr>" for row in rows)
+        return "\n".join([*parts, f"<h4>Symbols</h4><table>{cells}</table>"])
+
+
+def mathml(latex: str, displayed: bool = False) -> str:
+    """Formula as MathML, which browsers draw by themselves; as it is where the package that converts has no wheel."""
+    try:
+        from math_core import LatexToMathML
+    except ModuleNotFoundError:
+        return f"<code>{escape(latex)}</code>"
+    return str(LatexToMathML().convert_with_local_state(latex, displaystyle=displayed))
+
+
+def _in_html(text: str) -> str:
+    """Words with formulas between dollars."""
+    parts = enumerate(text.split("$"))
+    return "".join(mathml(part) if i % 2 else escape(re.sub(r"\\([&%#_{}])", r"\1", part)) for i, part in parts)
 
 
 def display(equation: Equation) -> str:

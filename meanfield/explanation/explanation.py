@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from meanfield.explanation.prediction import START, Prediction, predictions
@@ -80,6 +81,9 @@ class Explanation:
         for text in self.surprises:
             lines += ["", *textwrap.wrap(f"note: {text}", WIDTH)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _table(self) -> list[str]:
         lines = ["", f"{'method':<{LABEL}}{'time':>10}{'memory':>10}{'file':>10}   result"]

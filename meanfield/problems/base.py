@@ -211,6 +211,13 @@ class Problem(Whole):
         """
         return str(resolve(EQUATIONS)(self, symbols).latex)
 
+    def _repr_html_(self) -> str | None:
+        """Equations of the problem in a notebook; nothing where there are none, so that its text stands there."""
+        try:
+            return str(resolve(EQUATIONS)(self)._repr_html_())
+        except InputError:
+            return None
+
     def limit(self) -> dict[str, Any]:
         """Data that fix the limit N -> infinity: everything but the title, the output times and settings of methods."""
         others: dict[str, Any] = dict.fromkeys(("title", *self.settings), True)

@@ -170,6 +170,7 @@ class Section:
     together: Picture | None = None
     motion: dict[str, Any] | None = None
     remark: str = ""
+    equations: str | None = None
     origins: list[str] = field(default_factory=list)
     """Functions and files that results which are not compared do not have in common with the first one."""
 
@@ -289,6 +290,7 @@ def _section(name: str, problem: Problem, group: dict[str, Result], first: Probl
         else:
             section.comparisons = list(tables_of_pairs(Result.of(compared, problem)))
             section.together = picture_together(comparable, share)
+    section.equations = problem._repr_html_()
     section.motion = motion_of({k: r for k, r in results.items() if not r.status.startswith("failed")}, compared)
     return section
 
