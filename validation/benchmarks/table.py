@@ -111,7 +111,9 @@ class Table:
 
 def run_benchmark(module: ModuleType, arguments: Sequence[str]) -> None:
     """Measure, print and save the `tables` of a module; what `python -m validation benchmarks.NAME` does."""
-    ArgumentParser(description=module.__doc__, formatter_class=RawDescriptionHelpFormatter).parse_args(arguments)
+    words = f"python -m {module.__name__.replace('.', ' ', 1)}"
+    command = ArgumentParser(words, description=module.__doc__, formatter_class=RawDescriptionHelpFormatter)
+    command.parse_args(arguments)
     run(lambda: _run(module.tables, Path(str(module.__file__)).stem, str(module.__doc__)))
 
 
