@@ -163,7 +163,7 @@ def fipy_table() -> Table:
     limit = limit_of(ORDER_TWO)
     plan = fixed_plan(limit, ORDER_TWO.density)
     grid = plan.grid(limit)
-    step, every = plan.schedule.steps(0)[0], plan.schedule.total
+    step, every = plan.step_times.steps(0)[0], plan.step_times.total
     some = min(every, FIPY_STEPS)
 
     def timed(backend: str, count: int) -> float:
