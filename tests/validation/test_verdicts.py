@@ -35,7 +35,8 @@ def test_rows_that_are_measured_anew_take_their_place_on_the_page(monkeypatch, t
     monkeypatch.setattr(verdicts, "PAGE", page)
     monkeypatch.setattr(verdicts, "PROBLEMS", 2)
     pairs = dict.fromkeys(("first", "second", "third"), verdicts.Pair("", None, (4, 8)))
-    monkeypatch.setattr(verdicts, "study_of", lambda _: verdicts.Study("About.", pairs, lambda: (True, ["More."])))
+    study = verdicts.Study("About.", pairs, lambda: (True, ["| another table |", "More."]))
+    monkeypatch.setattr(verdicts, "study_of", lambda _: study)
     counts = {"first": 4, "second": 6, "third": 5}
 
     def measured(measure, tasks, files):
@@ -54,11 +55,11 @@ def test_rows_that_are_measured_anew_take_their_place_on_the_page(monkeypatch, t
     assert whole.index("As it was.") < whole.index(
         "| first | 4, 8 | 200 | 4.0, 4.0 | 4.0 ± 3.0 | 100, 100 | of family |"
     )
-    assert whole.endswith("\n\nMore.\n")
+    assert whole.endswith(" |\n\n| another table |\n\nMore.\n")
     counts["second"] = 9
     verdicts.run_study("family", ["second"])
     again = page.read_text()
     assert "Of true pairs **6.0 %** differ, of 600. About." in again
     assert "| second | 4, 8 | 200 | 9.0, 9.0 |" in again
     assert "| first | 4, 8 | 200 | 4.0, 4.0 |" in again
-    assert again.endswith("\n\nMore.\n")
+    assert again.endswith(" |\n\n| another table |\n\nMore.\n")
