@@ -42,7 +42,12 @@ RESTORED = {
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
     data, model = problem.data, problem.model
-    given = {"draws": problem.draws, "data.classes": data.classes, "data.scale": data.scale}
+    given = {
+        "draws": problem.draws,
+        "side": problem.side or None,
+        "data.classes": data.classes,
+        "data.scale": data.scale,
+    }
     for key, value in (given | {"data.spectrum": data.spectrum}).items():
         if value is not None:
             raise InputError(f"{key}: equations are printed without it; remove it, or read docs/theory/update_rules.md")
