@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib as mpl
 from PIL import Image
 
-from tests.documentation.pages import ROOT, blocks
+from tests.documentation.pages import PAGES, ROOT, blocks
 from tests.reader import Reader, lay_out
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +39,7 @@ def make(page: Path, names: set[str]) -> None:
 def main() -> None:
     """All pages that show pictures of this folder."""
     mpl.use("Agg")
-    for page in sorted((ROOT / "docs").rglob("*.md")):
+    for page in PAGES:
         names = set(re.findall(r"images/(\w+\.png)\)", page.read_text()))
         if names:
             make(page, names)

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
+from meanfield.commands.outputs import loaded
 from meanfield.process.start_up import start_up
 
 
@@ -20,6 +21,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Load the results, and print the entries."""
     with start_up():
-        from meanfield import cite, load
-    print(cite(*(load(path) for path in arguments.results)), end="")
+        from meanfield import cite
+    print(cite(*loaded(arguments.results).values()), end="")
     return DONE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from meanfield.cli import FAILED
-from meanfield.commands.outputs import check_outputs, labelled, write_figures
+from meanfield.commands.outputs import check_outputs, loaded, write_figures
 from meanfield.errors import InputError
 from meanfield.process.start_up import start_up
 
@@ -35,13 +35,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Compare the results, save the comparison, and draw it."""
     with start_up():
-        from meanfield import compare, load, save
+        from meanfield import compare, save
         from meanfield.comparison import format_comparison
         from meanfield.plotting import plot_comparison
         from meanfield.problems.variable import DIFFERS
         from meanfield.results.figure_files import save_animation, save_figure
     check_outputs(arguments.results, [arguments.output], arguments.figure, arguments.animate)
-    results = {label: load(path) for label, path in labelled(arguments.results).items()}
+    results = loaded(arguments.results)
     animation = _animation(results.values()) if arguments.animate else None  # refused before anything is compared
     report = compare(*results.values(), labels=list(results))
     save(report, arguments.output)

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.commands.outputs import labelled
+from meanfield.commands.outputs import loaded
 from meanfield.process.start_up import start_up
 
 
@@ -22,13 +22,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Load the results, and write the page."""
     with start_up():
-        from meanfield import load
         from meanfield.commands.outputs import check_outputs
         from meanfield.process.atomic_files import save_text
         from meanfield.report import explore
     paths = [path / "sweep.nc" if path.is_dir() else path for path in arguments.results]
     check_outputs(paths, page=arguments.output)
-    results = {label: load(path) for label, path in labelled(paths).items()}
+    results = loaded(paths)
     save_text(explore(results), arguments.output)
     print(f"wrote {arguments.output}")
     return DONE

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from meanfield.cli import DONE, FAILED
 from meanfield.errors import InputError
 from meanfield.process.atomic_files import check_writable
 from meanfield.process.start_up import say, start_up
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PAGE_ENDINGS = ".html", ".htm"
 
@@ -41,8 +45,8 @@ def check_outputs(
     """
     with start_up():
         from meanfield.results.figure_files import check_animation_path, check_figure_path
-        from meanfield.results.files import check_result_path
-    inputs = {path.resolve() for path in read}
+        from meanfield.results.files import check_result_path, in_collection
+    inputs = {in_collection(path)[0].resolve() for path in read}
     outputs: set[Path] = set()
     for path in filter(None, (*results, figure, animation, page)):
         check_writable(path)
@@ -90,6 +94,28 @@ def write_figures(saved: Path, drawings: Mapping[Path | None, Callable[[Path], o
             say(f"failed: {path}: cannot be drawn ({type(error).__name__}: {error}); the result is in {saved}")
             code = FAILED
     return code, "wrote " + " and ".join(map(str, written))
+
+
+def loaded(paths: Sequence[Path]) -> dict[str, xr.Dataset]:
+    """Results in files by their labels; those of a collection by their own names, behind that of one of several files.
+
+    Raises
+    ------
+    InputError
+        If a file is named twice, or is no result or collection of them.
+    """
+    with start_up():
+        from meanfield import load, load_collection
+        from meanfield.results.collection import by_label
+        from meanfield.results.files import groups_in, in_collection
+    found: dict[str, xr.Dataset] = {}
+    for label, path in labelled(paths).items():
+        if path.is_file() and in_collection(path)[1] is None and groups_in(path):
+            before = f"{label}/" if len(paths) > 1 else ""
+            found |= {f"{before}{name}": each for name, each in by_label(load_collection(path)).items()}
+        else:
+            found[label] = load(path)
+    return found
 
 
 def labelled(paths: Sequence[Path]) -> dict[str, Path]:

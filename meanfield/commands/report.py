@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from meanfield.cli import DONE
-from meanfield.commands.outputs import labelled
+from meanfield.commands.outputs import loaded
 from meanfield.process.start_up import start_up
 
 
@@ -23,12 +23,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Load the results, and write the page."""
     with start_up():
-        from meanfield import load
         from meanfield.commands.outputs import check_outputs
         from meanfield.process.atomic_files import save_text
         from meanfield.report import report
     check_outputs(arguments.results, page=arguments.output)
-    results = {label: load(path) for label, path in labelled(arguments.results).items()}
+    results = loaded(arguments.results)
     save_text(report(results), arguments.output)
     print(f"wrote {arguments.output}")
     return DONE

@@ -48,13 +48,21 @@ def solve_both(other: Executor) -> tuple[dict[str, xr.Dataset], dict[str, xr.Dat
 
 
 def compare_and_save(results: Mapping[str, xr.Dataset], directory: Path) -> xr.Dataset:
-    """Print the comparison, and write it and every result to a netCDF file."""
+    """Print the comparison with SGD, and write the whole one and every result to a netCDF file.
+
+    FiPy states no error, so that no verdict follows from the difference of two densities alone.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     report = meanfield.compare(*results.values(), labels=list(results))
-    print(f"\n{directory.name}\n{format_comparison(report)}")
+    print(f"\n{directory.name}\n{format_comparison(with_sgd(report))}")
     for label, dataset in (results | {"comparison": report}).items():
         meanfield.save(dataset, directory / f"{label.split(',')[0].lower()}.nc")
     return report
+
+
+def with_sgd(report: xr.Dataset) -> xr.Dataset:
+    """Pairs of which one is SGD."""
+    return report.isel(pair=["SGD" in pair for pair in report["pair"].values])
 
 
 def main() -> int:
@@ -63,8 +71,8 @@ def main() -> int:
         sparse, without = solve_both(other)
     report = compare_and_save(sparse, OUTPUT / "sparse_prior")
     compare_and_save(without, OUTPUT / "no_prior")
-    with_sgd = report.isel(pair=["SGD" in pair for pair in report["pair"].values])
-    save_figure(plot_comparison(sparse | {"ODE without the prior": without["ODE"]}, with_sgd), OUTPUT / "demo.png")
+    shown = sparse | {"ODE without the prior": without["ODE"]}
+    save_figure(plot_comparison(shown, with_sgd(report)), OUTPUT / "demo.png")
     print(f"\nnetCDF files: {OUTPUT}/sparse_prior, {OUTPUT}/no_prior\nfigure: {OUTPUT}/demo.png")
     complete = all(dataset.attrs["status"] == "complete" for dataset in (sparse | without).values())
     return DONE if complete else FAILED
