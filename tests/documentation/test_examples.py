@@ -43,7 +43,9 @@ def test_an_example_prints_what_its_file_says(name, tmp_path, monkeypatch):
             warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
             runpy.run_path(str(FOLDER / name), run_name="__main__")
         (number,) = plt.get_fignums()
-        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in plt.figure(number).axes)
+        panels = plt.figure(number).axes
+        assert panels[0].get_xlabel()
+        assert all(axes.get_ylabel() for axes in panels)  # a bar of colours has one label
     finally:
         plt.close("all")
     assert_same(read((FOLDER / name).read_text()).output, shown.getvalue())
