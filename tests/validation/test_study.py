@@ -28,3 +28,10 @@ def test_what_is_no_study_is_refused(name):
     done = subprocess.run([sys.executable, "-m", "validation", name], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"validation.{name} is no study and no benchmark; give one" in done.stderr
+
+
+def test_a_study_that_starts_as_a_module_is_refused():
+    command = [sys.executable, "-m", "validation.contrastive.accuracy"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("give: python -m validation contrastive.accuracy\n")
