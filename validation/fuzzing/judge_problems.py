@@ -48,7 +48,7 @@ QUICK_SETTINGS: dict[str, dict[str, Any]] = {
 }
 """Settings of each scheme of the density with which it is quick."""
 
-SEARCHES = ("critical_points", "optimal_filters")
+SEARCHES = ("critical_points", "optimal_filters", "stationary")
 """Methods that look everywhere, which may take minutes."""
 
 LOST = 1e-9
