@@ -71,9 +71,9 @@ def read(source: str) -> Example:
     return Example(title.rstrip("."), "\n\n".join(paragraphs), papers, code.strip() + "\n", "".join(printed))
 
 
-def paths() -> dict[str, list[Path]]:
-    """Files of examples by family."""
-    return {family: sorted((FOLDER / family).glob("*.py")) for family in FAMILIES}
+def paths() -> list[Path]:
+    """Files of examples in the order of the gallery."""
+    return [path for family in FAMILIES for path in sorted((FOLDER / family).glob("*.py"))]
 
 
 def run(path: Path) -> str:
@@ -139,7 +139,7 @@ def fill(app: Sphinx, docname: str, content: list[str]) -> None:
 
 def download(app: Sphinx, failed: Exception | None) -> None:
     """Put files and notebooks beside pages."""
-    for path in (path for family in paths().values() for path in family):
+    for path in paths():
         source, target = path.read_text(encoding="utf-8"), Path(app.outdir) / path.relative_to(DOCS)
         if target.parent.exists():
             target.write_text(source, encoding="utf-8")
@@ -155,9 +155,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 if __name__ == "__main__":  # with names of examples, or without for all
-    for each in (
-        path for family in paths().values() for path in family if path.stem in sys.argv[1:] or not sys.argv[1:]
-    ):
+    for each in (path for path in paths() if path.stem in sys.argv[1:] or not sys.argv[1:]):
         begin = time.process_time()
         keep(each)
         size = each.with_suffix(".png").stat().st_size / 1000

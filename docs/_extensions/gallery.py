@@ -61,10 +61,11 @@ class Card(NamedTuple):
 
 def examples() -> list[str]:
     """Cards of examples by family, and their names by paper."""
-    found = {path: read(path.read_text(encoding="utf-8")) for family in paths().values() for path in family}
+    found = {path: read(path.read_text(encoding="utf-8")) for path in paths()}
     parts = []
     for family, title in FAMILIES.items():
-        parts.append(f"## {title}\n\n{grid([example_card(path, found[path]) for path in paths()[family]])}")
+        chosen = [example_card(path, made) for path, made in found.items() if path.parent.name == family]
+        parts.append(f"## {title}\n\n{grid(chosen)}")
     lines = []
     for paper in sorted({paper for made in found.values() for paper in made.papers}):
         links = [link(path, made) for path, made in found.items() if paper in made.papers]

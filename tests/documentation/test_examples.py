@@ -1,12 +1,8 @@
 """Each example of the gallery prints what its file says, draws one figure, and is short, and pages show all of it."""
 
 import ast
-import contextlib
-import io
 import re
-import runpy
 import sys
-import warnings
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -29,7 +25,7 @@ LARGEST = 25_000
 """Bytes of a figure."""
 
 sys.path.append(str(ROOT / "docs" / "_extensions"))
-from examples import PRINTS, notebook, page_of, read  # noqa: E402
+from examples import PRINTS, notebook, page_of, read, run  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -39,16 +35,14 @@ def test_an_example_prints_what_its_file_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as shown, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
-            runpy.run_path(str(FOLDER / name), run_name="__main__")
+        shown = run(FOLDER / name)
         (number,) = plt.get_fignums()
         panels = plt.figure(number).axes
         assert panels[0].get_xlabel()
         assert all(axes.get_ylabel() for axes in panels)  # a bar of colours has one label
     finally:
         plt.close("all")
-    assert_same(read((FOLDER / name).read_text()).output, shown.getvalue())
+    assert_same(read((FOLDER / name).read_text()).output, shown)
 
 
 @pytest.mark.parametrize("name", NAMES)
