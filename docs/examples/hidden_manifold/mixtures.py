@@ -3,7 +3,7 @@
 Half of the samples are fainter than the others. The theory that takes latents for standard Gaussians misses what SGD
 does; the equations of the mixture do not.
 
-S. Bae and J. Jeong (2024).
+J. Bae and H. Jeong, From empirical observations to universality, arXiv:2405.00642 (2024).
 """
 
 import matplotlib.pyplot as plt
