@@ -155,6 +155,7 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int, order: tuple
             code = [f"def f{number}(x, k, values, i):", *(f"    {line}" for line in (*straight.lines, *written))]
             texts.append("\n".join(code))
             exec(texts[-1], names)  # the text holds names and numbers alone
+            names[f"f{number}"].__qualname__ = _name_of(texts[-1])
             lines.append(f"        f{number}(x, k, values, i)")
         names[f"f{number}"] = numba.njit(names[f"f{number}"], error_model="numpy")
         first = last
@@ -164,13 +165,17 @@ def _compiled(bound: tuple[Bound, ...], width: int, constants: int, order: tuple
         lines += [f"        for j in range({outputs}):", "            values[i, j] = kept[0, j]"]
     text = "\n".join(lines)
     exec(text, names)  # the text holds numbers alone, of places
-    # What is written down wholly is the same in every process: its name on disk is its digest.
-    names["loop"].__qualname__ = f"rows_{sha256(''.join((*texts, text)).encode()).hexdigest()}"
+    names["loop"].__qualname__ = _name_of("".join((*texts, text)))
     pointer = types.CPointer(types.float64)
     kept = len(texts) == len(bound)
     compiled: Any = numba.cfunc(types.void(pointer, pointer, pointer, types.intp), cache=kept)(names["loop"])
     _KEPT_ALIVE.append(compiled)
     return RowFunction(int(compiled.address), width, constants, outputs)
+
+
+def _name_of(text: str) -> str:
+    """Name on disk and in machine code, which is linked by names: what is written down is the same in every process."""
+    return f"rows_{sha256(text.encode()).hexdigest()}"
 
 
 def _straight(bound: Bound) -> StraightLine | None:
@@ -247,6 +252,8 @@ def _special_functions() -> Mapping[Any, Any]:
         scipy.special.expit: lambda x: 0.5 + 0.5 * math.tanh(0.5 * x),
         scipy.special.ndtr: lambda x: 0.5 * math.erfc(-x * math.sqrt(0.5)),
     }
+    for function, formula in formulas.items():
+        formula.__qualname__ = function.__name__  # machine code is linked by names
     return {function: numba.njit(formula) for function, formula in formulas.items()}
 
 

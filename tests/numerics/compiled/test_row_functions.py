@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import special
@@ -111,6 +115,39 @@ def test_what_is_written_down_wholly_is_taken_from_the_disk(monkeypatch):
             anew()
     with pytest.raises(AssertionError, match="again"):
         compile_rows([Bound(twice_if_positive, (Argument(0),))], 3, 0)
+
+
+MANY_STEPS = """
+import sys
+import numpy as np
+from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
+
+def steps_of(factor):
+    def steps(y):  # too many to be inlined
+        total = y
+        for i in range(78):
+            total = np.cos(total * factor) + np.sin(total + i) * y
+        return total
+    return steps
+
+for factor in map(float, sys.argv[1:]):
+    function = steps_of(factor)
+    found = compile_rows([Bound(function, (Argument(0),))], 1, 0)(np.array([[0.3]]), np.empty(0))
+    print(found[0, 0] - function(0.3))
+"""
+
+
+def test_what_is_taken_from_the_disk_stands_for_no_other_function(tmp_path):
+    for factors in (["1.0"], ["1.0", "2.0"]):
+        done = subprocess.run(
+            [sys.executable, "-c", MANY_STEPS, *factors],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    # roundings, as they grow
+    assert [float(line) for line in done.stdout.split()] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_values_of_another_number_are_nan():
