@@ -16,9 +16,7 @@ OPERATORS: dict[Any, str] = {
     np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/", np.power: "**",
     np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=", np.equal: "==", np.not_equal: "!=",
 }  # fmt: skip
-"""Operators of what is written by them, those of comparisons last."""
-
-COMPARISONS = frozenset(list(OPERATORS)[5:])
+"""Operators of what is written by them."""
 
 TRUTHS: dict[Any, str] = {np.logical_and: "and", np.logical_or: "or", np.bitwise_and: "and", np.bitwise_or: "or"}
 """Operators of truth values."""
@@ -59,8 +57,7 @@ class _Tape:
     def write(self, ufunc: np.ufunc, inputs: Sequence[Any]) -> _Symbol:
         """Symbol for a function of symbols and numbers."""
         texts, truths = [_text(each) for each in inputs], [_is_truth(each) for each in inputs]
-        logical = ufunc in TRUTHS or ufunc in NOT
-        if logical:
+        if ufunc in TRUTHS or ufunc in NOT:
             if not all(truths):
                 raise UntraceableError
             text = f"not {texts[0]}" if ufunc in NOT else f" {TRUTHS[ufunc]} ".join(texts)
@@ -78,16 +75,17 @@ class _Tape:
             text = f"{name}({', '.join(texts)})"
         if len(self.names) >= 500:  # compiled in two seconds
             raise UntraceableError
-        return _Symbol(self.names.setdefault(text, f"v{len(self.names)}"), self, logical or ufunc in COMPARISONS)
+        number = ufunc(*map(_number, inputs))
+        return _Symbol(self.names.setdefault(text, f"v{len(self.names)}"), self, number)
 
 
 class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
-    """Stand-in for a number."""
+    """Stand-in for a number, with one of those that it stands for."""
 
     __hash__ = object.__hash__
 
-    def __init__(self, name: str, tape: _Tape, truth: bool = False) -> None:
-        self.name, self.tape, self.truth = name, tape, truth
+    def __init__(self, name: str, tape: _Tape, number: Any) -> None:
+        self.name, self.tape, self.number = name, tape, number
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:
@@ -133,8 +131,12 @@ def _elementwise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     return out.view(_Symbols)
 
 
+def _number(value: Any) -> Any:
+    return value.number if isinstance(value, _Symbol) else value
+
+
 def _is_truth(value: Any) -> bool:
-    return value.truth if isinstance(value, _Symbol) else isinstance(value, bool | np.bool_)
+    return isinstance(_number(value), bool | np.bool_)
 
 
 def _text(value: Any) -> str:
@@ -152,6 +154,8 @@ def straight_line(
 ) -> StraightLine | None:
     """Operations of a function, or None if they are not the same for all numbers, too many, or none of NumPy's.
 
+    They are not taken either where they do not give what the function gives of numbers, as it may ask for their type.
+
     Parameters
     ----------
     function : callable
@@ -160,15 +164,21 @@ def straight_line(
     known : mapping
         What stands for functions that numba does not know.
     """
-    tape = _Tape(known)
+    tape, rng = _Tape(known), np.random.default_rng(0)
     given: list[Any] = []
+    plain: list[Any] = []
     for texts, shape in arguments:
-        symbols = np.empty(len(texts), dtype=object)
-        symbols[:] = [_Symbol(text, tape) for text in texts]
+        numbers, symbols = rng.normal(size=len(texts)), np.empty(len(texts), dtype=object)
+        symbols[:] = [_Symbol(text, tape, number) for text, number in zip(texts, numbers, strict=True)]
         given.append(symbols.reshape(shape).view(_Symbols) if shape else symbols[0])
+        plain.append(numbers.reshape(shape) if shape else numbers[0])
     try:
-        found = np.asarray(function(*given), dtype=object)
-        values = [_text(each) for each in found.ravel()]
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(*given), dtype=object).ravel()
+            values, expected = [_text(each) for each in found], np.ravel(function(*plain))
+        # Sums in another order have other roundings.
+        if not np.allclose([*map(_number, found)], expected, 1e-6, 1e-12, equal_nan=True):
+            return None
     except Exception:  # whatever symbols cannot do
         return None
     return StraightLine([f"{name} = {text}" for text, name in tape.names.items()], values, tape.functions)

@@ -199,7 +199,11 @@ def counted(s: FloatArray) -> FloatArray:
     return s * (s > 0).sum()
 
 
-@pytest.mark.parametrize("function", [branching, filled, counted])
+def asking(s: FloatArray) -> FloatArray:
+    return 2.0 * s if np.isscalar(s[0]) else s
+
+
+@pytest.mark.parametrize("function", [branching, filled, counted, asking])
 def test_functions_that_do_not_become_arithmetic_are_compiled_as_they_are(function):  # type: ignore[no-untyped-def]
     assert straight_line(function, [(["s0", "s1"], (2,))], {}) is None
     test_a_function_of_rows_is_the_function(function, (Argument(1, (2,)),), (2,))
