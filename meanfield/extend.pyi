@@ -28,8 +28,8 @@ from meanfield.one_vector.problem import vector_family as vector_family
 from meanfield.problems.base import Problem as Problem
 from meanfield.problems.base import Time as Time
 from meanfield.problems.family import Family as Family
-from meanfield.problems.family import Kind as Kind
 from meanfield.problems.family import Method as Method
+from meanfield.problems.kind import Kind as Kind
 from meanfield.problems.variable import Variable as Variable
 from meanfield.results.solved import Solved as Solved
 from meanfield.results.solved import solver as solver

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 from meanfield.problems.variable import Variable, recorded
 
 SUM_TOLERANCE = 1e-6

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from meanfield.errors import InputError
 from meanfield.problems.base import Problem
-from meanfield.problems.family import Family, Kind
+from meanfield.problems.family import Family
 from meanfield.problems.file import parse_problem
+from meanfield.problems.kind import Kind
 from meanfield.problems.known_families import DEFAULT, find_family
 from meanfield.results.made_by import FINGERPRINTS, MadeBy, from_json
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from meanfield.problems.family import STATUS
+from meanfield.problems.kind import STATUS
 from meanfield.problems.known_families import family_of
 from meanfield.results.result import Result
 from meanfield.results.schema import attributes_of, validate, with_counted_dims

@@ -18,8 +18,8 @@ import numpy as np
 import xarray as xr
 
 from meanfield.errors import InputError
-from meanfield.problems.family import STATUS
 from meanfield.problems.file import parse_toml
+from meanfield.problems.kind import STATUS
 from meanfield.process.atomic_files import check_writable, delete_abandoned, write_atomically
 from meanfield.process.checksum import append_checksum, verify_checksum
 from meanfield.process.locking import LOCK

@@ -22,7 +22,7 @@ from meanfield.families.contrastive.variables import (
 from meanfield.mckean_vlasov.declarations import BRANCHES
 from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
 from meanfield.mckean_vlasov.declarations import VARIABLES as DENSITY_VARIABLES
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 from meanfield.several_vectors.declarations import OF_BOTH_WEIGHTS
 
 VARIABLES = (

@@ -27,7 +27,7 @@ from meanfield.families.hidden_manifold.variables import (
     WEIGHTS,
 )
 from meanfield.mckean_vlasov.declarations import POSITIVE, TIMES
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 from meanfield.problems.variable import Variable
 
 LABELS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from meanfield.mckean_vlasov.declarations import POSITIVE, PROBABILITY, SPHERE_CELLS, cell_variables
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 from meanfield.problems.variable import Variable, averages_of, recorded
 
 _RUNS = ("replica",)

@@ -19,7 +19,7 @@ from meanfield.families.update_rule.variables import (
 )
 from meanfield.mckean_vlasov.declarations import BRANCHES
 from meanfield.mckean_vlasov.declarations import KINDS as DENSITY_KINDS
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 
 NUMBERS = "meanfield.families.update_rule.numbers"
 FIGURE = "meanfield.families.update_rule.figures:plot_order_parameters"

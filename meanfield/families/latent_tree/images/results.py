@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meanfield.mckean_vlasov.declarations import POSITIVE
-from meanfield.problems.family import Kind
+from meanfield.problems.kind import Kind
 from meanfield.problems.variable import Variable, averages_of, recorded
 
 _RUNS = ("replica",)
