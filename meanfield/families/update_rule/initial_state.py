@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from meanfield.errors import InputError
+from meanfield.ingredients.user_functions import is_address
+from meanfield.problems.phases import pieces_of
 from meanfield.results import initial_state
 from meanfield.results.initial_state import Moment
 from meanfield.typing import FloatArray
@@ -100,11 +102,10 @@ class InitialState(initial_state.InitialState):
             weights = moment.runs_of("weights", "coordinate", "student").reshape(len(Q), -1, Q.shape[1])
             U = whole["U"].transpose("replica", "coordinate", "feature").values if "U" in held else weights[..., :0]
             rho = held["rho_of_coordinate"].values[0] if "rho_of_coordinate" in held else None
-            return of_weights(weights, U, v, rho, moment.path)
+            return _of_weights(weights, U, v, rho, moment.path)
         errors = {str(name): held[name].values for name in held if str(name).endswith("_error")}
         errors = {name: each for name, each in errors.items() if not name.endswith("covariance_error")}
-        gaussian = is_gaussian(moment.result.problem)
-        state = State(R, Q, v, is_gaussian=gaussian, errors=errors)
+        state = State(R, Q, v, is_gaussian=_stays_gaussian(moment.result.problem), errors=errors)
         if "rho" in held.dims:
             R_rho, Q_rho = (held[name].transpose("rho", "student", ...).values for name in ("R_rho", "Q_rho"))
             state = state._replace(rho=held["rho"].values, R_rho=R_rho, Q_rho=Q_rho)
@@ -123,7 +124,7 @@ class InitialState(initial_state.InitialState):
                 "(N,), (N, students) or (runs, N, students), U (N, features) or (runs, N, features), and side (side "
                 "variables,) or (runs, side variables) where there are some"
             )
-        return of_weights(weights, np.broadcast_to(U, (len(weights), *U.shape[-2:])), side, None, path)
+        return _of_weights(weights, np.broadcast_to(U, (len(weights), *U.shape[-2:])), side, None, path)
 
     def check_fits(self, problem: Problem) -> None:
         """See `meanfield.results.initial_state.InitialState.check_fits`."""
@@ -161,7 +162,7 @@ def _has_noise(problem: Problem, state: State) -> bool:
     return known.shape == rho.shape and np.allclose(known, rho, SAME, SAME)
 
 
-def of_weights(weights: FloatArray, U: FloatArray, v: FloatArray, rho: FloatArray | None, path: Path) -> State:
+def _of_weights(weights: FloatArray, U: FloatArray, v: FloatArray, rho: FloatArray | None, path: Path) -> State:
     """State of weights and features, whose lengths are sqrt(N)."""
     N = weights.shape[1]
     away = np.abs(np.einsum("rnk,rnj->rkj", U, U) / N - np.eye(U.shape[2])).max(initial=0.0)
@@ -174,12 +175,11 @@ def of_weights(weights: FloatArray, U: FloatArray, v: FloatArray, rho: FloatArra
     return State(R, Q, v, weights, U, rho)
 
 
-def is_gaussian(problem: Any) -> bool:
-    """Whether weights of a limit are Gaussian given the features at all times."""
-    from meanfield.problems.phases import pieces_of
-
-    linear = all(piece.problem.prior.functions.linear for piece in pieces_of(problem))
-    return linear and (problem.initial is None or problem.initial.atoms.is_gaussian)
+def _stays_gaussian(problem: Any) -> bool:
+    """Whether weights of a limit are known to be Gaussian given the features; what a result names is not opened."""
+    priors = [piece.problem.prior for piece in pieces_of(problem)]
+    linear = all(not is_address(prior.name) and prior.functions.linear for prior in priors)
+    return linear and problem.initial is None
 
 
 def _with_law(state: State, held: xr.Dataset) -> State:
@@ -205,7 +205,9 @@ def law_at_start(problem: Problem) -> WeightLaw | None:
 def with_errors_of_start(problem: Problem, arrays: dict[str, Any]) -> dict[str, Any]:
     """Arrays of a prediction, to whose errors those of a file are added."""
     known = {} if problem.initial is None else problem.initial.atoms.errors
-    return arrays | {name: arrays[name] + error for name, error in known.items() if name in arrays}
+    # Observables may be others.
+    same = [name for name in known if name in arrays and arrays[name].shape[1:] == known[name].shape]
+    return arrays | {name: arrays[name] + known[name] for name in same}
 
 
 def check_one_start(problem: Problem) -> None:

@@ -7,7 +7,7 @@ import meanfield
 from meanfield import InputError
 from meanfield.problems.problem_keys import with_values
 from meanfield.results.initial_state import said_by_keys
-from tests.families.update_rule.problems import feature, problem
+from tests.families.update_rule.problems import OWN, feature, problem
 from tests.families.update_rule.test_reference_numbers import CASES
 
 PLAIN = {"dimension": 64, "replicas": 2, "seed": 5, "method": "plain"}
@@ -113,3 +113,16 @@ def test_a_start_that_does_not_fit_says_what_to_do(tmp_path):
         InputError, match=r"initial\.from: has 1 side variable\(s\), and the problem 0; make them equal"
     ):
         with_values(SINGLE, said_by_keys(SINGLE) | {"initial": {"from": str(tmp_path / "known.nc")}})
+
+
+def test_results_that_went_on_go_on_with_other_observables(tmp_path):
+    """What a result names is not opened again, neither its start nor its functions."""
+    draw = {"gain": {"s": "hebb"}, "observables": {"more": OWN + "oja"}}
+    first = with_values(SINGLE, {"model.rule": None, "draws": [draw]})
+    meanfield.save(meanfield.solve_order_parameters(first), tmp_path / "first.nc")
+    second = going_on(SINGLE, tmp_path / "first.nc", 0.5)
+    meanfield.save(meanfield.solve_order_parameters(second), tmp_path / "second.nc")
+    third = meanfield.solve_order_parameters(going_on(SINGLE, tmp_path / "second.nc", 0.5))
+    known = meanfield.solve_order_parameters(meanfield.with_values(SINGLE, {"time.stop": 1.5, "time.outputs": 4}))
+    off = np.abs(third["R"].values - known["R"].values[2:]).max()
+    assert off <= float(third["R_error"].max() + known["R_error"].max())
