@@ -5,8 +5,7 @@ learns twice as fast. Of true pairs 5 % should differ, whatever the number of ru
 there are, in the modules `verdicts` of their studies; each writes its section of docs/verdicts.md, and the rotations
 of each comparison are drawn anew, with which the rate is exact for any number of them. A pair takes a minute or two,
 and with `--pairs` those of others stay on the page, with the commit that they were measured at. Shares of each problem
-are kept in data/runs/verdicts.jsonl as they end: a call that was stopped goes on, and without that file one begins
-anew.
+are kept in data/runs/verdicts.jsonl until all sections are written: a call that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -246,7 +245,10 @@ def main() -> int:
     parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"of {', '.join(FAMILIES)}; all by default")
     parser.add_argument("--pairs", nargs="+", default=[], metavar="PAIR", help="pairs that are measured anew")
     arguments = parser.parse_args()
-    right = [run_study(family, arguments.pairs) for family in arguments.families or FAMILIES]
+    families = arguments.families or FAMILIES
+    right = [run_study(family, arguments.pairs) for family in families]
+    others = [each for each in rows.rows_of(ROWS).items() if each[0].split(SEPARATOR)[0] not in families]
+    ROWS.write_text("".join(map(rows.line_of, others)), encoding="utf-8")  # the next call measures anew
     return DONE if all(right) else FAILED
 
 
