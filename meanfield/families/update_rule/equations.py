@@ -47,8 +47,9 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
         "side": problem.side or None,
         "data.classes": data.classes,
         "data.scale": data.scale,
+        "data.spectrum": data.spectrum,
     }
-    for key, value in (given | {"data.spectrum": data.spectrum}).items():
+    for key, value in given.items():
         if value is not None:
             raise InputError(f"{key}: equations are printed without it; remove it, or read docs/theory/update_rules.md")
     m, w = table.known("m", "model.batch_size", model.batch_size), real("w")

@@ -25,9 +25,6 @@ Numbers = Annotated[tuple[float, ...], Field(strict=False, max_length=100_000)]
 
 BETWEEN = "'linear' between the times, or 'step', where each value holds until the next time"
 
-ROUNDING = 1e-12
-"""Share of `time.stop` by which a table may end before it."""
-
 MOST_LISTED = 8
 """Largest number of jumps that a message proposes to declare."""
 
@@ -55,7 +52,7 @@ class _Tabulated(Schedule):
         """See `Schedule.check`; what says nothing of the end of the run is refused, too."""
         super().check(key, stop)
         times, values = self.atoms
-        if times[-1] < stop * (1.0 - ROUNDING) and not self.in_steps:
+        if times[-1] < stop * (1.0 - 1e-12) and not self.in_steps:  # but for rounding
             place, remedy = self._going_on
             raise ValueError(
                 f"{key}.{place} ends at t = {times[-1]:.15g}, before the run does, at time.stop = {stop:.15g}; "

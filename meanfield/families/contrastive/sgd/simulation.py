@@ -139,11 +139,11 @@ def check_momentum(problem: Problem) -> None:
 
 def check_start(problem: Problem) -> None:
     """Refuse a density from which weights cannot be drawn, because it is known at nodes in u alone, or not at all."""
-    state = None if problem.initial is None else problem.initial.atoms
-    if state is not None and state.weights is None and chosen_method(problem) != "chain":
+    if problem.initial is None:
+        return
+    if problem.initial.atoms.weights is None and chosen_method(problem) != "chain":
         check_law(problem, "SGD")
-    if state is not None and problem.initial is not None:
-        check_sampled(state.law, problem.coordinates, problem.initial.path)
+    check_sampled(problem.initial.atoms.law, problem.coordinates, problem.initial.path)
 
 
 def check_centering(pieces: Sequence[Piece[Problem]]) -> None:

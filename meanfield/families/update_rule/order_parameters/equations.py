@@ -113,10 +113,10 @@ class Equations:
     def with_nodes(self, factor: float) -> Equations:
         """Equations with more or fewer nodes of the spectrum; the same with all eigenvalues, or with most nodes."""
         spectrum, count = self.problem.data.spectrum, round(factor * self.count)
-        if self.nodes is None or spectrum is None or count > MOST_NODES:
+        given = self.problem.initial is not None  # with overlaps at nodes of its own
+        if self.nodes is None or spectrum is None or given or count > MOST_NODES:
             return self
         has_all = len(self.nodes.rho) != self.count or spectrum.exact_nodes() == self.count
-        has_all = has_all or self.problem.initial is not None  # which has overlaps at its own
         return self if has_all else Equations(self.problem, count, self.hidden_nodes)
 
     def with_hidden_nodes(self, hidden_nodes: int) -> Equations:
