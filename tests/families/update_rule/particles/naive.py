@@ -5,11 +5,10 @@ Hidden variables are Gaussian. The rule is called as it is written, without comp
 
 import numpy as np
 
-from meanfield.ensembles.stepper import replica_generator
 from meanfield.ensembles.streams import NORMALS, UNIFORMS, VECTOR, fill_normals, fill_uniforms, stream_key
 from meanfield.families.update_rule.particles.observables import Observables
 from meanfield.families.update_rule.particles.plain import MASKS
-from meanfield.families.update_rule.particles.start import draw_features, draw_students
+from meanfield.families.update_rule.particles.start import draw_vectors
 from meanfield.families.update_rule.particles.steps import variances_of
 from meanfield.families.update_rule.rule import arguments_of
 from meanfield.families.update_rule.system import system_of
@@ -85,9 +84,8 @@ def run(problem, replica, steps):
     system = system_of(problem)
     rules = Observables(problem, system).means
     N, key = problem.particles.dimension, stream_key(problem.particles.seed)
-    rng, even, data, kinds = replica_generator(problem.particles.seed, replica), N + N % 2, problem.data, problem.kinds
-    U = draw_features(problem, rng)
-    W = draw_students(problem, U, rng)
+    even, data, kinds = N + N % 2, problem.data, problem.kinds
+    U, W = draw_vectors(problem, replica)
     M, most = len(problem.features), max(kind.batch_size for kind in kinds)
     v = np.array([side.start for side in problem.side.values()])
     hidden = [float(np.sqrt(law.second_moment)) for kind in kinds for law in kind.laws]

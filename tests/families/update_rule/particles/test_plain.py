@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from meanfield.families.update_rule.particles.start import draw_features, draw_students
+from meanfield.families.update_rule.particles.start import draw_vectors
 from meanfield.families.update_rule.particles.steps import variances_of
 from tests.families.update_rule.particles import naive
 from tests.families.update_rule.particles.problems import (
@@ -100,9 +100,7 @@ def test_steps_are_those_of_a_loop_of_numpy(case):
 
 def test_features_are_orthonormal_and_students_start_with_their_overlaps():
     problem = made(FULL)
-    rng = np.random.default_rng(0)
-    U = draw_features(problem, rng)
-    W = draw_students(problem, U, rng)
+    U, W = draw_vectors(problem, 0)
     N = len(U)
     for product, wanted in ((U.T @ U, np.eye(2)), (W.T @ U, problem.initial_R), (W.T @ W, problem.initial_Q)):
         np.testing.assert_allclose(product / N, wanted, rtol=0, atol=1e-14)  # rounding
@@ -110,11 +108,9 @@ def test_features_are_orthonormal_and_students_start_with_their_overlaps():
 
 def test_students_in_the_span_of_features_and_equal_students_start_as_they_should():
     problem = made(FULL, features=ORTHONORMAL["features"][:1], students=[{}, {"initial_overlap": [1.0]}])
-    rng = np.random.default_rng(0)
-    U = draw_features(problem, rng)
-    np.testing.assert_allclose(*draw_students(problem, U, rng).T, rtol=0, atol=1e-6)  # root of the rounding of Q
+    np.testing.assert_allclose(*draw_vectors(problem, 0)[1].T, rtol=0, atol=1e-6)  # root of the rounding of Q
     same = made(SINGLE, features=[{"initial_overlap": 1.0}])
-    np.testing.assert_allclose(draw_students(same, U, rng), U, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(*draw_vectors(same, 0), rtol=0, atol=1e-13)
 
 
 def hebb(R, Q, rate, steps, N):
