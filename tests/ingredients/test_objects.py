@@ -104,7 +104,7 @@ def test_laws_of_ones_own_become_the_text_that_they_are():
 
 
 def test_schedules_and_phases_take_them():
-    rows = np.array([[0.0, 0.05], [0.5, 0.02]])
+    rows = np.array([[0.0, 0.05], [0.5, 0.02], [1.0, 0.02]])
     sets = {"model.activation": bent(3.0), "features[0].hidden": {"samples": SAMPLES}, "prior.name": Walls(1.0)}
     phases = [{"stop": 0.5}, {"stop": 1.0, "set": sets | {"prior.strength": lambda t: t}}]
     problem = of_samples(SAMPLES, phases=phases)

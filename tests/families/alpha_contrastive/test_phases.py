@@ -36,7 +36,10 @@ def test_exact_flows_follow_phases_with_schedules_of_their_own():
     """Other points and probabilities, then a temperature that falls and another batch size."""
     given = problem("tanh", LAW_F, kernel("gaussian", 0.8), filters={"count": 4}, **BATCHES)
     change = {"data": OTHER | {"probabilities": [0.1, 0.15, 0.2, 0.25, 0.3]}, "training.momentum": 0.3}
-    falling = {"importance.temperature": COOLING, "training.batch_size": 5}
+    falling = {
+        "importance.temperature": {"times": [*COOLING["times"], 2.0], "values": [*COOLING["values"], 0.6]},
+        "training.batch_size": 5,
+    }
     phases = [{"stop": 0.31}, {"stop": 0.8, "set": change}, {"stop": 2.0, "set": falling}]
     exact(with_value(given, "phases", phases), over_points)
 
