@@ -155,6 +155,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 if __name__ == "__main__":  # with names of examples, or without for all
+    names = {path.stem for path in paths()}
+    if unknown := sorted(set(sys.argv[1:]) - names):
+        print(f"{', '.join(unknown)}: no such example; there are {', '.join(sorted(names))}", file=sys.stderr)
+        sys.exit(2)
     for each in (path for path in paths() if path.stem in sys.argv[1:] or not sys.argv[1:]):
         begin = time.process_time()
         keep(each)
