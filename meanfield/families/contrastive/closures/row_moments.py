@@ -11,6 +11,7 @@ laws takes its time to the power of d. <c_k B^n> has the moments of c_k one orde
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from math import comb, factorial
 from typing import NamedTuple
@@ -71,18 +72,26 @@ def row_moments(
     """
     if len(polynomial) < 2 or len(law.half_width) < 2:
         return no_moments()
+    coefficients = _coefficients_in_B(polynomial, noise, centred)
+    drift, degree = len(DRIFT_ROWS) if centred else 1, coefficients.shape[1] - 1
+    probability, moments = law.probability, moments_of(law, degree)
+    if independent:
+        probability, moments = np.ones(1), np.einsum("a,akn->kn", probability, moments)[None]
+    return RowMoments(coefficients.copy(), drift, probability, np.ascontiguousarray(moments))
+
+
+@lru_cache(maxsize=64)
+def _coefficients_in_B(polynomial: tuple[float, ...], noise: tuple[float, float, float], centred: bool) -> FloatArray:
+    """Coefficients of rows, see `RowMoments`; branches ask for them at every value of a key that they do not know."""
     names = (*DRIFT_ROWS, *DIFFUSION_ROWS) if centred else WITHOUT_CENTRING
     first, *others = (_averaged(polynomial, noise, powers) for powers in exponents(*names[0].split(" + "), *names[1:]))
     rows = [series.polyadd(first, others[0]), *others[1:]]
     drift = len(DRIFT_ROWS) if centred else 1
     rows[drift:drift] = [series.polyder(row) for row in rows[:drift]]
     degree = max(map(len, rows)) - 1
-    coefficients = np.array([np.pad(row, (0, degree + 1 - len(row))) for row in rows])
+    coefficients: FloatArray = np.array([np.pad(row, (0, degree + 1 - len(row))) for row in rows])
     coefficients *= np.array([factorial(n) for n in range(degree + 1)], dtype=float)
-    probability, moments = law.probability, moments_of(law, degree)
-    if independent:
-        probability, moments = np.ones(1), np.einsum("a,akn->kn", probability, moments)[None]
-    return RowMoments(coefficients, drift, probability, np.ascontiguousarray(moments))
+    return coefficients
 
 
 def _averaged(polynomial: tuple[float, ...], noise: tuple[float, float, float], powers: FloatArray) -> FloatArray:
