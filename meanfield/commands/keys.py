@@ -55,7 +55,8 @@ def run(arguments: Namespace) -> int:
 
 def _described(family: Family) -> Iterator[tuple[str, str]]:
     """Keys of all problems of a family, each with what there is to say about it; keys of a law are named with it."""
-    from meanfield.problems.key_tables import Table, Words, keys_of, tables_of
+    with start_up():
+        from meanfield.problems.key_tables import Table, Words, keys_of, tables_of
 
     laws = ["", *filter(family.laws.get, family.laws)]
     for law, part in zip(laws, family.parts, strict=True):
