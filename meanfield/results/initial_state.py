@@ -118,6 +118,9 @@ class InitialState(FilePart):
     further_arrays: ClassVar[tuple[str, ...]] = ()
     """Names of arrays that it may hold besides."""
 
+    kept_at_snapshots: ClassVar[str] = ""
+    """Name of the variable with weights, which results hold at times of its own."""
+
     wanted: ClassVar[str]
     """Results that can be a start, in words, for messages."""
 
@@ -173,10 +176,6 @@ class InitialState(FilePart):
         at = "" if self.time is None else f" at t = {self.time:g}"
         return f"from {Path(self.path).name}{at}"
 
-    def axis_of(self, result: xr.Dataset) -> str:
-        """Dim of the times at which a result holds a start."""
-        return "time"
-
     def of_result(self, moment: Moment) -> State:
         """State that a result is in."""
         raise NotImplementedError
@@ -230,7 +229,7 @@ class InitialState(FilePart):
             raise InputError(
                 f"{path}: is a result of the family '{family}', and the problem of '{self.family}'; name {self.wanted}"
             )
-        axis = self.axis_of(held)
+        axis = "snapshot_time" if self.kept_at_snapshots in held else "time"
         if axis not in held.dims:
             raise InputError(f"{path}: is a result of the kind '{result.method}', without a time; name {self.wanted}")
         times = held[axis].values

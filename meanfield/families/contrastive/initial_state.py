@@ -87,6 +87,7 @@ class InitialState(initial_state.InitialState):
 
     family: ClassVar[str] = "contrastive"
     arrays: ClassVar[Mapping[str, str]] = {"weights": "w", "U": "U"}
+    kept_at_snapshots: ClassVar[str] = "weights"
     wanted: ClassVar[str] = "a density, order parameters or runs of SGD of contrastive learning"
 
     @property
@@ -94,10 +95,6 @@ class InitialState(initial_state.InitialState):
         """See `meanfield.results.initial_state.InitialState.atoms`."""
         state: State = super().atoms
         return state
-
-    def axis_of(self, result: xr.Dataset) -> str:
-        """See `meanfield.results.initial_state.InitialState.axis_of`."""
-        return "snapshot_time" if "weights" in result else "time"
 
     def of_result(self, moment: Moment) -> State:
         """See `meanfield.results.initial_state.InitialState.of_result`."""

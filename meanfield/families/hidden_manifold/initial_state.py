@@ -140,6 +140,7 @@ class InitialState(initial_state.InitialState):
     family: ClassVar[str] = "hidden_manifold"
     arrays: ClassVar[Mapping[str, str]] = {"features": "F", "weights": "W", "teacher": "Wt"}
     further_arrays: ClassVar[tuple[str, ...]] = ("output_weights",)
+    kept_at_snapshots: ClassVar[str] = "S"
     wanted: ClassVar[str] = "order parameters, or runs of SGD with particles.snapshots of weights"
 
     @property
@@ -147,10 +148,6 @@ class InitialState(initial_state.InitialState):
         """See `meanfield.results.initial_state.InitialState.atoms`."""
         state: State = super().atoms
         return state
-
-    def axis_of(self, result: xr.Dataset) -> str:
-        """See `meanfield.results.initial_state.InitialState.axis_of`."""
-        return "snapshot_time" if "S" in result else "time"
 
     def of_result(self, moment: Moment) -> State:
         """See `meanfield.results.initial_state.InitialState.of_result`."""

@@ -16,7 +16,7 @@ from meanfield.results.initial_state import Moment
 from meanfield.typing import FloatArray
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 KEPT_AT_SNAPSHOTS = "layer_weights"
 """Weights of networks on images."""
@@ -38,6 +38,7 @@ class InitialState(initial_state.InitialState):
 
     family: ClassVar[str] = "latent_tree"
     arrays: ClassVar[Mapping[str, str]] = {"weights": "w"}
+    kept_at_snapshots: ClassVar[str] = KEPT_AT_SNAPSHOTS
     wanted: ClassVar[str] = "a gradient flow, or SGD with particles.record = 'replicas' and, on images, snapshots"
 
     @property
@@ -45,10 +46,6 @@ class InitialState(initial_state.InitialState):
         """See `meanfield.results.initial_state.InitialState.atoms`."""
         state: State = super().atoms
         return state
-
-    def axis_of(self, result: xr.Dataset) -> str:
-        """See `meanfield.results.initial_state.InitialState.axis_of`."""
-        return "snapshot_time" if KEPT_AT_SNAPSHOTS in result else "time"
 
     def of_result(self, moment: Moment) -> State:
         """See `meanfield.results.initial_state.InitialState.of_result`."""

@@ -78,6 +78,7 @@ class InitialState(initial_state.InitialState):
     family: ClassVar[str] = "update_rule"
     arrays: ClassVar[Mapping[str, str]] = {"weights": "W", "U": "U"}
     further_arrays: ClassVar[tuple[str, ...]] = ("side",)
+    kept_at_snapshots: ClassVar[str] = "weights"
     wanted: ClassVar[str] = "order parameters, a density or runs of SGD of update rules"
 
     @property
@@ -85,10 +86,6 @@ class InitialState(initial_state.InitialState):
         """See `meanfield.results.initial_state.InitialState.atoms`."""
         state: State = super().atoms
         return state
-
-    def axis_of(self, result: xr.Dataset) -> str:
-        """See `meanfield.results.initial_state.InitialState.axis_of`."""
-        return "snapshot_time" if "weights" in result else "time"
 
     def of_result(self, moment: Moment) -> State:
         """See `meanfield.results.initial_state.InitialState.of_result`."""
