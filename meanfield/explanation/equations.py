@@ -22,9 +22,6 @@ from meanfield.problems.phases import pieces_of
 MOST_OPERATIONS = 400
 """Number of operations of the longest closed form that is shown; averages say the same in a line."""
 
-SCROLLED = "overflow: auto hidden; padding: .3rem 0"
-"""Style of a formula, which may be wider than the page."""
-
 CELL = '<td style="padding: 0 1rem 0 0; text-align: left">'
 """Beginning of a cell of the table of symbols."""
 
@@ -97,18 +94,17 @@ class Equations:
                 if isinstance(line, str):
                     parts.append(f"<p>{_in_html(line)}</p>")
                 elif line.shown:
-                    parts.append(f'<div style="{SCROLLED}">{mathml(display(line), True)}</div>')
+                    style = "overflow: auto hidden; padding: .3rem 0"  # a formula may be wider than the page
+                    parts.append(f'<div style="{style}">{mathml(display(line), True)}</div>')
         rows = [(mathml(symbol), f"<code>{escape(key)}</code>", escape(value)) for symbol, key, value in self.symbols]
         cells = "".join(f"<tr>{CELL}{f'</td>{CELL}'.join(row)}</td></tr>" for row in rows)
         return "\n".join([*parts, f"<h4>Symbols</h4><table>{cells}</table>"])
 
 
 def mathml(latex: str, displayed: bool = False) -> str:
-    """Formula as MathML, which browsers draw by themselves; as it is where the package that converts has no wheel."""
-    try:
-        from math_core import LatexToMathML
-    except ModuleNotFoundError:
-        return f"<code>{escape(latex)}</code>"
+    """Formula as MathML, which browsers draw by themselves."""
+    from math_core import LatexToMathML  # which only those who look at equations need
+
     return str(LatexToMathML().convert_with_local_state(latex, displaystyle=displayed))
 
 

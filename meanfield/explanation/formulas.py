@@ -96,7 +96,7 @@ def _is_short(number: Any) -> bool:
 
 
 def rounded(exact: Any) -> Any:
-    """Rational number in as many digits as a double has."""
+    """Rational number in as many digits as a double has, the decimal that a file would have."""
     return sp.Rational(f"{float(exact):.{DIGITS}g}")
 
 
@@ -106,11 +106,6 @@ PRINTER = Printer({"mul_symbol": None, "fold_short_frac": False, "ln_notation": 
 def latex_of(expression: Any) -> str:
     """LaTeX of an expression of SymPy; a text is LaTeX already."""
     return expression if isinstance(expression, str) else str(PRINTER.doprint(expression))
-
-
-def number(value: float) -> Any:
-    """Number of a formula, the decimal that a file would have."""
-    return rounded(value)
 
 
 @dataclass
@@ -139,7 +134,7 @@ class Table:
         """
         letter = sp.Symbol(symbol, real=True, positive=positive or None)
         moving = isinstance(value, Schedule)
-        exact = None if moving else number(value)
+        exact = None if moving else rounded(value)
         self.rows[latex_of(letter)] = key, value.in_words if moving else f"{value:.{DIGITS}g}"
         return letter if self.symbols or exact is None else exact
 

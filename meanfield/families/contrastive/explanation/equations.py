@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, latex_of, mean, number, real, tidy
+from meanfield.explanation.formulas import Table, dot, latex_of, mean, real, rounded, tidy
 from meanfield.explanation.weight_equations import (
     FORCE,
     SIGMA,
@@ -181,7 +181,7 @@ def _closure(problem: Problem, tau: Any, m: Any, noise: Sequence[Any], table: Ta
         return
     polynomial, average, overlaps = closed
     views = real("Theta_1 Theta_2") if noisy else [real("Theta_1")] * 2
-    sigma = [sum(number(a) * view**k for k, a in enumerate(polynomial)) for view in views]
+    sigma = [sum(rounded(a) * view**k for k, a in enumerate(polynomial)) for view in views]
     slope = [sp.diff(each, view) for each, view in zip(sigma, views, strict=True)]
     averages = [average(each) if centred else 0 for each in sigma]
     fixed = real("f_1 f_2")
