@@ -61,7 +61,8 @@ def test_the_likelihood_is_that_of_a_normal_law(runs):
 
 def test_the_score_is_the_slope_of_the_likelihood(runs):
     values = 1.05 * TRUE
-    score, information = estimates._derivatives(KEYS, values, likelihood(runs, values), lambda v: likelihood(runs, v))
+    here = likelihood(runs, values)
+    score, information = estimates._score(here, estimates._effects(KEYS, values, here, lambda v: likelihood(runs, v)))
     for i in range(2):
         h = np.zeros(2)
         h[i] = 1e-4

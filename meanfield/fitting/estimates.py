@@ -39,12 +39,17 @@ INDISTINGUISHABLE = 1e-6
 CONVERGED = 1e-4
 """Largest square of the last step in standard errors: a hundredth of one."""
 
+NEAR = 4.0
+"""Largest square of a step in standard errors after which derivatives serve once more: they hardly change."""
+
 LARGEST_STEP = 0.2
 """Largest change of a number in a step, relative to its value: far from the runs the likelihood is no parabola."""
 
 MOST_STEPS, MOST_HALVINGS = 50, 30
 
 At = Callable[[FloatArray], Likelihood]
+Effect = tuple[FloatArray, FloatArray]
+"""Derivatives of mean and covariance by a key."""
 
 
 def fit(problem: Problem, runs: xr.Dataset, keys: Sequence[str]) -> xr.Dataset:
@@ -91,13 +96,23 @@ def fit(problem: Problem, runs: xr.Dataset, keys: Sequence[str]) -> xr.Dataset:
 
     values = np.array([value_of(problem, key) for key in keys], dtype=float)
     here = at(values)
+    effects: list[Effect] | None = None
     for _ in range(MOST_STEPS):
-        score, information = _derivatives(keys, values, here, at)
+        fresh = effects is None
+        effects = effects or _effects(keys, values, here, at)
+        score, information = _score(here, effects)
+        if fresh:
+            _check_apart(keys, values, information)
         step = np.asarray(np.linalg.solve(information, score), dtype=float)
         size = float(step @ information @ step)
-        if size < CONVERGED:
+        if fresh and size < CONVERGED:
             break
-        values, here = _better(keys, values, step, here, at)
+        if fresh:
+            values, here = _better(keys, values, step, here, at)
+            effects = effects if size < NEAR else None
+        else:
+            further, effects = _allowed(values + step, at), None
+            values, here = (values + step, further) if further and further.value > here.value else (values, here)
     else:
         raise InputError(f"fit: no estimate after {MOST_STEPS} steps; give a problem with values nearer to the runs")
     covariance = np.linalg.inv(information)
@@ -146,16 +161,15 @@ def _checked_keys(problem: Problem, keys: Sequence[str]) -> list[str]:
     return list(keys)
 
 
-def _derivatives(keys: list[str], values: FloatArray, here: Likelihood, at: At) -> tuple[FloatArray, FloatArray]:
-    """Score and Fisher information by differences.
+def _effects(keys: list[str], values: FloatArray, here: Likelihood, at: At) -> list[Effect]:
+    """Derivatives of mean and covariance by each key, by differences.
 
     Raises
     ------
     InputError
-        If the keys cannot be told apart.
+        If a key cannot be varied alone, or decides the start.
     """
-    white, runs = here.white, len(here.away)
-    effects, score = [], np.empty(len(keys))
+    found = []
     for i, shift in enumerate(np.diag(STEP * _units(values))):
         ends = [(side, near) for side in (1.0, -1.0) if (near := _allowed(values + side * shift, at)) is not None]
         (first, one), (second, other) = [*ends, (0.0, here), (0.0, here)][:2]  # one side alone at an end of the range
@@ -166,13 +180,20 @@ def _derivatives(keys: list[str], values: FloatArray, here: Likelihood, at: At) 
         if not np.array_equal(one.start, other.start):
             raise InputError(f"fit: '{keys[i]}' decides the start, which the runs show themselves; leave it out")
         length = (first - second) * shift[i]
-        slope = np.sqrt(here.N) * here.whitened((one.mean - other.mean) / length)
-        spread = here.whitened(here.whitened((one.covariance - other.covariance) / length).T)
-        score[i] = slope @ white.sum(axis=1) + 0.5 * (np.sum(white * (spread @ white)) - runs * np.trace(spread))
-        effects.append(np.append(slope, math.sqrt(0.5) * spread))
-    information = runs * np.array(effects) @ np.array(effects).T
-    _check_apart(keys, values, information)
-    return score, information
+        found.append(((one.mean - other.mean) / length, (one.covariance - other.covariance) / length))
+    return found
+
+
+def _score(here: Likelihood, effects: list[Effect]) -> tuple[FloatArray, FloatArray]:
+    """Score and Fisher information by derivatives of mean and covariance."""
+    white, runs = here.white, len(here.away)
+    scores, parts = [], []
+    for of_mean, of_covariance in effects:
+        slope = np.sqrt(here.N) * here.whitened(of_mean)
+        spread = here.whitened(here.whitened(of_covariance).T)
+        scores.append(slope @ white.sum(axis=1) + 0.5 * (np.sum(white * (spread @ white)) - runs * np.trace(spread)))
+        parts.append(np.append(slope, math.sqrt(0.5) * spread))
+    return np.array(scores), runs * np.array(parts) @ np.array(parts).T
 
 
 def _units(values: FloatArray) -> FloatArray:

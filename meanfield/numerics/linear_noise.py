@@ -185,6 +185,18 @@ def covariance_in_stretches(
     return C, interrupted
 
 
+STEP_ERROR = 1e-8
+"""Largest error of what carries covariances from one time to the next, in units of its values."""
+
+MOST_HALVINGS = 12
+
+UNKNOWN = "the covariance of runs is not known at all times, as it grows beyond all bounds on the way"
+
+_NODES, _WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(5)) + [[0.5], [0.0]]
+_INNER = ((_NODES[:, None] ** np.arange(1, 6)) / np.arange(1, 6)) @ np.linalg.inv(np.vander(_NODES, increasing=True))
+"""Gauss nodes and weights of (0, 1), and integrals from 0 to each node of the polynomial that is 1 at another alone."""
+
+
 class NoiseInTime(NamedTuple):
     """State along a trajectory, and N times its covariance over runs at and between all times.
 
@@ -225,27 +237,53 @@ def noise_in_time(
     Raises
     ------
     InputError
-        If the covariance is larger than it can be at any N, or the integration was interrupted.
+        If the covariance is larger than it can be at any N.
     """
     size = mean.shape[1]
-    C, interrupted = covariance_in_stretches(stretches, size, times)
-    if interrupted or not np.isfinite(C).all():
-        raise InputError("the covariance of runs is not known at all times, as it grows beyond all bounds on the way")
     steps = np.tile(np.eye(size), (len(times), 1, 1))
+    arisen = np.zeros_like(steps)
     for inside, drift_and_noise in stretches:
-
-        def carried(t: float, y: FloatArray, along: Any = drift_and_noise) -> FloatArray:
-            return np.asarray(along(t)[0] @ y.reshape(size, size)).ravel()
-
         for low, high in itertools.pairwise(inside):
-            step = solve_ode(carried, np.eye(size).ravel(), np.array([low, high]), TOLERANCE).values[-1]
+            step, new = _carried(drift_and_noise, low, high, size)
             k = int(np.searchsorted(times, high))
-            steps[k] = step.reshape(size, size) @ steps[k]
+            steps[k], arisen[k] = step @ steps[k], step @ arisen[k] @ step.T + new
     covariance, by_start = np.zeros((len(times), size, len(times), size)), steps.copy()
-    covariance[0, :, 0] = C[0]
     for k in range(1, len(times)):
         by_start[k] = steps[k] @ by_start[k - 1]
         covariance[k, :, :k] = np.tensordot(steps[k], covariance[k - 1, :, :k], axes=1)
         covariance[:k, :, k] = covariance[k, :, :k].transpose(1, 2, 0)
-        covariance[k, :, k] = C[k]
+        covariance[k, :, k] = steps[k] @ covariance[k - 1, :, k - 1] @ steps[k].T + arisen[k]
+    if not covariance.max() < LARGEST_COVARIANCE:
+        raise InputError(UNKNOWN)
     return NoiseInTime(times, mean, covariance, by_start, of_runs)
+
+
+def _carried(
+    drift_and_noise: Callable[[float], tuple[FloatArray, FloatArray]], low: float, high: float, size: int
+) -> tuple[FloatArray, FloatArray]:
+    """Derivative of the state at the end of an interval by that at its start, and the covariance that arises in it.
+
+    On each of several parts J takes the derivative on by collocation at Gauss nodes; S is summed up at the same ones.
+    """
+    count = len(_NODES) * size
+    known: FloatArray | None = None
+    for halvings in range(MOST_HALVINGS):
+        step, new = np.eye(size), np.zeros((size, size))
+        for first, last in itertools.pairwise(np.linspace(low, high, 2**halvings + 1)):
+            length = last - first
+            J, S = map(np.array, zip(*(drift_and_noise(first + length * x) for x in _NODES), strict=True))
+            implicit = np.einsum("ij,jab->iajb", length * _INNER, J).reshape(count, count)
+            start = np.tile(np.eye(size), (len(_NODES), 1))
+            inside = np.linalg.solve(np.eye(count) - implicit, start).reshape(-1, size, size)
+            part = np.eye(size) + length * np.einsum("i,iab,ibc->ac", _WEIGHTS, J, inside)
+            onward = part @ np.linalg.inv(inside)
+            step = part @ step
+            new = part @ new @ part.T + length * np.einsum("i,iab,ibc,idc->ad", _WEIGHTS, onward, S, onward)
+        deviations = np.sqrt(np.maximum(np.diag(new), 1e-12 * np.diag(new).max()))  # a direction may have no noise
+        found = np.array([step / np.abs(step).max(), new / np.maximum(np.outer(deviations, deviations), 1e-300)])
+        if known is not None and np.abs(found - known).max() < STEP_ERROR:
+            return step, new
+        if not np.isfinite(found).all():
+            break
+        known = found
+    raise InputError(UNKNOWN)
