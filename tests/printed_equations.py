@@ -19,15 +19,17 @@ def lines_of(lines, *names):
     return [each for each in equations if str(each.left) in names or type(each.left).__name__ in names]
 
 
-def evaluate(lines, values, functions=None):
+def evaluate(lines, values, functions=None, counts=None):
     """Values of all left-hand sides, in their order, by name; those of one name are in a list.
 
     Parameters
     ----------
     values : dict
-        Of symbols, by name; arrays have samples along their last axis.
+        Of symbols, by name; arrays have samples along their last axes, and entries that indices count from 1.
     functions : dict
         What names of functions stand for, such as averages over samples; those of the lines are added.
+    counts : dict
+        Number of values of each index; left-hand sides with indices are whole arrays, and values of later lines.
     """
     known, found = dict(values), {}
     functions = {} if functions is None else functions
@@ -43,7 +45,41 @@ def evaluate(lines, values, functions=None):
         bases = {each.label for each in line.right.atoms(sp.IndexedBase)}
         asked = [each for each in asked if each not in indices | bases and not isinstance(each, sp.Indexed)]
         call = sp.lambdify(asked, line.right, [functions, "scipy"])
-        name = str(line.left)
-        known[name] = call(*(known[str(each)] for each in asked))
-        found.setdefault(name, []).append(known[name])
+        name, places = str(line.left), ()
+        if counts and isinstance(line.left, sp.Indexed) and not line.left.atoms(sp.Integer):
+            name, places = str(line.left.base), [str(each) for each in line.left.indices]
+        axes = np.ix_(*(np.arange(1, counts[each] + 1) for each in places)) if len(places) else ()
+        grid = dict(zip(places, axes, strict=True))
+        value = call(*((known | grid)[str(each)] for each in asked))
+        found.setdefault(name, []).append(value)
+        if places:
+            shape = [counts[each] for each in places]
+            value = np.broadcast_to(value, [*shape, *np.shape(value)[len(shape) :]])
+        known[name] = counted(value, places)
     return found
+
+
+def counted(array, axes):
+    """An array whose first axes, as many as given, count from 1."""
+    return np.pad(array, [(1, 0)] * len(axes) + [(0, 0)] * (np.ndim(array) - len(axes))) if len(axes) else array
+
+
+def unsaid(problem, symbols=False):
+    """Keys of numbers of a problem, besides those of methods and times, that have no row in the table of symbols."""
+    rows = [key for _, key, _ in equations_of(problem, symbols).symbols]
+    skipped = {"title", "family", "time", "phases", *problem.settings}
+    given = problem.model_dump(mode="json", exclude_defaults=True).items()
+    keys = [key for name, value in given if name not in skipped for key in _numbers(name, value)]
+    return [key for key in keys if not any(key.startswith(row) for row in rows)]
+
+
+def _numbers(path, value):
+    """Paths of the numbers in a table."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _numbers(f"{path}.{name}", each)
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _numbers(f"{path}[{number}]", each)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path

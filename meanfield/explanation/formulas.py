@@ -71,7 +71,7 @@ class Printer(LatexPrinter):  # type: ignore[misc]
 
     def _print_Mul(self, product: Any) -> str:
         factor, rest = product.as_coeff_Mul()
-        if not factor.is_Rational or _is_short(factor):
+        if not factor.is_Rational or _is_short(factor) or "frac" in self._print_Rational(factor):
             return str(super()._print_Mul(product))
         above, below = sp.fraction(rest)
         text = self.parenthesize(above, PRECEDENCE["Mul"]) if above.is_Add else self._print(above)
@@ -81,6 +81,11 @@ class Printer(LatexPrinter):  # type: ignore[misc]
     def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
         text = str(super()._print_Symbol(symbol, style))
         return rf"\mathrm{{{text}}}" if text.isalpha() and len(text) > 1 else text
+
+    def _print_Indexed(self, entry: Any) -> str:
+        name, _, view = str(entry.base.label).partition("_")
+        text, below = self._print(sp.Symbol(name)), "".join(map(self._print, entry.indices))
+        return rf"{{{text}^{{({view})}}}}_{{{below}}}" if view else rf"{text}_{{{below}}}"
 
     def _print_Heaviside(self, step: Any, exp: str | None = None) -> str:
         return rf"\mathbf{{1}}\left[{self._print(step.args[0])} > 0\right]"
@@ -153,6 +158,21 @@ class Table:
 def real(names: str) -> Any:
     """Real symbols, by their names in SymPy."""
     return sp.symbols(names, real=True)
+
+
+def entry(name: str, *indices: Any) -> Any:
+    """Entry of an array, by indices that count from 1; without them a symbol. A number behind `_` is that of a view."""
+    return sp.IndexedBase(name, real=True)[indices] if indices else real(name)
+
+
+def index(names: str) -> Any:
+    """Indices, by their names."""
+    return sp.symbols(names, integer=True)
+
+
+def total(terms: Any, of: Any, count: int) -> Any:
+    """Sum over an index from 1 to a count; the terms themselves where they do not have it."""
+    return sp.Sum(terms, (of, 1, count)) if terms.has(of) else terms
 
 
 def tidy(polynomial: Any, variables: Sequence[Any]) -> Any:

@@ -8,24 +8,34 @@ from typing import Any
 import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, expectation, function_of, named, real
+from meanfield.explanation.formulas import Table, dot, expectation, function_of, latex_of, named, real
 from meanfield.ingredients.formulas import ACTIVATIONS, PRIORS
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.user_functions import is_address
+
+DEFAULTS = {"slope": sp.Rational(1, 100), "width": sp.Rational(1, 10)}
+"""Parameters of activations and penalties where nothing is said."""
 
 SIGMA, SLOPE, FORCE = named("sigma", r"\sigma"), named("slope", r"\sigma'"), named("phi", r"\varphi")
 
 
 def activation_lines(model: Any, table: Table, formulas: dict[str, str] = ACTIVATIONS) -> Iterator[Equation]:
-    """Activation and slope of a table that names an activation; a user's own has a name alone."""
-    if model.activation not in formulas:
-        return table.named(r"\sigma", "model.activation", model.activation)
-    x, numbers = real("x"), model.activation_parameters
-    given = {name: table.known(name, f"model.activation_parameters.{name}", v, False) for name, v in numbers.items()}
-    defaults = {"slope": sp.Rational(1, 100)}
-    sigma = function_of(formulas[model.activation], defaults | given, x)
-    yield Equation(SIGMA(x), sigma)
-    yield Equation(SLOPE(x), sp.diff(sigma, x))
+    """Activation and slope of a table that names an activation."""
+    given = "model.activation", model.activation, "model.activation_parameters", model.activation_parameters
+    return with_slope((SIGMA, SLOPE), *given, table, formulas)
+
+
+def with_slope(
+    functions: tuple[Any, Any], key: str, name: str, path: str, numbers: Any, table: Table, formulas: dict[str, str]
+) -> Iterator[Equation]:
+    """A function that a key names, with its parameters, and its slope; a user's own has a name alone."""
+    x = real("x")
+    if name not in formulas:
+        return table.named(latex_of(functions[0](x)), key, name)
+    given = {each: table.known(each, f"{path}.{each}", value, False) for each, value in numbers.items()}
+    value = function_of(formulas[name], DEFAULTS | given, x)
+    yield Equation(functions[0](x), value)
+    yield Equation(functions[1](x), sp.diff(value, x))
 
 
 def force_line(prior: PriorSettings, table: Table) -> Equation | str:

@@ -14,7 +14,7 @@ from tests.example_problems import make_problem
 from tests.families.contrastive.sgd.test_plain import EVERY_STEP, NOISES, TWO, N, centres_of_outputs, check, on_sphere
 from tests.oracles.plain_steps import HIDDEN
 from tests.oracles.plain_steps import make_problem as problem_of
-from tests.printed_equations import evaluate, lines_of, section
+from tests.printed_equations import evaluate, lines_of, section, unsaid
 
 ROUNDING = 1e-12
 """Largest error of a formula, relative to the largest value: sums of some ten terms in double precision."""
@@ -182,3 +182,17 @@ def test_the_drift_keeps_the_norm_and_moves_the_overlap(prior):
     ((velocity,),) = evaluate(section(problem, "Order"), values, functions).values()
     assert velocity == pytest.approx((u * drift).mean(), abs=1e-14)  # rounding of means
     assert drift + problem.model.rate * pull + u * g == pytest.approx(values["G"] * w, abs=1e-14)  # rounding
+
+
+def test_every_number_has_a_row():
+    noise = "augmentation = { variance = [0.4, 0.1], correlation = 0.6 }"
+    prior = 'prior = { name = "elastic_net", strength = 0.3, parameters = { ratio = 0.2 } }'
+    model = "model = { momentum_rate = 0.5, average_rate = 2.0 }"
+    rate = 'model.learning_rate = { schedule = "linear", start = 0.1, end = 0.0, duration = 5.0 }'
+    assert not unsaid(make_problem(noise, prior, model))
+    several = (
+        "model = { channels = 2, initial_channel_overlap = 0.1, momentum = 0.5 }",
+        TWO.replace("0.5", "[0.5, 0.1]"),
+    )
+    penalty = 'decorrelation = { penalty = "smooth_absolute", strength = 0.2, parameters = { width = 0.3 } }'
+    assert not unsaid(make_problem(several[0], several[1].replace("-0.4", "[-0.4, 0.2]"), penalty, noise, rate))

@@ -1,6 +1,6 @@
-"""Equations of a contrastive problem of one channel: the step, g and Lambda, the density, and the overlaps.
+"""Equations of a contrastive problem: the step, and of one channel g and Lambda, the density, and the overlaps.
 
-Source: theory.md, section 2; docs/theory/model.md, density.md and order_parameters.md.
+Source: theory.md, section 2; docs/theory/model.md, density.md and order_parameters.md, several_channels.md, section 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, latex_of, mean, real, rounded, tidy
+from meanfield.explanation.formulas import Table, dot, entry, index, latex_of, mean, real, tidy, total
 from meanfield.explanation.weight_equations import (
     FORCE,
     SIGMA,
@@ -21,17 +21,22 @@ from meanfield.explanation.weight_equations import (
     force_line,
     overlap_section,
 )
-from meanfield.families.contrastive.explanation.closed_forms import closed_forms
-from meanfield.families.contrastive.problem import Problem, check_one_channel
+from meanfield.families.contrastive.explanation import channel_equations
+from meanfield.families.contrastive.explanation.closed_forms import closed_diffusion, closed_forms, diffusion, kept_by
+from meanfield.families.contrastive.problem import Problem
 
 DATA = (
     r"A sample $x = U c/\sqrt N + a$ has hidden variables $c$, and noise $a$ of variance 1 orthogonal to the features."
 )
 VIEWS = (
-    r"Its views $x_\ell = x + \gamma_\ell$, $\ell = 1, 2$, have noise of the covariance $v_{\ell\ell'}$ in each "
-    r"coordinate; $z_\ell = w \cdot x_\ell/\sqrt N$ and $y_\ell = \sigma(z_\ell)$."
+    r" Its views $x_\ell = x + \gamma_\ell$, $\ell = 1, 2$, have noise of the covariance $v_{\ell\ell'}$ in each "
+    r"coordinate."
 )
-NO_VIEWS = r"Both views are the sample itself; $z = w \cdot x/\sqrt N$ and $y = \sigma(z)$."
+NO_VIEWS = " Both views are the sample itself."
+OUTPUTS = r" Weights have $z = w \cdot x/\sqrt N$ and $y = \sigma(z)$ in each view."
+CHANNELS = (
+    r" Channel $k$ has the weights $w_k$, and of sample $b$ of a batch $z_{kb} = w_k \cdot x_b/\sqrt N$ in each view."
+)
 NOISE = (
     r", and over $\zeta \sim \mathcal N(0, V)$, with $V_{\ell\ell'} = v_{\ell\ell'}$ "
     r"and $v_{12} = \rho\sqrt{v_{11} v_{22}}$."
@@ -41,7 +46,6 @@ MEANS = {"population": "the mean over all samples", "batch": "the mean over the 
 
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
-    check_one_channel(problem, "equations to print")
     model, features = problem.model, len(problem.features)
     tau = table.known("tau", "model.learning_rate", model.learning_rate)
     m = table.known("m", "model.batch_size", model.batch_size)
@@ -50,6 +54,9 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     yield Section("Step", [*_data_lines(problem, table), *_step_lines(problem, tau, m, table)])
     if model.momentum:
         tau = tau / (1 - table.known("mu", "model.momentum", model.momentum))
+    if model.channels > 1:
+        yield from channel_equations.sections(problem, tau, m, noise, table)
+        return
     yield Section(
         r"Drift gain and diffusion of the limit $N \to \infty$", list(_closure(problem, tau, m, noise, table))
     )
@@ -76,12 +83,19 @@ def noise_of(problem: Problem, table: Table) -> tuple[Any, Any, Any]:
 
 
 def laws_of(problem: Problem, table: Table) -> None:
-    """Say what is random in data."""
+    """Say what is random in data, and where training starts."""
+    model = problem.model
+    given = {"d_2": ("channels", model.channels), "M(0)": ("initial_channel_overlap", model.initial_channel_overlap)}
+    for symbol, (key, value) in given.items() if model.channels > 1 else ():
+        if value is not None:
+            table.named(symbol, f"model.{key}", str(value))
     for k, feature in enumerate(problem.features):
-        index = f"_{k + 1}" * (len(problem.features) > 1)
+        below = f"_{k + 1}" * (len(problem.features) > 1)
         if feature.hidden is not None:
-            table.part(f"c{index}", f"features[{k}].hidden", feature.hidden)
-        table.part(f"u{index}", f"features[{k}].coordinate", feature.coordinate)
+            table.part(f"c{below}", f"features[{k}].hidden", feature.hidden)
+        table.part(f"u{below}", f"features[{k}].coordinate", feature.coordinate)
+        if feature.initial_overlap is not None:
+            table.named(f"q{below}(0)", f"features[{k}].initial_overlap", str(feature.initial_overlap))
     if problem.hidden is not None:
         table.part("c", "hidden", problem.hidden)
 
@@ -93,7 +107,8 @@ def gains(views: Sequence[Any], means: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _data_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
-    yield f"{DATA} {NO_VIEWS if problem.augmentation is None else VIEWS}"
+    views = NO_VIEWS if problem.augmentation is None else VIEWS
+    yield DATA + views + (CHANNELS if problem.model.channels > 1 else OUTPUTS)
     yield from activation_lines(problem.model, table)
     yield force_line(problem.prior, table)
 
@@ -106,42 +121,45 @@ def _means(problem: Problem) -> tuple[Any, Any]:
 
 
 def _step_lines(problem: Problem, tau: Any, m: Any, table: Table) -> Iterator[Equation | str]:
-    """The step, theory.md, section 1."""
+    """The step, theory.md, section 1, and several_channels.md, section 1."""
     model, noisy = problem.model, problem.augmentation is not None
-    N, w, velocity = real("N w v")
-    b = sp.Symbol("b", integer=True)
+    several, b, N = model.channels > 1, index("b"), real("N")
+    channel, below = (index("k"),) * several, "_k" * several
+    w, velocity, move = (entry(name, *channel) for name in ("w", "v", "Delta"))
     if model.centering != "none":
         yield rf"Of the outputs $\bar y$ is subtracted, {MEANS[model.centering]}."
-    alpha, beta = gains(real("z_1 z_2") if noisy else [real("z")] * 2, _means(problem))
-    along = [sp.IndexedBase(name, real=True)[b] for name in ("alpha", "x_1" if noisy else "x", "beta", "x_2")]
-    yield Equation(real("alpha"), alpha)
-    if noisy:
-        yield Equation(real("beta"), beta)
-    samples = along[0] * along[1] + (along[2] * along[3] if noisy else 0)
-    move = (1 if noisy else 2) * tau / (m * sp.sqrt(N)) * sp.Sum(samples, (b, 1, m))
-    move -= 0 if problem.prior.name == "none" else tau / N * FORCE(w)
+    if several:
+        yield from channel_equations.gain_lines(problem, m, table)
+    else:
+        alpha, beta = gains(real("z_1 z_2") if noisy else [real("z")] * 2, _means(problem))
+        yield Equation(real("alpha"), alpha)
+        if noisy:
+            yield Equation(real("beta"), beta)
+    moved = entry("alpha", *channel, b) * entry("x_1" if noisy else "x", b)
+    moved += entry("beta", *channel, b) * entry("x_2", b) if noisy else 0
+    step = (1 if noisy else 2) * tau / (m * sp.sqrt(N)) * total(moved, b, m)
+    step -= 0 if problem.prior.name == "none" else tau / N * FORCE(w)
     if model.momentum_rate is not None:
         rate = table.known("b", "model.momentum_rate", model.momentum_rate)
-        yield Equation("v", (1 - rate / N) * velocity + rate / N * sp.Symbol("Delta"), r"\leftarrow")
-        yield Equation(r"\Delta", move)
+        yield Equation(velocity, (1 - rate / N) * velocity + rate / N * move, r"\leftarrow")
+        yield Equation(move, step)
     elif model.momentum:
         share = table.known("mu", "model.momentum", model.momentum)
-        yield Equation("v", share * velocity + move, r"\leftarrow")
+        yield Equation(velocity, share * velocity + step, r"\leftarrow")
     else:
-        yield Equation(r"\tilde w", w + move)
+        yield Equation(rf"\tilde w{below}", w + step)
     if model.momentum or model.momentum_rate is not None:
-        yield Equation(r"\tilde w", w + velocity)
-    yield Equation("w", r"\sqrt N\,\tilde w/|\tilde w|", r"\leftarrow")
+        yield Equation(rf"\tilde w{below}", w + velocity)
+    yield Equation(w, rf"\sqrt N\,\tilde w{below}/|\tilde w{below}|", r"\leftarrow")
     if model.average_rate is not None:
-        rate, average = table.known("a", "model.average_rate", model.average_rate), sp.Symbol("w'")
-        yield Equation("w'", average + rate / N * (w - average), r"\leftarrow")
+        rate, average = table.known("a", "model.average_rate", model.average_rate), entry("w'", *channel)
+        yield Equation(average, average + rate / N * (w - average), r"\leftarrow")
 
 
 def _closure(problem: Problem, tau: Any, m: Any, noise: Sequence[Any], table: Table) -> Iterator[Equation | str]:
     """Gain g and diffusion Lambda as averages, and in closed form where there is one; theory.md, section 2."""
     noisy, one = problem.augmentation is not None, len(problem.features) == 1
     c, q, e, alpha, beta = real("c q e alpha beta")
-    v11, v22, v12 = noise
     square = q**2 if one else dot(q, q)
     residual = sp.sqrt(1 - square)
     shared = (c * q if one else dot(c, q)) + residual * e
@@ -160,39 +178,18 @@ def _closure(problem: Problem, tau: Any, m: Any, noise: Sequence[Any], table: Ta
         yield Equation(real("beta"), gain[1])
     else:
         beta = alpha
-    batch = problem.model.centering == "batch"
-    keep = 1 - 1 / sp.sympify(m) if batch else sp.S.One
+    keep = kept_by(problem, m)
     yield Equation(real("g"), keep * tau * (q / residual * mean(e * (alpha + beta)) - mean(c * (alpha + beta))))
     outputs = [SIGMA(each) - average for each, average in zip(theta, means, strict=True)]
     slopes = [SLOPE(each) for each in theta]
-    shown = [alpha**2, beta**2, alpha * beta]
-
-    def squares(average: Any, products: Sequence[Any], outputs: Sequence[Any], slopes: Sequence[Any]) -> Any:
-        apart = [average(outputs[i] ** 2) * average(slopes[1 - i] ** 2) for i in (1, 0)]
-        apart.append(average(outputs[0] * outputs[1]) * average(slopes[0] * slopes[1]))
-        factors = 1 + v11, 1 + v22, 2 * (1 + v12)
-        own = sum(factor * average(each) for factor, each in zip(factors, products, strict=True))
-        others = sum(factor * each for factor, each in zip(factors, apart, strict=True)) if batch else 0
-        return tau**2 / m * (keep**2 * own + keep / m * others)
-
-    yield Equation(real("Lambda"), squares(mean, shown, outputs, slopes))
-    closed = closed_forms(problem, noise, table)
-    if closed is None:
-        return
-    polynomial, average, overlaps = closed
-    views = real("Theta_1 Theta_2") if noisy else [real("Theta_1")] * 2
-    sigma = [sum(rounded(a) * view**k for k, a in enumerate(polynomial)) for view in views]
-    slope = [sp.diff(each, view) for each, view in zip(sigma, views, strict=True)]
-    averages = [average(each) if centred else 0 for each in sigma]
-    fixed = real("f_1 f_2")
-    agreement = average((sigma[0] - fixed[0]) * (sigma[1] - fixed[1]))
-    for k, overlap in enumerate(overlaps):
-        g = -keep * tau * sp.diff(agreement, overlap).subs(dict(zip(fixed, averages, strict=True)))
-        yield Equation(real("g" if one else f"g_{k + 1}"), tidy(g, overlaps), closed=True)
-    centred_outputs = [each - average for each, average in zip(sigma, averages, strict=True)]
-    products = [(centred_outputs[1] * slope[0]) ** 2, (centred_outputs[0] * slope[1]) ** 2]
-    products.append(centred_outputs[0] * centred_outputs[1] * slope[0] * slope[1])
-    yield Equation(real("Lambda"), tidy(squares(average, products, centred_outputs, slope), overlaps), closed=True)
+    own = {(i, j): mean((alpha, beta)[i] * (alpha, beta)[j]) for i in (0, 1) for j in (0, 1)}
+    Lambda = diffusion(tau**2 / m, keep, noise, mean, own, [outputs] * 2, [slopes] * 2)
+    yield Equation(real("Lambda"), Lambda)
+    if closed := closed_forms(problem, noise, table):
+        for k, each in enumerate(closed.gains):
+            yield Equation(real("g" if one else f"g_{k + 1}"), tidy(-keep * tau * each, closed.overlaps), closed=True)
+        Lambda = closed_diffusion(closed, tau**2 / m, keep, noise)
+        yield Equation(real("Lambda"), tidy(Lambda, closed.overlaps), closed=True)
 
 
 def _with_velocity(problem: Problem, tau: Any, table: Table) -> Iterator[Equation | str]:
