@@ -124,30 +124,32 @@ def average_in_words(rate: float | None) -> str:
     return "" if rate is None else f"; beside it an average w' of the weights, dw'/dt = a (w - w'), a = {rate:g}"
 
 
-def check_average(
-    rate: float | None,
-    steps_per_time: float,
-    remedy: str = "lower training.learning_rate",
-    key: str = "training.average_rate",
+def check_rates(
+    training: Any, steps_per_time: float, remedy: str = "lower training.learning_rate", table: str = "training"
 ) -> None:
-    """Refuse a rate at which averages would go past the weights in one step.
+    """Refuse rates at which averages would go past the weights in one step, or a step would undo the one before.
 
     Parameters
     ----------
-    rate : float or None
+    training : Part
+        With `average_rate` and `momentum_rate`.
     steps_per_time : float
     remedy : str
         What makes steps shorter.
-    key : str
-        Of the rate.
+    table : str
+        Its key.
 
     Raises
     ------
     InputError
     """
-    if rate is not None and rate > steps_per_time:
-        raise InputError(
-            f"{key} = {rate:g} with {steps_per_time:.15g} steps in a unit of time: each moves the average by the share "
-            f"{rate / steps_per_time:.3g} of its distance to the weights, which is at most 1; lower the rate to "
-            f"{steps_per_time:.15g} or less, or {remedy}"
-        )
+    of_average = "each moves the average by the share {:.3g} of its distance to the weights"
+    of_velocity = "each takes the share {:.3g} of the velocity away"
+    for key, does in (("average_rate", of_average), ("momentum_rate", of_velocity)):
+        rate = getattr(training, key)
+        if rate is not None and rate > steps_per_time:
+            raise InputError(
+                f"{table}.{key} = {rate:g} with {steps_per_time:.15g} steps in a unit of time: "
+                f"{does.format(rate / steps_per_time)}, which is at most 1; lower the rate to "
+                f"{steps_per_time:.15g} or less, or {remedy}"
+            )

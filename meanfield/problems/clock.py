@@ -36,14 +36,15 @@ class ClockedProblem(Problem):
         return 1.0 / max(rates, default=1.0)  # phases that are refused have no pieces
 
     @after_fields
-    def _average_has_one_rate(self) -> None:
+    def _rates_are_those_of_the_run(self) -> None:
         for number, piece in enumerate(pieces_of(self)):
-            given, wanted = (each.training.average_rate for each in (piece.problem, self))  # type: ignore[attr-defined]
-            if given != wanted:
-                raise ValueError(
-                    f"phases[{number}].set: training.average_rate is {given}, and that of the run {wanted}: an average "
-                    "has one rate in all phases; give the same"
-                )
+            for key, what in (("average_rate", "an average"), ("momentum_rate", "a velocity")):
+                given, wanted = (getattr(each.training, key) for each in (piece.problem, self))  # type: ignore[attr-defined]
+                if given != wanted:
+                    raise ValueError(
+                        f"phases[{number}].set: training.{key} is {given}, and that of the run {wanted}: {what} "
+                        "has one rate in all phases; give the same"
+                    )
 
     @property
     def labels(self) -> dict[str, float]:

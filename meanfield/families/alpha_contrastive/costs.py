@@ -141,7 +141,7 @@ def population(problem: Problem) -> Prediction:
         # With unit weights the flow takes some 3 steps per unit of time, of 12 rates of change each.
         steps = len(stretches) + 3.0 * problem.time.stop / (1.0 - float(np.mean(momenta)))
         seconds = 12 * steps * filters / fewer * seconds_of(lambda: flow.rate(stretches[0], 0.0, flow.start))
-    weights = len(flow.start) // fewer * filters
+    weights = flow.number // fewer * filters
     numbers = problem.time.outputs * weights
     contents = f"{weights:,} weights, energy, scores and ranks at {problem.time.outputs:,} times"
     return prediction_of("population", seconds, 3 * numbers, numbers, contents)

@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate, StartSettings
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.part import FieldError, Part, after_fields
 from meanfield.ingredients.schedules.key import OrSchedule
 
 
-class Training(Part):
+class Training(HasMomentum):
     """SGD in batches of pairs."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
@@ -24,6 +25,7 @@ class Training(Part):
     momentum: Annotated[float, Field(ge=0, lt=1), OrSchedule()] = Field(
         default=0.0, description="share of the last step that is added to a step"
     )
+    momentum_rate: MomentumRate = None
     weight_decay: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
         default=0.0, description="multiple of the weights in the gradient"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from meanfield.ensembles.averages import average_in_words
+from meanfield.ensembles.momentum import momentum_in_words
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
@@ -115,6 +116,7 @@ def _training(problem: Problem) -> str:
         for name, value in (("momentum", training.momentum), ("weight decay", training.weight_decay))
         if value != 0.0
     )
+    more += momentum_in_words(training, "") if training.momentum_rate is not None else ""
     batch, rate = in_words_of(training.batch_size), in_words_of(training.learning_rate)
     many = f"N pairs, N = {batch}" if isinstance(training.batch_size, Schedule) else f"{batch} pairs"
     return f"SGD in batches of {many}, eta = {rate}{more}{average_in_words(training.average_rate)}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
+from meanfield.ensembles import momentum
 from meanfield.errors import InputError
 from meanfield.families.contrastive.initial_overlaps import overlap_of_channels, overlaps_of_features
 from meanfield.families.contrastive.initial_state import InitialState
@@ -258,11 +259,7 @@ def without_velocity(problem: Problem) -> Problem:
 
 def check_no_velocity(problem: Problem) -> None:
     """Refuse a velocity that lasts where a method knows weights alone."""
-    if problem.model.momentum_rate is not None:
-        raise InputError(
-            f"model.momentum_rate = {problem.model.momentum_rate:g}: weights have a velocity that lasts, which only "
-            "order parameters and SGD follow; use these, or remove it (a fixed share is model.momentum)"
-        )
+    momentum.check_no_velocity(problem.model, "order parameters and SGD", "model")
 
 
 def check_one_channel(problem: Problem, what: str) -> None:

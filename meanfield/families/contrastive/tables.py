@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
 from meanfield.ingredients.activations import NamesActivation
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw
@@ -21,7 +22,7 @@ Numbers = float | FloatArray
 ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)], ...], Field(strict=False)]
 
 
-class Model(NamesActivation):
+class Model(NamesActivation, HasMomentum):
     """Network and its training."""
 
     centering: Literal["none", "population", "batch"] = Field(
@@ -33,13 +34,7 @@ class Model(NamesActivation):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
-    momentum_rate: float | None = Field(
-        default=None,
-        gt=0,
-        le=1e6,
-        description="b, in place of momentum: the next step repeats the share 1 - b/N of a step, which is b/N as long; "
-        "for instance 2.0",
-    )
+    momentum_rate: MomentumRate = None
     average_rate: AverageRate = None
     batch_size: Annotated[int, Field(ge=1, le=10**9), OrSchedule()] = Field(
         description="m, the number of samples per step, for instance 10"
@@ -62,20 +57,6 @@ class Model(NamesActivation):
                 "batch_size = 1 with centering = 'batch': the centred output of a single sample is zero; "
                 "set batch_size to 2 or more, or centering to 'none' or 'population'"
             )
-
-    @after_fields
-    def _momentum_is_said_once(self) -> None:
-        if self.momentum_rate is not None and self.momentum > 0.0:
-            raise ValueError(
-                f"momentum_rate = {self.momentum_rate:g} with momentum = {self.momentum:g}: steps have one velocity; "
-                "remove either"
-            )
-
-    def velocity_at(self, N: int) -> tuple[float, float]:
-        """Factors of a step and of the velocity before it, at dimension N."""
-        if self.momentum_rate is None:
-            return 1.0, self.momentum
-        return self.momentum_rate / N, 1.0 - self.momentum_rate / N
 
     @property
     def rate(self) -> float:

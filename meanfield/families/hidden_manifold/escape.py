@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of, train_at
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
@@ -125,6 +126,7 @@ def predict_escape(problem: Problem) -> Solved:
 def check_escape(problem: Problem) -> None:
     """Refuse problems without a symmetric plateau; see `predict_escape`."""
     check_trajectory(problem)
+    check_no_velocity(problem.training, "order parameters, density and SGD")
     check_no_file(problem, "escapes from the symmetric plateau")
     for piece in pieces_of(problem):
         _check_units(piece.problem)

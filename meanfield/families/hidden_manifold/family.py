@@ -96,6 +96,7 @@ FAMILY = Family(
         r"training\.learning_rate": r"learning rate $\eta$",
         r"training\.output_learning_rate": r"learning rate $\eta_v$ of the second layer",
         r"training\.momentum": r"momentum $\mu$",
+        r"training\.momentum_rate": "rate $b$ at which velocities are forgotten",
         r"training\.average_rate": "rate $a$ of the averages of weights",
         r"training\.batch_size": r"samples $\tau$ per step",
         r"training\.label_noise": r"variance $\sigma_y^2$ of the noise of labels",

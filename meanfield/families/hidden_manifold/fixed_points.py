@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.families.hidden_manifold.initial_state import check_no_file
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
 from meanfield.families.hidden_manifold.order_parameters.jacobian import coordinates_of, jacobian_at, rates_at
@@ -49,6 +50,7 @@ MARGINAL = 1e-7
 def check_fixed_points(problem: Problem) -> None:
     """Refuse problems without an ODE for order parameters alone, or with a start from a file."""
     check_trajectory(problem)
+    check_no_velocity(problem.training, "order parameters, density and SGD")
     check_no_file(problem, "searches for fixed points")
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
-from meanfield.ingredients.part import Part
 from meanfield.ingredients.schedules.key import OrSchedule
 from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, values_of
 from meanfield.typing import FloatArray
@@ -17,7 +17,7 @@ NonNegative = Annotated[float, Field(ge=0, le=1e6), OrSchedule()]
 """Number that may change in time."""
 
 
-class Training(Part):
+class Training(HasMomentum):
     """One-pass SGD of the student, on fresh samples in each step."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
@@ -30,6 +30,7 @@ class Training(Part):
     momentum: float = Field(
         default=0.0, ge=0, lt=1, description="mu, the share of a step that the next one repeats, for instance 0.9"
     )
+    momentum_rate: MomentumRate = None
     average_rate: AverageRate = None
     batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(
         default=1,
@@ -56,7 +57,7 @@ class Training(Part):
     def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The keys of a training without momentum and average are those that it had before there were any."""
         data: dict[str, Any] = write(self)
-        without = (("momentum", 0.0), ("average_rate", None))
+        without = (("momentum", 0.0), ("momentum_rate", None), ("average_rate", None))
         return {key: value for key, value in data.items() if (key, value) not in without}
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from meanfield.ensembles.averages import average_in_words
+from meanfield.ensembles.momentum import momentum_in_words
 from meanfield.errors import InputError
 from meanfield.explanation.explanation import Statement, steps_in_words
 from meanfield.explanation.prediction import Prediction
@@ -112,8 +113,7 @@ def _training(problem: Problem) -> str:
     samples = "one sample per step" if training.batch_size == 1 else several
     noise = f"; labels have noise of variance {variance}, errors none" if training.label_noise else ""
     decay = f"; weights decay at the rate kappa eta, kappa = {kappa}" if training.weight_decay else ""
-    mu = training.momentum
-    momentum = f"; momentum mu = {mu:g}, in the limit rates eta/(1 - mu) and eta_v/(1 - mu)" if mu else ""
+    momentum = momentum_in_words(training, "rates eta/(1 - mu) and eta_v")
     average = average_in_words(training.average_rate)
     return f"one-pass SGD, {samples}, eta = {eta}, {second}{noise}{decay}{momentum}{average}"
 

@@ -9,7 +9,7 @@ from meanfield.problems.family import Family, Method
 HERE = "meanfield.families.latent_tree"
 
 FOLLOWED = (
-    *(f"training.{key}" for key in ("learning_rate", "batch_size")),
+    *(f"training.{key}" for key in ("learning_rate", "batch_size", "momentum")),
     *(f"loss.{key}" for key in ("temperature", "margin", "beta")),
 )
 """Keys of numbers that may change in time."""

@@ -84,7 +84,8 @@ def _followed(tables: Tables, start: Weights) -> tuple[FloatArray, str, Pieces]:
     problem = tables.problem
     times = problem.time.outputs_at
     a = problem.training.average_rate
-    pieces = Pieces(tables, start, times, problem.population.tolerance, average_rate=a)
+    b = problem.training.momentum_rate
+    pieces = Pieces(tables, start, times, problem.population.tolerance, average_rate=a, momentum_rate=b)
     status = "complete"
     with progress_bar(float(times[-1]), "gradient flow", "t") as bar:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.averages import check_rates, clocked
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import replica_generator
@@ -68,7 +68,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    check_average(problem.training.average_rate, problem.steps_per_time)
+    check_rates(problem.training, problem.steps_per_time)
     in_time = InTime(problem)
     return batched(
         problem,
@@ -121,10 +121,12 @@ class Replicas(BatchStepper):
         self._motion = problem.motion
 
     def step(self, k: int) -> None:
-        """Take step k: w <- w - eta grad of the loss of a batch."""
+        """Take step k: w <- w - eta grad of the loss of a batch, which moves along velocities where there are any."""
         self._look_at_step(k)
         weights = self._start.like(self.w)
         moved = self._motion.velocity(weights, self._gradient(weights, network, self.problem.output))
+        if self.means.size:
+            moved = self.means = self.problem.training.velocity(self.means, moved)
         self.w = self._motion.held(self._start.like(self.w + self.problem.training.learning_rate * moved))
 
     @property

@@ -57,6 +57,9 @@ class Pieces:
         How weights move down a gradient, in place of the motion of the problem.
     average_rate : float, optional
         Rate of a moving average of the weights that is followed, too.
+    momentum_rate : float, optional
+        Rate at which velocities are forgotten, along which weights move then. Velocities do not jump where a node
+        opens or closes, so that each that reaches 0 crosses it.
     """
 
     def __init__(
@@ -67,22 +70,25 @@ class Pieces:
         tolerance: float,
         motion: Motion | None = None,
         average_rate: float | None = None,
+        momentum_rate: float | None = None,
     ) -> None:
         self.tables = tables
         self.like = start
         self._stretches = InTime(tables.problem).stretches(float(times[-1]))
-        self._contrast = self._stretches[0].at(float(times[0])).contrast
+        self._look(float(times[0]))
         self._motion = tables.problem.motion if motion is None else motion
         self.time = float(times[0])
         self.changes = 0
         self.slides = 0
-        self._times, self._y = times, start.vector
+        self._times, self._number, self._b = times, len(start.vector), momentum_rate
+        self._y = np.append(start.vector, np.zeros(self._number if momentum_rate is not None else 0))
+        """Weights, and behind them velocities that last."""
         self._size = max(float(np.abs(self._y).max()), 1e-300)
         self._tolerance = Tolerance(tolerance, 1e-3 * tolerance * self._size)
-        self.states = np.full((len(times), len(self._y)), np.nan)
+        self.states = np.full((len(times), self._number), np.nan)
         """Weights at the output times, NaN where they were not reached, shape (times, weights)."""
-        self.states[0] = self._y
-        self._average_rate, self._average = average_rate, self._y
+        self.states[0] = start.vector
+        self._average_rate, self._average = average_rate, start.vector
         self.averages = self.states.copy() if average_rate is not None else None
         """Averages at the output times in the same way, where they are followed."""
         self._gates: Gates = tables.forward(start).gates
@@ -121,7 +127,7 @@ class Pieces:
             stops=stops,
             dense=self.averages is not None,
         )
-        self.states[behind : behind + len(ahead)] = found.values[1 : 1 + len(ahead)]
+        self.states[behind : behind + len(ahead)] = found.values[1 : 1 + len(ahead), : self._number]
         if found.path is not None:
             self._follow_average(found.path, found.end_time, behind)
         self._short = self._short + 1 if found.end_time - self.time < SHORT_PIECE * found.end_time else 0
@@ -150,13 +156,15 @@ class Pieces:
         ahead = self._times[behind:][self._times[behind:] <= end]
         times = np.unique([self.time, *ahead, end])
         if len(times) > 1:
-            found = average_along(path, self._average, times, (), self._average_rate, self._tolerance)
+            weights: Path = lambda t: path(t)[: self._number]  # noqa: E731
+            found = average_along(weights, self._average, times, (), self._average_rate, self._tolerance)
             self.averages[behind : behind + len(ahead)] = found[1 : 1 + len(ahead)]
             self._average = found[-1]
 
     def _look(self, t: float) -> None:
-        """Take the loss of a time."""
-        self._contrast = self._stretches[0].at(t).contrast
+        """Take the loss and the momentum of a time."""
+        problem = self._stretches[0].at(t)
+        self._contrast, self._speed = problem.contrast, 1.0 / (1.0 - problem.training.momentum)
 
     def _enter(self) -> None:
         """Go on behind a corner, where nodes may slide no more."""
@@ -173,7 +181,7 @@ class Pieces:
 
     def _growth(self, t: float, y: FloatArray) -> float:
         # What is left of the time, until weights become infinite, is below its 1e-8th.
-        return 1e5 - float(np.abs(y).max()) / self._size
+        return 1e5 - float(np.abs(y[: self._number]).max()) / self._size
 
     def _margin(self, t: float, y: FloatArray) -> float:
         """Negative once a node is on the other side of 0 than its gate says, for some configuration."""
@@ -188,7 +196,7 @@ class Pieces:
 
     def _inside(self, y: FloatArray) -> list[FloatArray]:
         """Pre-activations times the sign that they should have, relative to the largest of the level."""
-        before = self.tables.forward(self.like.like(y), self._gates).before
+        before = self.tables.forward(self._weights(y), self._gates).before
         found = []
         for u, gate in zip(before, self._gates, strict=False):
             value = np.where(gate > 0.5, u, -u) / max(float(np.abs(u).max()), 1e-300)
@@ -205,13 +213,20 @@ class Pieces:
         return self._velocity(y)
 
     def _velocity(self, y: FloatArray) -> FloatArray:
-        weights = self.like.like(y)
+        weights = self._weights(y)
         _, gradient = self.tables.loss_and_gradient(weights, self._gates, self._contrast)
-        return self._motion.velocity(weights, gradient)
+        force = self._motion.velocity(weights, gradient)
+        if self._b is None:
+            return self._speed * force
+        velocity = y[self._number :]
+        return np.append(self._motion.along(weights, self.like.like(velocity)), self._b * (force - velocity))
+
+    def _weights(self, y: FloatArray) -> Weights:
+        return self.like.like(y[: self._number])
 
     def _speeds(self, y: FloatArray, surfaces: list[Surface]) -> FloatArray:
         """Velocities of pre-activations on surfaces, with the gates as they are."""
-        moving = self.like.like(y + 1j * IMAGINARY_STEP * self._velocity(y))
+        moving = self._weights(y + 1j * IMAGINARY_STEP * self._velocity(y))
         before = self.tables.forward(moving, self._gates).before
         found = [before[s.level][s.latent, s.where, s.node].imag[0] / IMAGINARY_STEP for s in surfaces]
         return np.array(found)

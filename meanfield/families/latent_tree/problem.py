@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, cast
 
 from numpy.random import Generator
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
 from meanfield.families.latent_tree.settings import (
@@ -98,14 +99,25 @@ class Loss(Part):
         return 2 if self.kind == "nt_xent" else 2 + self.negatives
 
 
-class Training(Part):
+class Training(HasMomentum):
     """SGD with fresh samples in each batch."""
 
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
         default=0.1, description="step size of SGD with the gradient through all branches"
     )
     batch_size: Annotated[int, Field(ge=1, le=10**6), OrSchedule()] = Field(default=128, description="anchors per step")
+    momentum: Annotated[float, Field(ge=0, lt=1), OrSchedule()] = Field(
+        default=0.0, description="share of the last step of sgd that is added to a step"
+    )
+    momentum_rate: MomentumRate = None
     average_rate: AverageRate = None
+
+    @model_serializer(mode="wrap")
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The keys of a training without momentum and decay are those that it had before there were any."""
+        data: dict[str, Any] = write(self)
+        without = (("momentum", 0.0), ("weight_decay", 0.0), ("momentum_rate", None))
+        return {key: value for key, value in data.items() if (key, value) not in without}
 
 
 class TrainingTime(Time):

@@ -204,7 +204,7 @@ def batch_slope(contrast: Contrast, outputs: FloatArray) -> tuple[float, FloatAr
 class BatchStepper(ClockedStepper):
     """Replicas that follow gradients of the losses of batches, from the same weights or each from its own."""
 
-    kept: ClassVar[tuple[str, ...]] = ("w", "rngs")
+    kept: ClassVar[tuple[str, ...]] = ("w", "means", "rngs")
 
     def __init__(self, problem: Any, sampler: Source, replicas: range, clock: Clock | None = None) -> None:
         super().__init__(problem, replicas, clock)
@@ -215,6 +215,9 @@ class BatchStepper(ClockedStepper):
         runs = zip(replicas, self.rngs, strict=True)
         starts = [self._start if common else initial_weights(problem, *run) for run in runs]
         self.w: FloatArray = np.stack([start.vector for start in starts])
+        remembers = any(each.training.remembers for each in self._in_time.extremes(problem.time.stop).values())
+        self.means = np.zeros((len(replicas), self.w.shape[1] if remembers else 0))
+        """Velocities of momentum, or means of gradients of Adam."""
 
     @property
     def finite(self) -> NDArray[np.bool_]:

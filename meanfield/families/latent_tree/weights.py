@@ -92,6 +92,10 @@ class Motion:
         """Velocity of all weights in one row."""
         return -gradient.vector
 
+    def along(self, weights: Weights, move: Weights) -> Array:
+        """A move in one row, without what leads away from where weights are held."""
+        return move.vector
+
     def held(self, weights: Weights) -> Array:
         """Weights in one row, back where they are held after a step."""
         return weights.vector
@@ -118,10 +122,15 @@ class ManyNodes(Motion):
         """See `Motion.velocity`."""
         W = [-self.nodes * gradient.W[0], -gradient.W[1] / self.nodes]
         b = [-self.nodes * gradient.b[0], -gradient.b[1]] if gradient.b else []
-        if self.fixed_lengths:
-            outward = self._along(weights, W, b) / self._along(weights, weights.W, weights.b)
-            W = [W[0] - outward[..., None, None] * weights.W[0], np.zeros_like(W[1])]
-            b = [b[0] - outward * weights.b[0], b[1]] if b else []
+        return self.along(weights, Weights(weights.shape, W, b))
+
+    def along(self, weights: Weights, move: Weights) -> Array:
+        """See `Motion.along`."""
+        if not self.fixed_lengths:
+            return move.vector
+        outward = self._along(weights, move.W, move.b) / self._along(weights, weights.W, weights.b)
+        W = [move.W[0] - outward[..., None, None] * weights.W[0], np.zeros_like(move.W[1])]
+        b = [move.b[0] - outward * weights.b[0], move.b[1]] if move.b else []
         return Weights(weights.shape, W, b).vector
 
     def held(self, weights: Weights) -> Array:

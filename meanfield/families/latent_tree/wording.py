@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from meanfield.ensembles.averages import average_in_words
+from meanfield.ensembles.momentum import momentum_in_words
 from meanfield.explanation.explanation import Statement
 from meanfield.explanation.prediction import Prediction
 from meanfield.families.latent_tree.problem import Loss, Problem
@@ -122,6 +123,7 @@ def _training(problem: Problem) -> str:
     return (
         f"SGD with the learning rate {in_words_of(training.learning_rate)} and {in_words_of(training.batch_size)} "
         f"anchors per step{steps}; in the population, the flow W' = -grad L{average_in_words(training.average_rate)}"
+        f"{momentum_in_words(training, 'the rate of the flow')}"
     )
 
 

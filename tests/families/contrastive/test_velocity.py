@@ -190,7 +190,7 @@ def test_what_knows_weights_alone_says_so(problem, method):
             {"particles.method": "chain"},
             r"'chain' with model\.momentum_rate = 1\.5: only plain .*'plain', or",
         ),
-        ("particles", {"model.momentum_rate": 41.0}, r"momentum_rate = 41 .*dimension = 40: .*lower the rate to 40 or"),
+        ("particles", {"model.momentum_rate": 41.0}, r"momentum_rate = 41 with 40 steps .*lower the rate to 40 or"),
     ],
 )
 def test_what_is_not_known_says_what_to_do(method, changes, message):

@@ -11,6 +11,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import circle_points
 from meanfield.families.alpha_contrastive.critical_points.mixture import mixture_points
@@ -103,6 +104,7 @@ def check_density(problem: Problem) -> None:
 
 
 def _check_at_one_time(problem: Problem) -> None:
+    check_no_velocity(problem.training, "population and SGD")
     if problem.density.noise:
         check_noise(problem)
     make_flow(problem)

@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.averages import check_rates, clocked
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.ensembles.stepper import ClockedStepper, replica_generator
@@ -73,7 +73,7 @@ def simulate_sgd(problem: Problem, workers: int | None = None, record: Record | 
 def simulation_of(problem: Problem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, Problem)
-    check_average(problem.training.average_rate, problem.steps_per_time)
+    check_rates(problem.training, problem.steps_per_time)
     in_time, stop = InTime(problem), problem.time.stop
     if problem.population.fast_top:
         check_at_extremes(problem, check_fast_top)
@@ -155,7 +155,7 @@ class Replicas(ClockedStepper):
         return Weights(self.filters, self.top)
 
     def step(self, k: int) -> None:
-        """Take step k: speed <- momentum speed + grad E - decay weights, and weights <- weights + eta speed."""
+        """Take step k: the velocity gets grad E - decay weights, and weights <- weights + eta velocity."""
         self._look_at_step(k)
         training, model = self.problem.training, self.problem.model
         slope = self._network.slope(self.weights, self._activity(self.rngs, self.weights))
@@ -167,7 +167,7 @@ class Replicas(ClockedStepper):
             change = by_weights - training.weight_decay * weights
             if held and weights.size:
                 change = tangential(change, weights, dims)
-            speed = training.momentum * speed + change
+            speed = training.velocity(speed, change)
             moved = weights + training.learning_rate * speed
             moves.append((unit(moved, dims) if held and weights.size else moved, speed))
         (self.filters, self.filter_speed), (self.top, self.top_speed) = moves

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.alpha_contrastive.initial import Weights, common_weights, few_filters, tangential
 from meanfield.families.alpha_contrastive.laws import DiscreteLaw, GaussianMixture, Images
@@ -33,6 +34,7 @@ from meanfield.families.alpha_contrastive.population.places import PlaceDrift
 from meanfield.families.alpha_contrastive.population.strings import StringDrift, check_strings
 from meanfield.families.alpha_contrastive.problem import Problem
 from meanfield.families.alpha_contrastive.scores import effective_rank, scores_of
+from meanfield.families.alpha_contrastive.settings import Model
 from meanfield.ingredients.part import with_unchecked
 from meanfield.numerics.moving_averages import average_along
 from meanfield.numerics.ode import Tolerance, solve_in_stretches
@@ -72,8 +74,8 @@ def solve_population(problem: Problem) -> Solved:
 
     Notes
     -----
-    SGD with momentum m follows the flow at 1/(1 - m) times its speed, which is in the flow. Source:
-    alpha_contrastive.md, sections 3, 4 and 6.
+    SGD with momentum m follows the flow at 1/(1 - m) times its speed, which is in the flow, and with
+    `training.momentum_rate` weights and velocities together. Source: alpha_contrastive.md, sections 3, 4 and 6.
     """
     check_problem(problem, Problem)
     check_population(problem)
@@ -159,6 +161,8 @@ class Flow:
         Problem at each time.
     drifts : list of Drift
         At the start of each phase.
+    number : int
+        Number of weights, behind which are velocities that last.
     start : ndarray
     """
 
@@ -168,12 +172,14 @@ class Flow:
         self.drifts = [self._drift_of(self.in_time(piece.start)) for piece in pieces_of(problem)]
         first = common_weights(problem)
         self._shapes = first.filters.shape, first.top.shape
-        self.start = self._joined(first)
+        self.number = first.filters.size + first.top.size
+        velocities = np.zeros(self.number if problem.training.momentum_rate is not None else 0)
+        self.start = np.concatenate([self._joined(first), velocities])
 
     def weights(self, vector: FloatArray) -> Weights:
         """Weights in a vector, or in several."""
         split = int(np.prod(self._shapes[0]))
-        parts = vector[..., :split], vector[..., split:]
+        parts = vector[..., :split], vector[..., split : self.number]
         return Weights(
             *(part.reshape(*vector.shape[:-1], *shape) for part, shape in zip(parts, self._shapes, strict=True))
         )
@@ -182,15 +188,23 @@ class Flow:
         return np.concatenate([part.ravel() for part in weights])
 
     def rate(self, stretch: Stretch[Problem], t: float, vector: FloatArray) -> FloatArray:
-        """Rate of change of all weights at a time of a stretch."""
+        """Rate of change of all weights, and of velocities that last, at a time of a stretch."""
         problem = stretch.at(t)
         training, model = problem.training, problem.model
         weights = self.weights(vector)
-        slope, moves = self._drift_of(problem)(weights).slope, []
-        for part, by_part, held, dims in zip(weights, slope, (model.unit_filters, model.unit_top), (1, 2), strict=True):
-            change = by_part - training.weight_decay * part
-            moves.append(tangential(change, part, dims) if held else change)
-        return self._joined(Weights(*moves)) / (1.0 - training.momentum)
+        slope = self._drift_of(problem)(weights).slope
+        decayed = (by_part - training.weight_decay * part for part, by_part in zip(weights, slope, strict=True))
+        force, b = self._along(model, weights, Weights(*decayed)), training.momentum_rate
+        if b is None:
+            return force / (1.0 - training.momentum)
+        velocity = vector[self.number :]
+        moved = self._along(model, weights, self.weights(velocity))
+        return np.concatenate([moved, b * (force - velocity)])
+
+    def _along(self, model: Model, weights: Weights, moves: Weights) -> FloatArray:
+        """Moves along the spheres on which weights are kept."""
+        kept = zip(weights, moves, (model.unit_filters, model.unit_top), (1, 2), strict=True)
+        return self._joined(Weights(*(tangential(by, part, dims) if held else by for part, by, held, dims in kept)))
 
     def observables(self, states: FloatArray) -> dict[str, Any]:
         """Energy, scores and ranks of weights at all output times, in rows; NaN for rows that are not finite."""
@@ -280,6 +294,8 @@ def _check_at_one_time(problem: Problem) -> None:
             f"followed in at most {MOST_CARRIED} coordinates, but data have {data.dimension}; take another, or solve "
             "by particles"
         )
+    if problem.training.momentum_rate is not None and is_carried(drift_of(problem)):
+        check_no_velocity(problem.training, "SGD and flows of activations without kinks")
     if discrete_field(problem, data).pairs.normalised and finite:
         raise InputError(
             f"population.finite_batch = true has no exact drift for importance.kind = '{importance.kind}', which is "

@@ -39,7 +39,7 @@ class Changes:
     """
 
     def __init__(self, problem: Problem, reference: Problem, noisy: bool) -> None:
-        share, _ = reference.model.velocity_at(problem.particles.dimension)
+        share, _ = reference.model.shares(problem.particles.dimension)
         self._problem, self._largest = problem, share * reference.model.learning_rate
         self._factors = factors_of(problem, reference)
         self._schedules = schedules_of(problem)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
-from meanfield.ensembles.averages import check_average
+from meanfield.ensembles.averages import check_rates
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import BYTES_PER_NUMBER, Simulation
 from meanfield.errors import InputError
@@ -95,10 +95,7 @@ def simulation_of(problem: Problem) -> Simulation:
     check_escape(problem)
     check_start(problem)
     check_centering(pieces)
-    check_average(
-        problem.model.average_rate, problem.particles.dimension, "raise particles.dimension", "model.average_rate"
-    )
-    check_momentum(problem)
+    check_rates(problem.model, problem.particles.dimension, "raise particles.dimension", "model")
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
     several = d2 > 1
@@ -125,16 +122,6 @@ def simulation_of(problem: Problem) -> Simulation:
         remedy="lower model.learning_rate, or prior.strength if it is large",
         size="model.batch_size" if by_batch else "particles.dimension",
     )
-
-
-def check_momentum(problem: Problem) -> None:
-    """Refuse a rate at which the next step would undo a step."""
-    b, N = problem.model.momentum_rate, problem.particles.dimension
-    if b is not None and b > N:
-        raise InputError(
-            f"model.momentum_rate = {b:g} with particles.dimension = {N}: a step repeats the share 1 - b/N of the one "
-            f"before, which is at least 0; lower the rate to {N} or less, or raise particles.dimension"
-        )
 
 
 def check_start(problem: Problem) -> None:
@@ -219,7 +206,7 @@ def _working_set(problem: Problem, method: str, m: int) -> int:
         return samples + averages + max(start, (d1 + 5 * d2) * N * BYTES_PER_NUMBER)
     views = (2 if several or is_noisy(problem) else 1) * m
     hidden = 2 * max(DRAWN_AT_ONCE, m * d1) * BYTES_PER_NUMBER
-    weights = (4 if problem.model.velocity_at(N)[1] > 0 else 3) * d2
+    weights = (4 if problem.model.shares(N)[1] > 0 else 3) * d2
     return samples + hidden + averages + max(start, (d1 + weights + views) * N * BYTES_PER_NUMBER)
 
 

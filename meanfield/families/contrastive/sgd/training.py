@@ -107,7 +107,7 @@ def training_of(problem: Problem, noisy: bool | None = None) -> Training:
     beyond = of_one if d2 == 1 else of_several
     normals, uniforms = m * int(draws.normals[-1]) + beyond, m * int(draws.uniforms[-1])
     strength = problem.decorrelation_strength if d2 > 1 else 0.0
-    share, momentum = model.velocity_at(problem.particles.dimension)
+    share, momentum = model.shares(problem.particles.dimension)
     rates = np.array([share * model.learning_rate, 1.0, strength])
     numbers, (rates, noise, noise_factor, view_factor, *drawn) = _in_one(
         rates, noise, factor_of(noise), factor_of(1.0 + noise), draws.cumulative, draws.mean, draws.deviation, draws.box

@@ -66,7 +66,12 @@ def has_fluctuations(problem: Problem, system: System) -> bool:
     It is for few eigenvalues, means on the teacher, closed expectations, and where nothing changes in time. What runs
     that start from a file scatter by at its time is not known.
     """
-    if schedules_of(problem) or problem.phases is not None or problem.initial is not None:
+    if (
+        schedules_of(problem)
+        or problem.phases is not None
+        or problem.initial is not None
+        or problem.training.momentum_rate
+    ):
         return False
     count = problem.inputs.eigenvalues.exact_nodes()
     elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)

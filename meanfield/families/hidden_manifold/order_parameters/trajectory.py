@@ -12,10 +12,10 @@ from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.expectations.choice import CLOSED, QUADRATURE, kind_of_expectations
 from meanfield.families.hidden_manifold.initial_state import OwnStart
 from meanfield.families.hidden_manifold.order_parameters.averaging.trajectory import averaged
+from meanfield.families.hidden_manifold.order_parameters.companions import averages_along, with_companions
 from meanfield.families.hidden_manifold.order_parameters.fluctuations import fluctuations, has_fluctuations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path, follow
 from meanfield.families.hidden_manifold.order_parameters.legs import Leg, driven, legs_of, observed
-from meanfield.families.hidden_manifold.order_parameters.moving_averages import averages_along
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -152,9 +152,10 @@ def check_order_parameters(problem: Problem) -> None:
 def _check_fast(piece: Piece[Problem]) -> None:
     """Refuse a phase in which inputs have a mean, and averages over its moves do not close."""
     training = piece.problem.training
-    if training.momentum > 0.0:
+    if training.remembers:
+        key = "momentum" if training.momentum_rate is None else "momentum_rate"
         raise InputError(
-            f"training.momentum = {training.momentum:g}: the means of inputs move the student within single "
+            f"training.{key} = {getattr(training, key):g}: the means of inputs move the student within single "
             "steps, over which averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
         )
     ends = [piece.start, *(time for time in corners_of(piece.problem) if piece.start < time < piece.stop), piece.stop]
@@ -227,12 +228,13 @@ def to_tolerance(
         nodes, order, step = level
         legs, start = prepared(nodes, order)
         system = legs[0].system
-        path = follow(legs, start, times, max(step, 1e-13))  # rounding is not much below 1e-13
-        seen = observed(legs, times, path.state) | {"generalisation_error": path.errors}
-        if average_rate is not None:
-            reached = int(np.isfinite(path.errors).sum())
-            seen |= averages_along(legs, start, times, reached, average_rate, max(step, 1e-13))
-        return system, path, seen
+        b, step = problem.training.momentum_rate, max(step, 1e-13)  # rounding is not much below 1e-13
+        if b is not None:
+            path, averages = with_companions(legs, start, times, average_rate, b, step)
+        else:
+            path = follow(legs, start, times, step)
+            averages = averages_along(legs, start, times, path, average_rate, step) if average_rate is not None else {}
+        return system, path, observed(legs, times, path.state) | {"generalisation_error": path.errors} | averages
 
     found = refine(
         levels_of(tolerance),

@@ -38,7 +38,7 @@ class Networks(NamedTuple):
     noisy : bool
         Whether there is noise on the teacher's output in any step.
     momentum : float
-        mu.
+        mu, the share of a step that the next one repeats; steps with a velocity that lasts have shorter ones.
     """
 
     value: int
@@ -73,7 +73,7 @@ def networks_of(problem: Problem) -> Networks:
         steps=numbers_of_steps(problem, np.zeros(1, dtype=np.int64)),
         first=0,
         noisy=isinstance(noise, Schedule) or noise > 0.0,
-        momentum=problem.training.momentum,
+        momentum=problem.training.shares(problem.particles.dimension)[1],
     )
 
 
@@ -81,6 +81,8 @@ def numbers_of_steps(problem: Problem, steps: IntArray) -> FloatArray:
     """What steps multiply with; see `Networks.steps`."""
     N = problem.particles.dimension
     eta, eta_v, batch, noise, decay = problem.training.numbers_at(steps / N)
+    share, _ = problem.training.shares(N)
+    eta, eta_v = share * eta, share * eta_v
     kept = 1.0 - eta * decay / N, 1.0 - eta_v * decay / N
     return np.column_stack([eta / batch, eta_v / batch, *kept, np.sqrt(noise), batch])
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from meanfield.ensembles.arrays import Record, identity_of
-from meanfield.ensembles.averages import check_average
+from meanfield.ensembles.averages import check_rates
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation
 from meanfield.errors import InputError
@@ -84,7 +84,7 @@ def simulation_of(problem: Problem) -> Simulation:
     method = chosen_method(problem)
     for piece in pieces_of(problem):
         check_decay(piece)
-    check_average(problem.training.average_rate, problem.particles.dimension, "raise particles.dimension")
+    check_rates(problem.training, problem.particles.dimension, "raise particles.dimension")
     D = latent_dimension(problem)
     K = problem.students
     M = problem.teachers
@@ -137,11 +137,12 @@ def chosen_method(problem: Problem) -> str:
     """
     _ = latent_dimension(problem)
     settings = problem.particles
-    momentum = max(piece.problem.training.momentum for piece in pieces_of(problem))
-    if settings.method == "chain" and momentum > 0.0:
+    moving = next((each.problem.training for each in pieces_of(problem) if each.problem.training.remembers), None)
+    if settings.method == "chain" and moving is not None:
+        key = "momentum" if moving.momentum_rate is None else "momentum_rate"
         raise InputError(
-            f"particles.method = 'chain' with training.momentum = {momentum:g}: the chain follows products of weights, "
-            "and of no velocity; set particles.method to 'plain', or remove the momentum"
+            f"particles.method = 'chain' with training.{key} = {getattr(moving, key):g}: the chain follows products of "
+            "weights, and of no velocity; set particles.method to 'plain', or remove the momentum"
         )
     average = problem.training.average_rate
     if settings.method == "chain" and average is not None:
@@ -152,7 +153,7 @@ def chosen_method(problem: Problem) -> str:
     if problem.initial is not None:
         _check_from_file(problem)
         return "plain"
-    exact = covariates_are_gaussian(problem) and not settings.snapshots and momentum == 0.0 and average is None
+    exact = covariates_are_gaussian(problem) and not settings.snapshots and moving is None and average is None
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:

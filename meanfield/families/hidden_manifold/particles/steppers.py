@@ -104,7 +104,7 @@ class Plain(InTime):
         self._mean = mean_coefficients(problem) @ columns.T / np.sqrt(D)
         self._gaussian_means = gaussian_means(problem) @ columns.T / D
         self._W, self._v = np.array(W, order="C"), np.array(v)  # which steps change in place
-        self._velocity = np.zeros((problem.students, N + 1 if problem.training.momentum > 0.0 else 0))
+        self._velocity = np.zeros((problem.students, N + 1 if problem.training.remembers else 0))
         self._mixture = mixture_of(problem, self._mean)
         self._own = own_moments(problem, self._mixture, F) if problem.inputs.is_uneven else None
         self._inputs = inputs_of(problem, F, *standardisation(problem, self._own))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from meanfield.families.latent_tree.images.family import FOLLOWED
 from meanfield.families.latent_tree.initial_state import InitialState, initial_weights
@@ -63,9 +63,6 @@ class ImageTraining(Training):
     optimiser: Literal["sgd", "adam"] = Field(
         default="sgd", description="sgd, or adam with the usual decay rates 0.9 and 0.999"
     )
-    momentum: Annotated[float, Field(ge=0, lt=1), OrSchedule()] = Field(
-        default=0.0, description="share of the last step of sgd that is added to a step"
-    )
     weight_decay: Annotated[float, Field(ge=0, le=1e6), OrSchedule()] = Field(
         default=0.0, description="multiple of all that is trained in the gradient"
     )
@@ -77,17 +74,9 @@ class ImageTraining(Training):
 
     @after_fields
     def _momentum_is_of_sgd(self) -> None:
-        if self.optimiser == "adam" and self.momentum != 0.0:
-            raise FieldError(
-                "momentum", f"= {in_words_of(self.momentum)}: optimiser = 'adam' has means of its own; remove it"
-            )
-
-    @model_serializer(mode="wrap")
-    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a training without momentum and decay are those that it had before there were any."""
-        data: dict[str, Any] = write(self)
-        without = (("momentum", 0.0), ("weight_decay", 0.0))
-        return {key: value for key, value in data.items() if (key, value) not in without}
+        for key, value in (("momentum", self.momentum), ("momentum_rate", self.momentum_rate or 0.0)):
+            if self.optimiser == "adam" and value != 0.0:
+                raise FieldError(key, f"= {in_words_of(value)}: optimiser = 'adam' has means of its own; remove it")
 
 
 class OperatorSettings(Part):

@@ -49,9 +49,8 @@ class ImageReplicas(BatchStepper):
     def __init__(self, problem: ImageProblem, replicas: range, clock: Clock | None = None) -> None:
         super().__init__(problem, ImageSampler(problem), replicas, clock)
         adam = problem.training.optimiser == "adam"
-        lasting = any(each.training.momentum > 0.0 for each in self._in_time.extremes(problem.time.stop).values())
-        self.means = np.zeros((len(replicas), self.w.shape[1] if adam or lasting else 0))
-        """Means of gradients of Adam, or their sum with momentum."""
+        if adam:
+            self.means = np.zeros_like(self.w)
         self.squares = np.zeros((len(replicas), self.w.shape[1] if adam else 0))
         self.of_epoch = np.zeros(1, dtype=np.int64)
         """Number of steps since an epoch began."""
@@ -71,7 +70,7 @@ class ImageReplicas(BatchStepper):
         if training.optimiser == "adam":
             gradients = self._adapted(gradients, k)
         elif self.means.size:
-            gradients = self.means = training.momentum * self.means + gradients
+            gradients = self.means = training.velocity(self.means, gradients)
         self.w = self.w - training.learning_rate * gradients
 
     def slopes(self) -> FloatArray:

@@ -12,7 +12,7 @@ from operator import methodcaller
 import numpy as np
 
 from meanfield.ensembles.arrays import Record
-from meanfield.ensembles.averages import check_average, clocked
+from meanfield.ensembles.averages import check_rates, clocked
 from meanfield.ensembles.ensemble import run_ensemble
 from meanfield.ensembles.simulation import Simulation, batched
 from meanfield.errors import InputError
@@ -59,7 +59,7 @@ def train_on_images(problem: ImageProblem, workers: int | None = None, record: R
 def simulation_of(problem: ImageProblem) -> Simulation:
     """Simulation that a problem describes."""
     check_problem(problem, ImageProblem)
-    check_average(problem.training.average_rate, problem.steps_per_time)
+    check_rates(problem.training, problem.steps_per_time)
     check_statistics(problem)
     rows: dict[str, tuple[int, ...]] = {"sampled_loss": ()}
     if has_probe(problem):

@@ -79,11 +79,13 @@ def _training(problem: ImageProblem) -> str:
         for name, value in (("momentum", training.momentum), ("weight decay", training.weight_decay))
         if value != 0.0
     )
-    eta = training.weight_noise
+    eta, b = training.weight_noise, training.momentum_rate
+    average = average_in_words(training.average_rate)
+    average += f"; momentum 1 - b eta, b = {b:g}, in steps of b eta" if b is not None else ""
     noise = f", and fresh weights mixed in by {in_words_of(eta)} an epoch" if eta != 0.0 else ""
     return (
         f"{training.optimiser} with the learning rate {in_words_of(training.learning_rate)}{more} and "
-        f"{in_words_of(training.batch_size)} anchors per step{steps}{noise}{average_in_words(training.average_rate)}"
+        f"{in_words_of(training.batch_size)} anchors per step{steps}{noise}{average}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.many_nodes.arc_density import on_arcs
@@ -84,6 +85,14 @@ def _check_density(problem: Problem) -> None:
             f"network.initial.outputs = {start.outputs} with fixed_lengths = false: outgoing weights of nodes turn "
             "from one output to others, and paths are followed where they stay; set network.initial.fixed_lengths to "
             f"true, outputs to 1, {instead}"
+        )
+    training = problem.training
+    check_no_velocity(training, "population and SGD")
+    if training.momentum > 0.0:
+        longer = problem.time.stop / (1.0 - training.momentum)
+        raise InputError(
+            f"training.momentum = {training.momentum:g}: a density is solved without, which is that at 1/(1 - mu) "
+            f"times the time; remove it, and set time.stop to {longer:g}"
         )
     check_tables(problem)
     weights, scheme = weights_of(problem), problem.density.scheme
