@@ -87,7 +87,8 @@ def keep(dataset):
 
 
 @pytest.mark.slow
-def test_a_cluster_as_people_start_it_and_a_point_that_kills_its_workers(tmp_path, inside):
+def test_a_cluster_as_people_start_it_and_a_point_that_kills_its_workers(tmp_path, inside, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "killer.py").write_text(KILLER)
     dask = str(Path(sys.executable).parent / "dask")
     file = tmp_path / "scheduler.json"
