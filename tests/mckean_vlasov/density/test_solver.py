@@ -79,7 +79,7 @@ def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap, sto
 def test_a_limit_with_a_prior_is_the_same_by_fipy(name, strength, features):
     settings = PriorSettings(name=name, strength=strength)
     limit = make_limit(prior=settings, coordinates=TWO[:features], overlap=(0.3, 0.2)[:features], stop=1.0)
-    settings = DensitySettings(order=2, cells=60, half_width=12.0, feature_nodes=5, steps=10)
+    settings = DensitySettings(order=2, cells=60, half_width=12.0, feature_nodes=5, steps=20)
     ours, fipys = (solve(limit, settings, backend) for backend in ("numba", "fipy"))
     assert ours.status == fipys.status == "complete"
     assert np.abs(ours.moments[-1] - ours.moments[0]).max() > 0.01  # there is something to agree on
