@@ -10,13 +10,6 @@ import xarray as xr
 
 from meanfield.results.result import Result
 
-MOST_IN_ANY_ORDER = 5
-"""Largest number of students of which all orders are tried."""
-
-CLEARLY_CLOSER = 0.1
-"""Share of the distance of two starts that is left in another order, if it is taken: chance leaves so little in at most
-3 of 1,000 cases."""
-
 
 def in_order(results: Sequence[Result], names: Sequence[str]) -> tuple[list[Result], str]:
     """Results with own runs in the order in which they start as a prediction does, and a sentence where that changes.
@@ -38,7 +31,9 @@ def in_order(results: Sequence[Result], names: Sequence[str]) -> tuple[list[Resu
         orders = _orders(result)
         away = [_distance(_taken(result, order).dataset, prediction) for order in orders]
         best = orders[int(np.argmin(away))]
-        if min(away) < CLEARLY_CLOSER * away[0]:
+        # Share of the distance of two starts that is left in another order, if it is taken: chance leaves so little in
+        # at most 3 of 1,000 cases.
+        if min(away) < 0.1 * away[0]:
             found[place] = _taken(result, best)
             listed = " and ".join(
                 f"{dim}s in the order {', '.join(str(i + 1) for i in order)}"
@@ -52,7 +47,8 @@ def in_order(results: Sequence[Result], names: Sequence[str]) -> tuple[list[Resu
 def _orders(result: Result) -> list[dict[str, tuple[int, ...]]]:
     """Orders of all dims that have one of their own, the present one first."""
     sizes = {dim: result.dataset.sizes.get(dim, 1) for dim in result.family.unordered}
-    dims = [dim for dim, size in sizes.items() if 1 < size <= MOST_IN_ANY_ORDER]
+    # Largest number of students of which all orders are tried.
+    dims = [dim for dim, size in sizes.items() if 1 < size <= 5]
     each = [list(permutations(range(sizes[dim]))) for dim in dims]
     return [dict(zip(dims, order, strict=True)) for order in product(*each)]
 

@@ -44,9 +44,6 @@ runs of one weight each. Averages over fewer are not, either: moments of a singl
 of 4 runs, in 9 % of 16 and in 6 % of 32. All of them together differ in 6.9 % of 32 runs of one weight, which is too
 many, and in 6.0 % of 64 and of 128."""
 
-NEGLIGIBLE_ALLOWANCE = 0.05
-"""Largest allowance, in standard errors, that decides nothing."""
-
 Measure = Callable[[FloatArray], FloatArray]
 """Size of deviations over the last axis, such as an integral or the largest one."""
 
@@ -181,7 +178,8 @@ def rotation_test(contrast: Contrast, quantities: Sequence[Deviations], with_all
         rows = _rows(contrast, quantity, with_allowance)
         sizes = _sizes(directions, rows, contrast.freedom, quantity.measures)
         spread = _spread(contrast, rows)
-        has_allowance |= bool(np.any(quantity.allowance.max(axis=1) > NEGLIGIBLE_ALLOWANCE * spread.max(axis=1)))
+        # Largest allowance, in standard errors, that decides nothing.
+        has_allowance |= bool(np.any(quantity.allowance.max(axis=1) > 0.05 * spread.max(axis=1)))
         for name, measure in quantity.measures.items():
             largest[name], shown[name] = sizes[name].max(axis=1), sizes[name][0]
             errors[name] = measure(spread)

@@ -30,9 +30,6 @@ from meanfield.problems.family import resolve
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
-SQUARE_ROUNDING = 1e-6
-"""Largest deviation from a square, relative to the largest value, of numbers that may be kept in single precision."""
-
 
 def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     """Judge two results of which one at least holds runs one by one, and the other such runs or a prediction.
@@ -120,7 +117,9 @@ def squared(first: Result, second: Result, name: str) -> str:
         squares = np.concatenate([held[other].values.ravel() for held in both]) ** 2
         known = np.isfinite(values) & np.isfinite(squares)
         x, y = values[known], squares[known]
-        if (x @ y) and np.all(np.abs(x - y * (x @ y) / (y @ y)) <= SQUARE_ROUNDING * np.abs(x).max()):
+        # Largest deviation from a square, relative to the largest value, of numbers that may be kept in single
+        # precision.
+        if (x @ y) and np.all(np.abs(x - y * (x @ y) / (y @ y)) <= 1e-6 * np.abs(x).max()):
             return other
     return ""
 

@@ -19,9 +19,6 @@ from meanfield.problems.family import resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.phases import pieces_of
 
-MOST_OPERATIONS = 400
-"""Number of operations of the longest closed form that is shown; averages say the same in a line."""
-
 CELL = '<td style="padding: 0 1rem 0 0; text-align: left">'
 """Beginning of a cell of the table of symbols."""
 
@@ -48,7 +45,8 @@ class Equation:
     @property
     def shown(self) -> bool:
         """Whether it is not too long."""
-        return not self.closed or self.right.count_ops() <= MOST_OPERATIONS
+        # Number of operations of the longest closed form that is shown; averages say the same in a line.
+        return not self.closed or self.right.count_ops() <= 400
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,6 @@ STEP = 1e-3
 INDISTINGUISHABLE = 1e-6
 """Least eigenvalue of the Fisher information, in units in which each key has 1: differences hide smaller ones."""
 
-CONVERGED = 1e-4
-"""Largest square of the last step in standard errors: a hundredth of one."""
-
-NEAR = 4.0
-"""Largest square of a step in standard errors after which derivatives serve once more: they hardly change."""
-
-LARGEST_STEP = 0.2
-"""Largest change of a number in a step, relative to its value: far from the runs the likelihood is no parabola."""
-
 MOST_STEPS, MOST_HALVINGS = 50, 30
 
 At = Callable[[FloatArray], Likelihood]
@@ -105,11 +96,11 @@ def fit(problem: Problem, runs: xr.Dataset, keys: Sequence[str]) -> xr.Dataset:
             _check_apart(keys, values, information)
         step = np.asarray(np.linalg.solve(information, score), dtype=float)
         size = float(step @ information @ step)
-        if fresh and size < CONVERGED:
+        if fresh and size < 1e-4:  # square of a step in standard errors: a hundredth of one
             break
         if fresh:
             values, here = _better(keys, values, step, here, at)
-            effects = effects if size < NEAR else None
+            effects = effects if size < 4.0 else None  # within two standard errors derivatives hardly change
         else:
             further, effects = _allowed(values + step, at), None
             values, here = (values + step, further) if further and further.value > here.value else (values, here)
@@ -236,7 +227,8 @@ def _better(
 ) -> tuple[FloatArray, Likelihood]:
     """Values along a step with a larger likelihood, at half of it or less where the whole has none."""
     refused, relative = False, np.abs(step) / _units(values)
-    step = step / max(1.0, float(relative.max()) / LARGEST_STEP)
+    # A fifth of its value is the largest change of a number: far from the runs the likelihood is no parabola.
+    step = step / max(1.0, float(relative.max()) / 0.2)
     for halvings in range(MOST_HALVINGS):
         further = values + 0.5**halvings * step
         found = _allowed(further, at)

@@ -26,14 +26,7 @@ RESOLVED = 1e-12
 """Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value on the
 panel."""
 
-RESOLVED_NEAR_ORIGIN = 1e-14
-"""Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value within one unit
-of the origin: exponential tails need no digits."""
-
 THIN = 1e-2
-MOST_SLACK = 30.0
-"""Largest factor `slack` by which panels of half-width THIN / slack may miss RESOLVED: they weigh little, and lie where
-functions are made of others that have been resolved no better."""
 
 MOST_PANELS = 6000
 """Largest number of panels; more make a closure take milliseconds, as an oscillating activation does under a law with
@@ -138,8 +131,12 @@ def tabulate(
         coefficients = values @ TO_COEFFICIENTS.T
         tail = np.abs(coefficients[:, :, -3:]).max(axis=2)
         local = _by_group(np.abs(values).max(axis=2), groups)
-        slack = np.clip(THIN / half, 1.0, MOST_SLACK)
-        fine = np.all(tail <= slack * np.maximum(RESOLVED * local, RESOLVED_NEAR_ORIGIN * core[:, None]), axis=0)
+        # Largest factor `slack` by which panels of half-width THIN / slack may miss RESOLVED: they weigh little, and
+        # lie where functions are made of others that have been resolved no better.
+        slack = np.clip(THIN / half, 1.0, 30.0)
+        # Largest size of the last Legendre coefficients of a resolved row, relative to the row's largest value within
+        # one unit of the origin: exponential tails need no digits.
+        fine = np.all(tail <= slack * np.maximum(RESOLVED * local, 1e-14 * core[:, None]), axis=0)
         done.append((left[fine], right[fine], values[:, fine]))
         kept += int(fine.sum())
         coarse = ~fine

@@ -16,9 +16,6 @@ from meanfield.errors import InputError
 from meanfield.process.interrupts import uninterrupted
 from meanfield.process.locking import Answer, FolderLock
 
-ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-"""Permissions without any of which a file is protected, even from an administrator, to whom the system allows all."""
-
 
 def check_writable(path: str | Path) -> None:
     """Refuse an output path before hours are spent on computing what cannot be saved.
@@ -35,7 +32,8 @@ def check_writable(path: str | Path) -> None:
         raise InputError(f"{path}: is a directory; give the name of a file in it")
     if mode and not stat.S_ISREG(mode):
         raise InputError(f"{path}: is a device or a pipe, which a file would replace; choose another name")
-    if mode and not (mode & ANYBODY_WRITES and os.access(path, os.W_OK)):
+    # Permissions without any of which a file is protected, even from an administrator, to whom the system allows all.
+    if mode and not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(path, os.W_OK)):
         raise InputError(f"{path}: is write-protected; choose another name for the output, or allow it by chmod +w")
     _mode(_numbered_workplace(path, 0), path)  # whose name is longer
     folder = _target(path).parent

@@ -24,9 +24,6 @@ MOST_CURVES = 6
 MOST_CELLS = 256
 """Largest number of entries of a matrix that is drawn as a map."""
 
-PLANE_CELLS = 32
-"""Number of cells of a plane of two weights in each direction."""
-
 GROUPS = 16
 """Largest number of groups of coordinates of runs whose eigenvalues are alike."""
 
@@ -195,4 +192,5 @@ def _grid(reaches: list[float]) -> FloatArray:
     reach = max(reaches, default=0.0) or 1.0
     power = 10.0 ** np.floor(np.log10(reach))
     end = next(power * factor for factor in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if power * factor >= reach)
-    return np.linspace(-end, end, PLANE_CELLS + 1)
+    # Edges of 32 cells of a plane of two weights in each direction.
+    return np.linspace(-end, end, 33)

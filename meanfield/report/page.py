@@ -36,9 +36,6 @@ from meanfield.results.schema import validate
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
 
-MOST_DIFFERENCES = 2
-"""Largest number of keys in the name of a problem."""
-
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
 
@@ -254,7 +251,8 @@ def names_of(problems: Sequence[Problem]) -> list[str]:
     for problem in problems:
         title = problem.title or "Untitled problem"
         other = next((each for each in problems if each is not problem and each.title == problem.title), problem)
-        differences = differing_keys(problem.limit(), other.limit())[:MOST_DIFFERENCES]
+        # Largest number of keys in the name of a problem.
+        differences = differing_keys(problem.limit(), other.limit())[:2]
         names.append(", ".join([title, *(each.partition(" against ")[0] for each in differences)]))
     return names
 

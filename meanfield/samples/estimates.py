@@ -16,10 +16,6 @@ from meanfield.typing import FloatArray
 NODES = 8
 """Number of values of a law that stands for samples: all their moments to the fifteenth are those of the samples."""
 
-EDGE = 5.0
-"""Scales of Tracy and Widom above the edge of the spectrum of white samples from which an eigenvalue is a direction's:
-white samples have one there once in 10,000 cases."""
-
 VARIANCE = "variance of a coordinate beside features"
 
 Number = tuple[float, float]
@@ -41,7 +37,9 @@ def leading(x: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
     root = np.sqrt(n) + np.sqrt(N)
     scale = root * (1.0 / np.sqrt(n) + 1.0 / np.sqrt(N)) ** (1.0 / 3.0)
     noise = float((sizes[wanted:] ** 2).sum()) / n / (N - wanted)
-    count = int((sizes[:wanted] ** 2 > noise * (root**2 + EDGE * scale)).sum())
+    # Scales of Tracy and Widom above the edge of the spectrum of white samples from which an eigenvalue is a
+    # direction's: white samples have one there once in 10,000 cases.
+    count = int((sizes[:wanted] ** 2 > noise * (root**2 + 5.0 * scale)).sum())
     gamma = N / n
     ratio = sizes[:count] ** 2 / noise / n - 1.0 - gamma
     spike = 0.5 * (ratio + np.sqrt(ratio**2 - 4.0 * gamma))

@@ -23,17 +23,6 @@ RARE = 1e-5
 REFERENCES = 100_000
 """Number of draws from the laws of a problem with which fields of features are held against."""
 
-SMOOTHING = 0.01
-"""Deviation of noise that is added to fields before their distribution functions are compared, in units of theirs:
-rounding would part the values of discrete laws."""
-
-OVERFIT = 0.5
-"""Share of their size by chance below which averages of products of fields and inputs are too small: features that were
-found in the same samples make them vanish."""
-
-SINGLE_PRECISION = 1e-6
-"""Relative rounding of moments of samples in single precision, which decides where a moment does not scatter."""
-
 
 class Finding(NamedTuple):
     """Assumption that samples contradict beyond chance.
@@ -109,7 +98,9 @@ def _found_in_them(e: Evidence) -> Contradiction:
         value = f - f.mean()
         chance = e.N * e.statistics.variance * float(value @ value)
         ratio = float(((value @ rest) ** 2).sum()) / max(chance, 1e-300)
-        if ratio < OVERFIT and chi2.cdf(ratio * freedom, freedom) < RARE:
+        # Share of their size by chance below which averages of products of fields and inputs are too small: features
+        # that were found in the same samples make them vanish.
+        if ratio < 0.5 and chi2.cdf(ratio * freedom, freedom) < RARE:
             yield (
                 1.0,
                 "the features were found in these samples, to which they are fitted: laws and overlaps along them are "
@@ -182,13 +173,16 @@ def _law(e: Evidence) -> Contradiction:
     for powers in _powers(d):
         own, other = (np.prod(c**powers, axis=1) for c in (e.fields, drawn))
         scale, apart = float(np.abs(other).mean()), abs(float(own.mean() - other.mean()))
-        error = max(other.std() * np.sqrt(1.0 / n + 1.0 / REFERENCES), SINGLE_PRECISION * scale)
+        # Relative rounding of moments of samples in single precision, which decides where a moment does not scatter.
+        error = max(other.std() * np.sqrt(1.0 / n + 1.0 / REFERENCES), 1e-6 * scale)
         if apart > CHANCE_ERRORS * error:
             size = max(size, apart / scale)
             factors = (f"c{k + 1 if d > 1 else ''}{f'^{p}' if p > 1 else ''}" for k, p in enumerate(powers) if p)
             shown.append(f"E[{' '.join(factors)}] = {own.mean():.3g} ({other.mean():.3g} in the problem)")
     for k in range(d):
-        width = SMOOTHING * drawn[:, k].std()
+        # Deviation of noise that is added to fields before their distribution functions are compared, in units of
+        # theirs: rounding would part the values of discrete laws.
+        width = 0.01 * drawn[:, k].std()
         few = (e.fields[:, k], drawn[: REFERENCES // 5, k])
         one, two = (values + width * rng.standard_normal(len(values)) for values in few)
         test = ks_2samp(one, two)

@@ -20,9 +20,6 @@ from meanfield.problems.in_time import InTime
 from meanfield.problems.phases import pieces_of
 from meanfield.typing import FloatArray
 
-MOST_STAGES = 100
-"""Largest number of stretches of time in which closures are others."""
-
 PROBED = (-0.9, -0.5, 0.2, 0.6, 0.95)
 """Overlaps with each feature, and with all features alike, at which closures of different times are compared."""
 
@@ -79,7 +76,8 @@ def stages_of(problem: Problem) -> list[Stage]:
         ends = [start, *(time for time in in_time.corners if start < time < stop), stop]
         for low, high in pairwise(ends):
             at = _inside(in_time, low, high)
-            parts = nodes_in_time(_probed(at), low, high, MOST_STAGES - len(found))
+            # Largest number of stretches of time in which closures are others.
+            parts = nodes_in_time(_probed(at), low, high, 100 - len(found))
             limits = [*(begin for begin, _ in parts), high]
             found += [
                 Stage(begin, end, each, at, _closure_at(at, nodes))

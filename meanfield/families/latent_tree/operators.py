@@ -24,9 +24,6 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 2e7
 """Largest number of entries of the connections of all latents for all configurations: some 500 megabytes."""
 
-MOST_VIEWS = 1e4
-"""Largest number of configurations of the leaves of which there is a table of all pairs: 800 megabytes."""
-
 PAIRED = (*SUMMED, "exact")
 """Losses that depend on all pairs of outputs."""
 
@@ -73,7 +70,8 @@ def fits(problem: Problem) -> bool:
     except InputError:
         return False
     views = problem.shape.configurations[-1]
-    return not needs_connections(problem) or (views <= MOST_VIEWS and _numbers(problem, views) <= MOST_NUMBERS)
+    # Largest number of configurations of the leaves of which there is a table of all pairs: 800 megabytes.
+    return not needs_connections(problem) or (views <= 1e4 and _numbers(problem, views) <= MOST_NUMBERS)
 
 
 def _numbers(problem: Problem, views: int) -> float:

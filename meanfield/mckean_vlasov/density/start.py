@@ -23,9 +23,6 @@ from meanfield.numerics.finite_volumes.grid import Grid
 from meanfield.numerics.quadrature import gaussian_trapezoid, panel_rule, tensor_rule
 from meanfield.typing import FloatArray
 
-MIRROR_ROUNDING = 1e-13
-"""Largest difference of two mirror images by rounding, relative to the largest value."""
-
 PER_DEVIATION, DEGREE = 12.0, 7
 """Values of an average over Gaussian weights by their deviation, and degree of the spline between them."""
 
@@ -126,7 +123,8 @@ def _alike(a: FloatArray, b: FloatArray, scale: FloatArray | float) -> bool:
     """Whether two arrays are equal up to rounding of numbers of a size; infinite ones exactly."""
     finite = np.isfinite(a) & np.isfinite(b)
     gap = np.abs(np.subtract(a, b, out=np.zeros_like(a), where=finite))
-    return bool(np.all(np.where(finite, gap <= MIRROR_ROUNDING * scale, a == b)))
+    # Largest difference of two mirror images by rounding, relative to the largest value.
+    return bool(np.all(np.where(finite, gap <= 1e-13 * scale, a == b)))
 
 
 @lru_cache(maxsize=4)

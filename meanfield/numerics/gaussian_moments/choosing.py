@@ -27,9 +27,6 @@ ORDERS: dict[Kind, tuple[int, ...]] = {
 }
 """Orders of rules that are tried, from coarse to fine."""
 
-TAIL_ORDER = 8
-"""Nodes of the panels that tell how much lies beyond the reach of a rule."""
-
 REACHES = (REACH, 10.4, 12.4)
 """Standard deviations at which rules end: the larger ones for functions that grow fast."""
 
@@ -42,9 +39,6 @@ FEW_DIRECTIONS = 2
 LARGEST_DEGREE = 12
 """Largest degree of polynomials that are integrated as such."""
 
-LARGEST_BETWEEN = 4
-"""Largest degree of those between kinks: more nodes on half-lines save little."""
-
 LINES = 24
 """Number of random lines on which it is tested whether a function is a polynomial."""
 
@@ -56,12 +50,6 @@ LARGEST_ERROR = 1e-6
 
 LEAST_ERROR = 1e-13
 """Smallest error that is stated: the rounding of sums over nodes."""
-
-LOOKED_AT = 8
-"""Number of components of a mixture in which it is looked at whether a function is a polynomial, or jumps."""
-
-LEAST_RATE = 4.0
-"""Power of the number of nodes with which changes must fall: those of functions that jump or bend fall like 1 or 2."""
 
 
 class Choice(NamedTuple):
@@ -150,7 +138,8 @@ def choose_rule(
         return _random(task, tolerance)
     known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
     between: int | None = None
-    if kind == "kinked" and known.degree is not None and (degree := task.degree()) <= LARGEST_BETWEEN:
+    # Largest degree of those between kinks: more nodes on half-lines save little.
+    if kind == "kinked" and known.degree is not None and (degree := task.degree()) <= 4:
         between = max(degree, known.degree)
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
@@ -205,7 +194,8 @@ class _Task(NamedTuple):
     @property
     def typical(self) -> Sequence[Law]:
         """Laws in which functions are looked at: the likeliest, or all."""
-        return self.laws if self.weights is None else [self.laws[i] for i in np.argsort(-self.weights)[:LOOKED_AT]]
+        # Number of components of a mixture in which it is looked at whether a function is a polynomial, or jumps.
+        return self.laws if self.weights is None else [self.laws[i] for i in np.argsort(-self.weights)[:8]]
 
     def averages(self, rule: Rule) -> list[Moments]:
         """Averages over all laws or their mixture, which must be finite."""
@@ -303,7 +293,8 @@ def _beyond(rule: Rule, task: _Task) -> float:
         further = rule.reach + 2.0
         outer = replace(rule, reach=further, order=1 + math.ceil((rule.order - 1) * further / rule.reach))
         return change(task.averages(rule), task.averages(outer))
-    inner = replace(rule, kind="kinked", order=TAIL_ORDER, bounded=True)  # panels whose ends stay where they are
+    # Nodes of the panels that tell how much lies beyond the reach of a rule.
+    inner = replace(rule, kind="kinked", order=8, bounded=True)  # panels whose ends stay where they are
     return change(task.averages(inner), task.averages(replace(inner, reach=rule.reach + 2.0)))
 
 
@@ -325,7 +316,9 @@ def _coarsest_accurate(rules: Sequence[Rule], task: _Task, tolerance: float) -> 
             number = max(len(changes) - 1, 1)  # so that there is a coarser one
             return Choice(rules[number], rules[number - 1], max(2.0 * changes[-1], LEAST_ERROR))
         first = rules[max(len(changes) - 3, 0)]
-        slow = len(changes) > 3 and changes[-3] < changes[-1] * (coarse.order / first.order) ** LEAST_RATE
+        # Power of the number of nodes with which changes must fall: those of functions that jump or bend fall like 1 or
+        # 2.
+        slow = len(changes) > 3 and changes[-3] < changes[-1] * (coarse.order / first.order) ** 4.0
         if slow and not scanned:
             task.refuse_rough()
             scanned = True

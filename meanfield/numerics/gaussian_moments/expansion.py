@@ -28,13 +28,6 @@ ROWS = 2048
 LARGEST_DEGREE = 4
 """Largest degree of polynomials whose averages over random points are made exact."""
 
-HALVED = 4
-"""Directions in which every other node of a trapezoidal product is as exact as all, unless functions are narrowest
-along diagonals: the shortest waves that the nodes (the lattice D4) take for constants are as short as before."""
-
-NEGLIGIBLE = 1e-9
-"""Weight of nodes that are left out, relative to the largest: more than half of those in four directions."""
-
 
 @dataclass(frozen=True)
 class Terms:
@@ -176,14 +169,17 @@ def _nodes(rule: Rule, law: Law) -> Nodes:
 def _kept_of(kind: Kind, order: int, rank: int, reach: float) -> Nodes:
     """The same of nodes that are the same for all laws; in four directions every other one, as on a checkerboard."""
     z, weights = fixed_nodes(kind, order, rank, reach, None)
-    if kind == "smooth" and rank == HALVED:
+    # Directions in which every other node of a trapezoidal product is as exact as all, unless functions are narrowest
+    # along diagonals: the shortest waves that the nodes (the lattice D4) take for constants are as short as before.
+    if kind == "smooth" and rank == 4:
         x, _ = gaussian_trapezoid(order, reach)
         weights = np.where(np.rint((z - x[0]) / (x[1] - x[0])).sum(axis=0) % 2 == 0, 2.0 * weights, 0.0)
     return _kept(z, weights)
 
 
 def _kept(z: FloatArray, weights: FloatArray) -> Nodes:
-    kept = np.flatnonzero(np.abs(weights) > NEGLIGIBLE * weights.max())
+    # Weight of nodes that are left out, relative to the largest: more than half of those in four directions.
+    kept = np.flatnonzero(np.abs(weights) > 1e-9 * weights.max())
     return Nodes(z[:, kept], weights[kept])
 
 

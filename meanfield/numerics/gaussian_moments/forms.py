@@ -15,9 +15,6 @@ NARROW = 0.7
 MOST_FORMS = 64
 """Largest number of forms with those that follow from pairs of them."""
 
-SAME_DIRECTION = 1e-13
-"""Part of a form beyond the directions of others that is rounding, relative to its size."""
-
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def turned_to(forms):  # type: ignore[no-untyped-def]
@@ -41,7 +38,8 @@ def turned_to(forms):  # type: ignore[no-untyped-def]
             for j in range(count):
                 add(left, -dot(found[j], left), found[j])
         rest = dot(left, left)
-        if count < rank and rest > SAME_DIRECTION**2 * size:
+        # Part of a form beyond the directions of others that is rounding, relative to its size.
+        if count < rank and rest > 1e-13**2 * size:
             scale(left, 1.0 / math.sqrt(rest), found[count])
             count += 1
     return found.T.copy()

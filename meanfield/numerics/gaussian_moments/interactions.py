@@ -18,17 +18,8 @@ ROWS = 24
 SPREAD = 1.5
 """Spread of these rows in units of that of the law."""
 
-INTERACTION = 1e-10
-"""Mixed difference of two slots that counts, relative to the largest value: ten thousand times its rounding."""
-
-MISFIT = 1e-8
-"""Largest error of a sum of terms, relative to the largest value."""
-
 FINE = 64
 """Order of tables with which sums of terms are tried."""
-
-MOST_HUBS = 2
-"""Largest number of hubs of an output whose squares are wanted: each two of them take a quadrature of their own."""
 
 
 def find_parts(
@@ -59,7 +50,8 @@ def find_parts(
     if parts is None:
         return None
     error = max(_misfit(function, constants, law, parts) for law in laws)
-    return (parts, error) if error <= MISFIT else None
+    # Largest error of a sum of terms, relative to the largest value.
+    return (parts, error) if error <= 1e-8 else None
 
 
 def _rows(law: Law, count: int, seed: int) -> FloatArray:
@@ -84,7 +76,8 @@ def _interactions(function: RowFunction, constants: FloatArray, law: Law) -> Boo
     found = np.zeros((function.outputs, function.width, function.width), dtype=bool)
     for a, b in combinations(slots, 2):
         difference = np.abs(at[a, b] - at[a,] - at[b,] + at[()]).max(axis=0)
-        found[:, a, b] = found[:, b, a] = difference > INTERACTION * largest
+        # Mixed difference of two slots that counts, relative to the largest value: ten thousand times its rounding.
+        found[:, a, b] = found[:, b, a] = difference > 1e-10 * largest
     return found
 
 
@@ -103,7 +96,8 @@ def _parts_of(together: BoolArray, varies: BoolArray, counted: int) -> Parts | N
             partners.append(varies)
             output.append(number)
             hub.append(-1)
-        if number < counted and len(output) - first > MOST_HUBS:
+        # Largest number of hubs of an output whose squares are wanted: each two of them take a quadrature of their own.
+        if number < counted and len(output) - first > 2:
             return None
         whole += [number == first for number in range(first, len(output))]
     return Parts(np.array(output), np.array(hub), np.array(partners), np.array(whole), counted)

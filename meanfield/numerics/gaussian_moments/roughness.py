@@ -11,9 +11,6 @@ from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.rules import REACH, Kinks, Law
 from meanfield.typing import FloatArray
 
-ROWS_SCANNED = 8
-"""Number of random rows of a law through which scans go."""
-
 CELLS = 64
 """Number of cells of a scan, each twice as wide as their distance."""
 
@@ -63,7 +60,8 @@ def find_rough(function: RowFunction, constants: FloatArray, laws: Sequence[Law]
 
 def _along_slots(function: RowFunction, constants: FloatArray, law: Law, kinks: Kinks) -> Iterator[Rough]:
     rank = law.factor.shape[1]
-    rows = law.mean + np.random.default_rng(0).standard_normal((ROWS_SCANNED, rank)) @ law.factor.T
+    # Number of random rows of a law through which scans go.
+    rows = law.mean + np.random.default_rng(0).standard_normal((8, rank)) @ law.factor.T
     for slot, deviation in enumerate(np.sqrt((law.factor**2).sum(axis=1))):
         if deviation > 0.0:
             places = law.mean[slot] + deviation * np.linspace(-REACH, REACH, CELLS, endpoint=False)

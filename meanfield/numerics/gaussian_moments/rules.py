@@ -40,9 +40,6 @@ LAYERS = np.array([0.0, -7.0, 7.0])
 CELLS = 6
 """Cells of a table for each node of a rule for sums of terms."""
 
-SIZED_BY = 32
-"""Random points of a randomisation by which outputs are sized whose products are not wanted."""
-
 MOST_NODES = 4_000_000
 """Largest number of nodes: with four directions they take 160 MB."""
 
@@ -155,7 +152,8 @@ class Rule:
             line = _line(self.order, self.reach)
             found = sum_of_terms(function.address, function.outputs, constants, *law, self.parts, line)
             if self.parts.counted < function.outputs:
-                z = fixed_nodes("random", SIZED_BY, law.factor.shape[1], self.reach, None).z
+                # Random points of a randomisation by which outputs are sized whose products are not wanted.
+                z = fixed_nodes("random", 32, law.factor.shape[1], self.reach, None).z
                 squares = (function(law.mean + z.T @ law.factor.T, constants) ** 2).mean(axis=0)
                 rest = np.arange(self.parts.counted, function.outputs)
                 found[2][rest, rest] = squares[rest]

@@ -23,9 +23,6 @@ from meanfield.typing import FloatArray
 ALMOST_ALONE = 1e-14
 """Share of a variance that is taken for rounding."""
 
-LEAST_POWER = 1e-14
-"""Power of a correlation from which on Mehler's series is left out."""
-
 
 class Line(NamedTuple):
     """Rule for one standard normal variable.
@@ -239,7 +236,8 @@ def _powers(unit, loadings, left, slots, powers):  # type: ignore[no-untyped-def
                 powers[n, a, b] = powers[n, b, a] = power
                 power *= correlation
     orders, power = 2, largest * largest
-    while orders < len(powers) and power > LEAST_POWER:
+    # Power of a correlation from which on Mehler's series is left out.
+    while orders < len(powers) and power > 1e-14:
         power *= largest
         orders += 1
     return orders

@@ -84,10 +84,6 @@ class Plane:
         return [self.variables(root * self.basis[:, 0]) for root in roots if abs(root) < 1.0 - 1e-9]
 
 
-MOST_SCATTERED = 64
-"""Largest number of scattered starts, for each dimension, in the ball; as many are next to the sphere."""
-
-
 class Search:
     """Search for approximate zeros in a plane.
 
@@ -148,7 +144,8 @@ class Search:
     def _scattered(self) -> Iterator[FloatArray]:
         """Scattered starts, half of them next to the sphere, in three parts that are sorted by rates."""
         n = self.plane.dimensions
-        parts, norms = scattered_parts(n, MOST_SCATTERED * n)
+        # Largest number of scattered starts, for each dimension, in the ball; as many are next to the sphere.
+        parts, norms = scattered_parts(n, 64 * n)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(2, *parts.shape))
         for few in np.split(np.arange(len(parts)), [len(parts) // 4, len(parts) // 2]):
             both = np.stack([norms[few], 1.0 - 0.05 * norms[few] ** 2])

@@ -38,9 +38,6 @@ from meanfield.typing import FloatArray
 FEWEST_NODES, LOWEST_ORDER = 4, 4
 """Nodes of the spectrum, and points of a quadrature over a field, of the first solution, besides those for digits."""
 
-POINTS_PER_DIGIT = 4
-"""Points of a quadrature over a field for each digit, besides one node of the spectrum."""
-
 MORE, MORE_POINTS = 1.5, 1.25
 """Factors of nodes and points from a solution to the next: the cost of points grows with their fourth power."""
 
@@ -266,7 +263,8 @@ def system_of(problem: Problem, nodes: int, order: int, run: Problem | None = No
 def levels_of(tolerance: float) -> Iterator[tuple[int, int, float]]:
     """Nodes of the spectrum, points of a quadrature and tolerances of a step, from coarse to fine."""
     digits = math.ceil(-math.log10(tolerance))
-    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + POINTS_PER_DIGIT * digits, STEP_SHARE * tolerance
+    # Points of a quadrature over a field for each digit, besides one node of the spectrum.
+    nodes, order, step = FEWEST_NODES + digits, LOWEST_ORDER + 4 * digits, STEP_SHARE * tolerance
     yield nodes, order, step
     # More than 512 nodes would not help, and with more than 64 points of a quadrature four fields take minutes.
     while nodes <= 512 and order <= 64:

@@ -27,9 +27,6 @@ SLOWER = "lower the rates among model.rule_parameters"
 OTHERS = ((0.0, 1.0), (0.5, 0.7), (-0.6, 2.0))
 """Values of R and Q at which it is asked whether coefficients depend on them besides those of the noise."""
 
-TABLE_SHARE = 0.1
-"""Error of tables of averages in units of that of averages."""
-
 
 class RuleClosure:
     """Coefficients of the limit of one student from averages of the rule, at the time of a clock.
@@ -66,7 +63,8 @@ class RuleClosure:
         problem = equations.problem
         self.norm, self.kept = float(problem.initial_Q[0, 0]), problem.constraints[0][0] != "none"
         tabulated = len(problem.features) == 1 and not moves
-        self._table = self._tabulated(TABLE_SHARE * accuracy, plane) if tabulated else None
+        # Error of tables of averages in units of that of averages.
+        self._table = self._tabulated(0.1 * accuracy, plane) if tabulated else None
 
     def __call__(self, q: FloatArray, norm: float) -> tuple[FloatArray, float, float]:
         """Coefficients g, Lambda and the gain along the student itself, which is G where the norm is free."""

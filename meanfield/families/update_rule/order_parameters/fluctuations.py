@@ -31,9 +31,6 @@ from meanfield.typing import FloatArray
 MOST_NUMBERS = 100
 """Largest number of order parameters whose covariance is followed: the cost grows with its cube."""
 
-MOST_NUMBERS_OF_TERMS = 20
-"""That of sums of terms, of 3 students of 3 teachers: 8 of 8 take as long as their path, to errors of a third."""
-
 TOLERANCE = 1e-5
 """Least tolerance of averages; otherwise it is that of the order parameters, as bands need no more."""
 
@@ -42,9 +39,6 @@ SMOOTH = 2e-5
 
 IN_TIME = 1e-5
 """Error of a covariance by series in time, relative to its largest entry."""
-
-FINER = 1.25
-"""Factor of the nodes for products of four values of a rule, where averages have two."""
 
 POINTS = 2**12
 """Random points of a randomisation for such products of sums of terms that read more than memory allows in products."""
@@ -139,14 +133,16 @@ def stretches_of(equations: Equations, solution: Solution, places: Iterable[Plac
 def most_numbers(rules: Rules) -> int:
     """Largest number of order parameters whose covariance is followed by averages with some rules."""
     terms = any(rule.kind == "terms" for stretch in rules.draws for rule in stretch)
-    return MOST_NUMBERS_OF_TERMS if terms else MOST_NUMBERS
+    # Sums of terms allow 3 students of 3 teachers: 8 of 8 take as long as their path, to errors of a third.
+    return 20 if terms else MOST_NUMBERS
 
 
 def finer_rule(rule: Rule, directions: int, randomisation: int | None) -> Rule:
     """Rule for products of four values, which have twice the degree of those of two, as far as memory allows."""
     if rule.kind == "polynomial":
         return replace(rule, order=max(2 * rule.order - 1, rule.order + 1))
-    order = math.ceil(FINER * rule.order)
+    # Factor of the nodes for products of four values of a rule, where averages have two.
+    order = math.ceil(1.25 * rule.order)
     if rule.kind == "kinked":
         return replace(rule, order=order, degree=None if rule.degree is None else 2 * rule.degree + 1)
     if rule.kind == "smooth" and order**directions <= MOST_NODES:

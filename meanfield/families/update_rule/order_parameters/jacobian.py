@@ -19,9 +19,6 @@ from meanfield.typing import FloatArray
 STEP = 1e-5
 """Length of a difference in units of the sizes of vectors: truncation and rounding are about 1e-10."""
 
-SHARE = 3e-3
-"""Largest share of the way to the next overlaps that no vectors have, where averages may have square roots."""
-
 EXPANDED = 0.03
 """Factor of these lengths for expanded averages, which have no errors of quadrature that differ from place to place."""
 
@@ -73,7 +70,8 @@ def jacobian_at(
     )
     room = _room(y, system)
     if (room >= LEAST_ROOM * size).all():
-        return _differences(near(y), y, shorter * np.minimum(STEP * size, SHARE * room))
+        # Largest share of the way to the next overlaps that no vectors have, where averages may have square roots.
+        return _differences(near(y), y, shorter * np.minimum(STEP * size, 3e-3 * room))
     inward = INWARD * packed(State(0.0 * state.R, np.diag(lengths**2), 0.0 * state.v))
     first, second, third = (
         _differences(near(place), place, shorter * STEP * size) for place in (y + k * inward for k in (1, 2, 3))

@@ -27,9 +27,6 @@ from meanfield.typing import FloatArray, IntArray
 MOST_DIRECTIONS = 3
 """Largest number of directions of a sum of terms that is averaged by products of rules; more take random points."""
 
-PANEL_ORDER = 28
-"""Points of a panel where those of a rule for polynomials between kinks do not count in all directions."""
-
 POINTS = 2**10
 """Random points of each of eight randomisations: of five directions averages of tanh, ReLU and sign are off by 1e-3 to
 4e-3 of the size of the function, less than a run of N = 4096 scatters."""
@@ -86,7 +83,8 @@ def means_of(system: System, rules: Sequence[Rule]) -> Means:
     nodes = [_nodes(rule, _law(system, *each)) for rule, each in zip(rules, system.means, strict=True)]
     laws = [draw.signals(program.reads) for draw, program in system.means]
     kinked = [rule for rule in rules if rule.kind == "kinked"]
-    order = max([1, *(rule.order if rule.degree is None else PANEL_ORDER for rule in kinked)])
+    # Points of a panel where those of a rule for polynomials between kinks do not count in all directions.
+    order = max([1, *(rule.order if rule.degree is None else 28 for rule in kinked)])
     return Means(
         address=np.array([program.call.address for program in programs], dtype=np.int64),
         outputs=np.array([program.outputs for program in programs], dtype=np.int64),
