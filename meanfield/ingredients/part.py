@@ -130,6 +130,10 @@ def _number(key: str, value: Any, wanted: Any) -> Any:
     FieldError
         If it is a boolean where some whole numbers are allowed; pydantic itself refuses it where a range of them is.
     """
+    # Beyond 2^53 a double stands for several integers.
+    exact = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
+    if not exact and not isinstance(value, bool | list | tuple):
+        return value
     kinds = list(_alternatives(wanted))
     listed = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is tuple), None)
     if isinstance(value, list | tuple) and listed is not None:
@@ -137,8 +141,6 @@ def _number(key: str, value: Any, wanted: Any) -> Any:
     few = [number for kind in kinds if get_origin(kind) is Literal for number in get_args(kind)]
     if isinstance(value, bool) and few and all(type(number) is int for number in few):
         raise FieldError(key, f"= {value}: should be {' or '.join(map(str, few))}")
-    # Beyond 2^53 a double stands for several integers.
-    exact = isinstance(value, float) and value.is_integer() and abs(value) <= 2**53
     return int(value) if exact and int in kinds else value
 
 

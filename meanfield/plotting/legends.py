@@ -69,11 +69,13 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
     axes.autoscale_view()
     taken, sizes = occupied(axes), {}
     for columns in (1, 2):
-        extent = draw(loc="upper left", ncols=columns).get_window_extent()
+        legend = draw(loc="upper left", ncols=columns)
+        extent = legend.get_window_extent()
         sizes[columns] = SIZE_MARGIN * extent.width / axes.bbox.width, SIZE_MARGIN * extent.height / axes.bbox.height
         place = _free_place(taken, *sizes[columns])
         if place is not None and (columns == 1 or sizes[columns][0] < 1.0):
-            return draw(loc=place, ncols=columns)
+            legend.set_loc(place)
+            return legend
     columns = 2 if sizes[2][0] < 1.0 else 1
     width, height = sizes[columns]
     # a legend that takes more of the height of the panel goes beside it

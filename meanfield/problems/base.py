@@ -235,14 +235,20 @@ def parts_in(value: Any, path: str = "") -> Iterator[tuple[str, Part]]:
     """Parts of a problem with their keys, the problem itself first."""
     if isinstance(value, Part):
         yield path, value
-        for key in type(value).model_fields:
-            yield from parts_in(getattr(value, key), f"{path}.{key}".removeprefix("."))
+        for key in type(value).__pydantic_fields__:
+            if isinstance(inner := getattr(value, key), _HOLDERS):
+                yield from parts_in(inner, f"{path}.{key}".removeprefix("."))
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from parts_in(inner, f"{path}.{key}")
     elif isinstance(value, tuple | list):
         for index, inner in enumerate(value):
-            yield from parts_in(inner, f"{path}[{index}]")
+            if isinstance(inner, _HOLDERS):
+                yield from parts_in(inner, f"{path}[{index}]")
+
+
+_HOLDERS = (Part, dict, tuple, list)
+"""What may hold parts; all else, such as thousands of numbers, is passed over at once."""
 
 
 def _in_phases(problem: Problem, found_in: Callable[[Problem], dict[str, T]]) -> dict[str, T]:

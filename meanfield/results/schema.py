@@ -71,7 +71,7 @@ def build_dataset(
     family = family_of(problem)
     if kind not in family.all_kinds:
         raise ValueError(f"family '{family.name}' declares no kind '{kind}'; {nearest(kind, family.all_kinds)}")
-    declared, variables = family.all_kinds[kind], {}
+    declared, held, variables = family.all_kinds[kind], problem.fixed_dims, {}
     for name, given in arrays.items():
         if name not in declared.names or name not in family.all_variables:
             raise ValueError(
@@ -79,7 +79,7 @@ def build_dataset(
                 f"add it to `variables` of the family and to kinds['{kind}'], or leave it out"
             )
         known = family.all_variables[name]
-        dims = declared.dims(known, held=problem.fixed_dims)
+        dims = declared.dims(known, held=held)
         array = np.asarray(given)
         dims = next((longer for longer in _longer(known.optional_dims, dims) if len(longer) == array.ndim), dims)
         if array.ndim != len(dims) or array.dtype.kind not in ("UO" if known.words else "fiub"):
@@ -223,9 +223,10 @@ def validate(result: Result) -> None:
     for name in map(str, dataset.variables):
         if name in declared and name not in own:
             raise InputError(f"variable '{name}' belongs to no result of method '{method}'; give yours another name")
+    held = {**dataset.sizes, **result.problem.fixed_dims}
     for name in own:
         known, dims = declared[name], dataset.variables[name].dims
-        right = result.kind.dims(known, indices, {**dataset.sizes, **result.problem.fixed_dims})
+        right = result.kind.dims(known, indices, held)
         if dims != right and dims not in _longer(known.optional_dims, right):
             raise InputError(f"variable '{name}' has dims {dims}, not {right}; run the solver again")
 
