@@ -58,8 +58,9 @@ def usual_signals():
 
 @pytest.fixture
 def plain_figures(monkeypatch):
-    """Figures without layouts, each of which takes as long as a file; tests of plotting look at them."""
+    """Figures without layouts and places of legends, which take as long as a file; tests of plotting look at them."""
     monkeypatch.setattr("meanfield.plotting.panels._lay_out", lambda figure: figure.set_layout_engine("none"))
+    monkeypatch.setattr("meanfield.plotting.panels.place_legend", lambda axes: axes.legend(loc="upper left"))
 
 
 @pytest.fixture(autouse=True)

@@ -67,7 +67,7 @@ def stopped(make, first, steps):
 
 def lagging(problem, a):
     """Averages of weights from a fine path of the flow by the trapezoidal rule, in closed form between points."""
-    fine = meanfield.solve(with_values(problem, {"time.outputs": 3001}), "population")
+    fine = meanfield.solve(with_values(problem, {"time.outputs": 1501}), "population")
     path, t = fine["weights"].values, fine["time"].values
     average, found, left = path[0], [path[0]], np.exp(-a * t[1])
     for before, after in itertools.pairwise(path):

@@ -80,9 +80,17 @@ def largest(comparison, name):
     return float(np.nanmax(np.abs(comparison[f"{name}_difference"])))
 
 
-# A density of pairs that holds runs of 60 filters takes 20 s. Of two layers tests/families/alpha_contrastive/
-# test_population.py has runs at the flow of finite batches, and away from that of large ones.
-SLOW = ("batch size", "contrastive", "diagonal", "finite batch")
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_advice_names_is_what_is_changed(name):
+    of, _, base, change = CASES[name]
+    advice = find_family("alpha_contrastive" if of == "tokens" else of).advice(problem_of(of, base))
+    assert all(key in advice for key in change)
+
+
+# A density of pairs that holds runs of 60 filters takes 20 s, others more than one. Of two layers tests/families/
+# alpha_contrastive/test_population.py has runs at the flow of finite batches, and away from that of large ones. What
+# each advice names is tested above, and that of one family is followed.
+SLOW = ("batch size", "contrastive", "diagonal", "finite batch", "hidden_manifold", "nodes")
 
 
 @pytest.mark.parametrize(

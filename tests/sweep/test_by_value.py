@@ -33,7 +33,7 @@ def last(dataset):
 SWEEP = """
 [[axes]]
 key = "model.learning_rate"
-values = [0.05, 0.1]
+values = [0.05]
 [[axes]]
 key = "model.activation"
 values = ["quadratic", "__main__:bent"]

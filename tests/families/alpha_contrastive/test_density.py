@@ -80,7 +80,7 @@ def test_moments_agree_with_characteristics_within_their_error(activation, impor
 
 def test_errors_bound_those_of_coarse_cells_at_all_times():
     """Two runs agree by chance at single times, and their difference there was up to 20 times too small."""
-    problem = with_values(short("relu", None, stop=3.0), {"time.outputs": 13})
+    problem = with_values(short("relu", None, stop=1.5), {"time.outputs": 13})
     coarse, fine = (
         meanfield.solve(with_values(problem, {"density.tolerance": tolerance}), "density") for tolerance in (1e-2, 1e-4)
     )

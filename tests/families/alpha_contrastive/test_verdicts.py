@@ -88,7 +88,9 @@ PAIRS = {
 }
 
 
-SLOW = ("walls", "sphere", "mixture")
+SLOW = ("walls", "sphere", "mixture", "flow", "two layers")
+"""Those that take a second or more. The contract holds the flow of one layer against runs, and at twice the learning
+rate; test_population.py holds that of two layers against means of runs."""
 
 
 @cache

@@ -53,7 +53,8 @@ def test_runs_agree_with_their_density_and_differ_at_twice_the_learning_rate(lea
 
 def test_nodes_that_follow_the_density_are_at_no_distance():
     """Nodes that start evenly spread are pushed to the last time, where some of them are at gates."""
-    problem = problem_of(nodes=100, positive=1.0, time={"stop": 20.0, "outputs": 3})
+    few_steps = {"learning_rate": 0.5, "batch_size": 4}  # of runs whose weights are replaced below
+    problem = problem_of(nodes=100, positive=1.0, time={"stop": 20.0, "outputs": 3}, training=few_steps)
     density, runs = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
     nodes = ensemble_of(problem)
     at, _ = inner_times(nodes, problem.time.outputs_at)

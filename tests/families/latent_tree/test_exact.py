@@ -198,11 +198,11 @@ def test_what_does_not_fit_is_refused_with_its_size():
 
 SAMPLED = [
     (drawn((2, 2, 2), nodes=2, normalised=True, seed=1, kind="infonce"), 300),
-    (drawn((2, 2, 2), nodes=2, seed=1, kind="beta", beta=0.2), 2000),
+    pytest.param(drawn((2, 2, 2), nodes=2, seed=1, kind="beta", beta=0.2), 2000, marks=pytest.mark.slow),
     (several([2, 3, 2], edges=REGULAR, bias=False), 2000),
     (several(normalised=True, nodes=3), 2000),
 ]
-"""Problems with exact operators, and numbers of views of each value of the root."""
+"""Problems with exact operators, and numbers of views of each value of the root; that of beta takes 7 s."""
 
 
 @pytest.mark.parametrize(("problem", "samples"), SAMPLED, ids=["infonce", "beta", "three values", "normalised"])

@@ -132,6 +132,7 @@ def test_a_linear_neuron_grows_in_the_subspace_that_views_keep():
         assert np.allclose(w.reshape(2, 4), exact, rtol=0, atol=1e-8 * np.abs(exact).max())  # the tolerance of steps
 
 
+@pytest.mark.slow  # the time at which weights become infinite is that of a reference above
 def test_nodes_that_change_just_before_weights_become_infinite_are_no_reason_to_stop():
     """Four nodes of three levels reach 0 within the rounding of the time at which weights become infinite."""
     tree = {"depth": 3, "polarity": {"law": "uniform", "low": 0.7, "seed": 3}}

@@ -157,6 +157,7 @@ def test_steps_have_the_values_of_their_times():
     assert t >= STOP
 
 
+@pytest.mark.slow  # steps of SGD, and the flow, are each held against what is independent above
 def test_sgd_and_the_flow_agree_under_a_schedule_and_differ_where_a_fifth_is_added():
     """One verdict of a fixed seed: a true pair differs once in a hundred."""
     given = case_b(

@@ -17,7 +17,11 @@ from tests.references_in_time import lagging, replicas_and_statistics, stopped, 
 A = 1.5
 
 
-@pytest.mark.parametrize("given", [case_b(stop=STOP, loss={}, population=FINE), scheduled("beta", "linear")])
+@pytest.mark.parametrize(
+    "given",
+    [pytest.param(case_b(stop=STOP, loss={}, population=FINE), marks=pytest.mark.slow), scheduled("beta", "linear")],
+    ids=["steady", "in time"],
+)
 def test_the_flow_has_averages_of_its_weights(given):
     averaged = with_value(given, "training.average_rate", A)
     found, without = meanfield.solve(averaged, "population"), meanfield.solve(given, "population")

@@ -162,9 +162,10 @@ def test_rates_and_strengths_that_change_are_followed():
     """A ramp of the rate, a phase with another prior, against order parameters."""
     task = problem(
         "perceptron", features=[feature(0.2)],
-        prior={"name": "l2", "strength": table([0.0, 2.0], [0.1, 0.4], 4.0)},
-        numbers={"rate": {"times": [0.0, 1.0, 4.0], "values": [0.7, 0.3, 0.5]}},
-        phases=[{"stop": 2.5}, {"stop": 4.0, "set": {"prior": {"name": "none"}}}],
+        prior={"name": "l2", "strength": table([0.0, 1.0], [0.1, 0.4], 2.0)},
+        numbers={"rate": {"times": [0.0, 0.5, 2.0], "values": [0.7, 0.3, 0.5]}},
+        phases=[{"stop": 1.25}, {"stop": 2.0, "set": {"prior": {"name": "none"}}}],
+        time={"stop": 2.0, "outputs": 5},
     )  # fmt: skip
     found, exact = meanfield.solve_density(task), meanfield.solve_order_parameters(task)
     for name in ("R", "Q"):
