@@ -1,5 +1,7 @@
 """Evaluation of the equations that problems print, by SymPy, line by line."""
 
+from itertools import product
+
 import numpy as np
 import sympy as sp
 
@@ -44,17 +46,19 @@ def evaluate(lines, values, functions=None, counts=None):
         indices = {each for total in line.right.atoms(sp.Sum) for each in total.bound_symbols}
         bases = {each.label for each in line.right.atoms(sp.IndexedBase)}
         asked = [each for each in asked if each not in indices | bases and not isinstance(each, sp.Indexed)]
-        call = sp.lambdify(asked, line.right, [functions, "scipy"])
+        matrices = [each for each in asked if isinstance(each, sp.MatrixSymbol)]
+        plain = {each: sp.MatrixSymbol(f"X{i}", *each.shape) for i, each in enumerate(matrices)}  # names for Python
+        given = [plain.get(each, each) for each in asked]
+        call = sp.lambdify(given, line.right.xreplace(plain), [functions, "scipy"])
         name, places = str(line.left), ()
         if counts and isinstance(line.left, sp.Indexed) and not line.left.atoms(sp.Integer):
             name, places = str(line.left.base), [str(each) for each in line.left.indices]
-        axes = np.ix_(*(np.arange(1, counts[each] + 1) for each in places)) if len(places) else ()
-        grid = dict(zip(places, axes, strict=True))
-        value = call(*((known | grid)[str(each)] for each in asked))
+        values = []
+        for place in product(*(range(1, counts[each] + 1) for each in places)):
+            at = known | dict(zip(places, place, strict=True))
+            values.append(call(*(at[str(each)] for each in asked)))
+        value = np.reshape(values, [counts[each] for each in places] + [*np.shape(values[0])]) if places else values[0]
         found.setdefault(name, []).append(value)
-        if places:
-            shape = [counts[each] for each in places]
-            value = np.broadcast_to(value, [*shape, *np.shape(value)[len(shape) :]])
         known[name] = counted(value, places)
     return found
 
@@ -62,6 +66,22 @@ def evaluate(lines, values, functions=None, counts=None):
 def counted(array, axes):
     """An array whose first axes, as many as given, count from 1."""
     return np.pad(array, [(1, 0)] * len(axes) + [(0, 0)] * (np.ndim(array) - len(axes))) if len(axes) else array
+
+
+class Stack(np.ndarray):
+    """Matrices along the first axis, of which SymPy takes one; numbers are matrices with one entry."""
+
+    def dot(self, other):
+        return self * other if np.ndim(other) == 0 or other.shape[-2:] == (1, 1) else self @ other
+
+    @property
+    def T(self):
+        return self.swapaxes(-1, -2)
+
+
+def stacks(values):
+    """Matrices by name, each of them a stack."""
+    return {name: np.asarray(value).view(Stack) for name, value in values.items()}
 
 
 def unsaid(problem, symbols=False):

@@ -90,6 +90,23 @@ class Printer(LatexPrinter):  # type: ignore[misc]
     def _print_Heaviside(self, step: Any, exp: str | None = None) -> str:
         return rf"\mathbf{{1}}\left[{self._print(step.args[0])} > 0\right]"
 
+    def _print_MatMul(self, product: Any) -> str:
+        factor, matrices = product.as_coeff_matrices()
+        text = " ".join(self.parenthesize(each, PRECEDENCE["Mul"], strict=True) for each in matrices)
+        if factor.could_extract_minus_sign():
+            return f"- {self._print_MatMul(-product)}" if factor != -1 else f"- {text}"
+        before = rf"\left({self._print(factor)}\right)" if factor.is_Add else self._print(factor)
+        return text if factor == 1 else f"{before} {text}"
+
+    def _print_Transpose(self, transposed: Any) -> str:
+        return rf"{{{self.parenthesize(transposed.arg, PRECEDENCE['Pow'])}}}^{{\mathsf T}}"
+
+    def _print_Sum(self, sums: Any) -> str:
+        signs = "".join(
+            rf"\sum_{{{self._print(i)}={self._print(low)}}}^{{{self._print(high)}}} " for i, low, high in sums.limits
+        )
+        return signs + self.parenthesize(sums.function, PRECEDENCE["Mul"], strict=True)
+
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> Any:
         terms = super()._as_ordered_terms(expr, order=order)
         return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))

@@ -26,13 +26,23 @@ def activation_lines(model: Any, table: Table, formulas: dict[str, str] = ACTIVA
 
 
 def with_slope(
-    functions: tuple[Any, Any], key: str, name: str, path: str, numbers: Any, table: Table, formulas: dict[str, str]
+    functions: tuple[Any, Any],
+    key: str,
+    name: str,
+    path: str,
+    numbers: Any,
+    table: Table,
+    formulas: dict[str, str],
+    mark: str = "",
 ) -> Iterator[Equation]:
-    """A function that a key names, with its parameters, and its slope; a user's own has a name alone."""
+    """A function that a key names, with its parameters, whose symbols end in a mark, and its slope.
+
+    A user's own has a name alone.
+    """
     x = real("x")
     if name not in formulas:
         return table.named(latex_of(functions[0](x)), key, name)
-    given = {each: table.known(each, f"{path}.{each}", value, False) for each, value in numbers.items()}
+    given = {each: table.known(each + mark, f"{path}.{each}", value, False) for each, value in numbers.items()}
     value = function_of(formulas[name], DEFAULTS | given, x)
     yield Equation(functions[0](x), value)
     yield Equation(functions[1](x), sp.diff(value, x))

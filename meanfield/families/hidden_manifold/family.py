@@ -91,6 +91,7 @@ FAMILY = Family(
     sweep_figures={"discrepancy": f"{HERE}.figures:plot_discrepancy"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
+    equations=f"{HERE}.equations:equations_of",
     key_words={
         r"inputs\.aspect_ratio": r"latents per input $\delta = D/N$",
         r"training\.learning_rate": r"learning rate $\eta$",

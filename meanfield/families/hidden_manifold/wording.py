@@ -25,7 +25,7 @@ def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     return [
         ("inputs", _nonlinearity(inputs, look_up or not is_address(inputs.nonlinearity))),
         ("spectrum", inputs.eigenvalues.in_words("F F'/N", look_up)),
-        ("latents", _latents(inputs)),
+        ("latents", latents_in_words(inputs)),
         ("teacher", f"{_network(problem.teacher)}, on the latents"),
         ("student", f"{_network(problem.student)}, on the inputs; {_start(problem)}"),
         ("training", _training(problem)),
@@ -46,7 +46,8 @@ def _nonlinearity(inputs: Inputs, known: bool) -> str:
     return f"{what}{centred}: {share:.3g} of its variance is linear in the latents, the rest acts as noise{left}"
 
 
-def _latents(inputs: Inputs) -> str:
+def latents_in_words(inputs: Inputs) -> str:
+    """Law of the latents."""
     drawn = inputs.random_means
     if inputs.latents is not None:
         return _values(inputs, inputs.latents)

@@ -43,28 +43,34 @@ def numbers(fill, seed, replica, purpose, first, count):
     return out[:count]
 
 
-def definition(problem, plain, replica, steps):
-    """Section 1 of the theory, line by line, with the features, teacher and start of a stepper."""
-    inputs, training = problem.inputs, problem.training
+def sample_of(problem, plain, replica, sample):
+    """Inputs, fields of teachers and noise of the label of a sample, with the features of a stepper."""
+    inputs, seed = problem.inputs, problem.particles.seed
     N, D = plain._W.shape[1], len(plain._teacher)
     F = np.sqrt(D) * unpack(plain._inputs.panels, N)
-    (g, slope), (gt, _) = (FUNCTIONS[network.activation] for network in (problem.student, problem.teacher))
-    W, v, vt = plain._W.copy(), plain._v.copy(), np.array(problem.teacher.output_weights)
     components, per_coordinate = inputs.mixture, inputs.components_drawn == "coordinate"
     weights = np.cumsum([component.weight for component in components])
-    batch, seed = training.batch_size, problem.particles.seed
+    z = numbers(fill_normals, seed, replica, NORMALS, sample, D)
+    chances = numbers(fill_uniforms, seed, replica, UNIFORMS, sample, D if per_coordinate else 2)
+    q = np.searchsorted(weights[:-1], chances if per_coordinate else chances[:1])
+    scale = np.array([component.scale for component in components])[q]
+    number = np.array([0 if isinstance(c.mean, tuple) else c.mean for c in components])[q]
+    C = plain._mean[q, np.arange(D)] + number + scale * z
+    x = INPUTS[inputs.nonlinearity](F.T @ C / np.sqrt(D)) - inputs.shift
+    return x, plain._teacher.T @ C / np.sqrt(D), numbers(fill_normals, seed, replica, LABELS, sample, 2)[0]
+
+
+def definition(problem, plain, replica, steps):
+    """Section 1 of the theory, line by line, with the features, teacher and start of a stepper."""
+    training, N = problem.training, plain._W.shape[1]
+    (g, slope), (gt, _) = (FUNCTIONS[network.activation] for network in (problem.student, problem.teacher))
+    W, v, vt = plain._W.copy(), plain._v.copy(), np.array(problem.teacher.output_weights)
+    batch = training.batch_size
     for k in range(steps):
         sums = [0.0, 0.0]
         for sample in range(k * batch, (k + 1) * batch):
-            z = numbers(fill_normals, seed, replica, NORMALS, sample, D)
-            chances = numbers(fill_uniforms, seed, replica, UNIFORMS, sample, D if per_coordinate else 2)
-            q = np.searchsorted(weights[:-1], chances if per_coordinate else chances[:1])
-            scale = np.array([component.scale for component in components])[q]
-            number = np.array([0 if isinstance(c.mean, tuple) else c.mean for c in components])[q]
-            C = plain._mean[q, np.arange(D)] + number + scale * z
-            x = INPUTS[inputs.nonlinearity](F.T @ C / np.sqrt(D)) - inputs.shift
-            nu, lam = plain._teacher.T @ C / np.sqrt(D), W @ x / np.sqrt(N)
-            noise = numbers(fill_normals, seed, replica, LABELS, sample, 2)[0]
+            x, nu, noise = sample_of(problem, plain, replica, sample)
+            lam = W @ x / np.sqrt(N)
             error = v @ g(lam) - vt @ gt(nu) - np.sqrt(training.label_noise) * noise
             sums[0] = sums[0] + np.outer(v * error * slope(lam), x)
             sums[1] = sums[1] + error * g(lam)

@@ -1,0 +1,296 @@
+"""Equations that hidden-manifold problems print, evaluated by SymPy, against expectations, rates, starts and steps."""
+
+import numpy as np
+import pytest
+
+import meanfield
+from meanfield.ensembles.streams import fill_normals
+from meanfield.explanation.equations import Equation
+from meanfield.families.hidden_manifold.density import conditional_law
+from meanfield.families.hidden_manifold.expectations.choice import expectations
+from meanfield.families.hidden_manifold.field_equations import NONLINEARITIES as FORMULAS
+from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import NORMALS, Law, advance, no_sums
+from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.system import make_system, packed, start_of, unpacked
+from meanfield.families.hidden_manifold.particles.steppers import Plain
+from meanfield.ingredients.activations import ACTIVATIONS
+from meanfield.ingredients.nonlinearities import NONLINEARITIES
+from tests.families.hidden_manifold.particles.test_plain import sample_of
+from tests.families.hidden_manifold.problems import problem
+from tests.printed_equations import Stack, counted, evaluate, lines_of, section, stacks, unsaid
+
+ROUNDING = 1e-12
+"""Largest error of a formula, relative to the largest value: sums of some ten terms in double precision."""
+
+TRAINING = {
+    "learning_rate": 0.3,
+    "output_learning_rate": 0.2,
+    "batch_size": 3,
+    "label_noise": 0.4,
+    "weight_decay": 0.05,
+    "momentum": 0.5,
+}
+ATOMS = {"law": "atoms", "eigenvalues": [0.4, 1.6]}
+SCALES = [{"weight": 0.4, "scale": 0.3}, {"weight": 0.6, "scale": 1.6}]
+MEANS = [
+    {"weight": 0.3, "scale": 0.7, "mean": [1.4, 0.2], "mean_elsewhere": 1.5},
+    {"weight": 0.5, "scale": 1.2},
+    {"weight": 0.2, "mean": [-2.1, -0.3]},
+]
+CASES = {
+    "one Gaussian": {"nonlinearity": "tanh"},
+    "scales": {"components": SCALES},
+    "means": {"nonlinearity": "tanh", "components": MEANS, "centered": False},
+}
+RANDOM = {"initial": "random", "variance": 0.7, "on_teacher": None, "elsewhere": None}
+
+
+def made(name, activation="scaled_erf", **student):
+    network = {"activation": activation}
+    return problem(
+        inputs={"spectrum": ATOMS, **CASES[name]}, teacher=network, student=network | student, training=TRAINING
+    )
+
+
+def close(found, right):
+    return np.abs(found - right).max() <= ROUNDING * np.abs(right).max()
+
+
+def system_of(given):
+    return make_system(given, given.inputs.eigenvalues.nodes(2), 4)
+
+
+@pytest.mark.parametrize("activation", ["scaled_erf", "linear"])
+def test_closed_forms_are_the_expectations(activation):
+    given, rng, points = made("one Gaussian", activation), np.random.default_rng(0), 100
+    factor, u = rng.normal(size=(4, 4, points)), rng.normal(size=(4, points))
+    C = np.einsum("abp,cbp->acp", factor, factor)
+    lines = [line for line in section(given, "Averages") if isinstance(line, Equation) and line.closed]
+    found = evaluate(lines, {"C": counted(C, "ab"), "u": counted(u, "a")}, None, {"k": 2, "j": 2, "a": 4, "b": 4})
+    right = {"A": np.zeros((points, 2, 4)), "H": np.zeros((points, 2, 2)), "F": np.zeros((points, 2))}
+    right[r"\epsilon_g"], system, m, G = np.zeros(points), system_of(given), np.zeros(4), np.zeros(2)
+    for i in range(points):
+        out = right["A"][i], right["H"][i], G, right["F"][i]
+        right[r"\epsilon_g"][i] = expectations(system.kind, 2, C[..., i], m, u[:, i], 0.4, system.rule, *out)
+    for name, values in right.items():
+        (printed,) = found[name]
+        assert close(np.moveaxis(printed, -1, 0), values), name
+
+
+def units(given):
+    """Activations of a problem with their slopes, as it prints them."""
+    lines = [line for line in section(given, "Step") if isinstance(line, Equation) and str(line.left).startswith("g")]
+    functions = {}
+    evaluate(lines, {}, functions)
+    return functions
+
+
+def fields(own, taught, u):
+    """Fields of students and teachers, and their second layers, by their names in print."""
+    known = {"lambda": own, "nu": taught, "v": u[: len(own)], r"\tilde v": -u[len(own) :]}
+    return {name: counted(each, "k") for name, each in known.items()}
+
+
+def test_averages_are_the_expectations():
+    """One student and one teacher with tanh; quadratures of both sides resolve it to rounding."""
+    given = problem(
+        inputs={"nonlinearity": "tanh"},
+        teacher={"activation": "tanh", "output_weights": [1.0], "overlap": [[1.0]]},
+        student={"activation": "tanh", "output_weights": [1.0], "on_teacher": [[0.3]], "elsewhere": [[0.5]]},
+        training=TRAINING,
+    )
+    x, weight = np.polynomial.hermite_e.hermegauss(150)
+    nodes, weights = np.array(np.meshgrid(x, x)).reshape(2, -1), np.outer(weight, weight).ravel() / weight.sum() ** 2
+    C, u = np.array([[0.5, 0.2], [0.2, 0.3]]), np.array([0.8, -1.1])
+    h = np.linalg.cholesky(C) @ nodes
+    functions, known = {"average_of": lambda of: of @ weights} | units(given), fields(h[:1], h[1:], u)
+    known |= {"Delta": evaluate(lines_of(section(given, "Step"), "Delta"), known, functions)["Delta"][0]}
+    found = evaluate(section(given, "Averages"), known, functions, {"k": 1, "j": 1, "m": 1})
+    system = make_system(given, given.inputs.eigenvalues.nodes(2), 60)
+    A, H, G, F = np.zeros((1, 2)), np.zeros((1, 1)), np.zeros(1), np.zeros(1)
+    error = expectations(system.kind, 1, C, np.zeros(2), u, 0.4, system.rule, A, H, G, F)
+    printed = [np.ravel(found[name][0])[-1] for name in ("A_S", "A_T", "H", "F", r"\epsilon_g")]
+    assert close(np.array(printed), np.array([*A[0], H[0, 0], F[0], error]))
+
+
+def products(system, r, sigma, t, mark="{}"):
+    """Products of students and columns by their names in print: all columns, those of the teacher, and each mean."""
+    own = {str(q + 1): slice(at, at + 1) for q, at in enumerate(system.column) if at >= 0}
+    columns = {"": slice(None), "T": slice(0, system.teachers)} | own
+    found = {"sigma" if mark == "{}" else r"\sigma": sigma}
+    for name, at in columns.items():
+        found[f"r_{{{name}}}" if name and own else "r"] = r[..., at]
+        for other, beside in columns.items():
+            found[f"t_{{{name + other}}}" if name + other and own else "t"] = t[..., at, :][..., beside]
+    return {mark.format(name): value for name, value in found.items()}
+
+
+def of_components(**arrays):
+    """Matrices of components, along the second axis, by their names in print; those of one have no number."""
+    found = {}
+    for name, values in arrays.items():
+        symbol, _, view = name.partition("_")
+        for q in range(values.shape[1]):
+            labels = [rf"\{view}" if len(view) > 1 else view, str(q + 1) if values.shape[1] > 1 else ""]
+            above = ",".join(filter(None, labels))
+            found[f"{symbol}^{{({above})}}" if above else symbol] = values[:, q]
+    return found
+
+
+def random_states(system, rng, count=100):
+    """States with symmetric matrices, in rows."""
+    K, n, L = system.students, len(system.rho), system.t.shape[1]
+    state = unpacked(system, rng.normal(size=(count, n * K * (L + K) + K * K + K)))
+    sigma, Omega = (each + each.swapaxes(-1, -2) for each in (state.sigma, state.Omega))
+    return packed(state._replace(sigma=sigma, Omega=Omega))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fields_and_rates_are_those_of_the_code(name):
+    given, rng = made(name), np.random.default_rng(0)
+    system, K = system_of(given), 2
+    y = random_states(system, rng)
+    state, components = unpacked(system, y), len(system.chance)
+    C, m = (np.array(each) for each in zip(*(fields_at(system, row)[:2] for row in y), strict=True))
+    law = of_components(
+        Q=C[..., :K, :K], R=C[..., :K, K:], T=C[..., K:, K:], m_lambda=m[..., :K, None], m_nu=m[..., K:, None]
+    )
+    t = np.broadcast_to(system.t, (len(y), *system.t.shape))
+    means = [np.einsum("n,sn...->s...", system.weight, each) for each in (state.r, state.sigma, t)]
+    known = {"Omega": state.Omega} | products(system, *means, r"\langle {} \rangle_{{\rho}}")
+    for left, (value,) in evaluate(section(given, "Fields"), stacks(known)).items():
+        assert close(value, law[left]), left
+    A, H = rng.normal(size=(len(y), components, K, 4)), rng.normal(size=(len(y), components, K, K))
+    G, F = rng.normal(size=(2, len(y), components, K))
+    H = H + H.swapaxes(-1, -2)
+    dy = np.empty_like(y)
+    for i in range(len(y)):
+        rates_of_expectations(system, y[i], C[i], m[i], A[i], H[i], G[i], F[i], dy[i])
+    right = unpacked(system, dy)
+    drive = of_components(A_S=A[..., :K], A_T=A[..., K:], H=H, G=G[..., None], F=F[..., None])
+    known |= law | drive | {"v": state.v[..., None]}
+    for node, rho in enumerate(system.rho):
+        at = products(system, state.r[:, node], state.sigma[:, node], t[:, node])
+        found = order_parameters(given, system, stacks(known | at | {"rho": np.full((len(y), 1, 1), rho)}))
+        assert close(found["r"], right.r[:, node])
+        assert close(found[r"\sigma"], right.sigma[:, node])
+    assert close(found[r"\Omega"], right.Omega)
+    assert close(found["v"][..., 0], right.v)
+
+
+def order_parameters(given, system, known):
+    """Rates of change as they are printed, by the quantities that change."""
+    lines = section(given, "Order")
+    pull = evaluate([line for line in lines if isinstance(line, Equation) and str(line.left)[0] == "B"], known)
+    known["B"] = np.zeros((*known["Omega"].shape[:2], system.t.shape[1])).view(Stack)
+    known["B"][..., : system.teachers] = pull.get("B_T", pull.get("B"))[0]
+    for q in np.flatnonzero(system.column >= 0):
+        known["B"][..., system.column[q]] = pull[f"B_{q + 1}"][0][..., 0]
+    found = evaluate([line for line in lines if str(line.left)[0] != "B"], known)
+    rates = {left.removeprefix(r"\frac{\mathrm d"): value for left, (value,) in found.items()}
+    return {left.partition("}")[0]: value for left, value in rates.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("start", [{}, RANDOM], ids=["informed", "random"])
+def test_starts_and_densities_are_those_of_the_code(start, name):
+    given = made(name, **start)
+    system, M = system_of(given), 2
+    state, t = unpacked(system, start_of(given, system)), system.t
+    means = np.flatnonzero(system.column >= 0)
+    P = np.vstack([np.eye(M), *(given.component_means[q] for q in means)])
+    E = np.diag([0.0] * M + [given.inputs.mixture[q].mean_elsewhere ** 2 for q in means])
+    known = products(system, state.r, state.sigma, t) | {"T": given.teacher_overlap, "P": P, "E": E}
+    known |= {"X": given.initial_on_teacher, "G_0": given.student.rest, "rho": system.rho[:, None, None]}
+    both = r"\langle \rho t_{TT} \rangle_{\rho}" if len(means) else r"\langle \rho t \rangle_{\rho}"
+    known[both] = np.einsum("n,nab->ab", system.weight * system.rho, t[:, :M, :M])
+    lines = section(given, "Start")
+    if start:
+        assert np.allclose(evaluate(lines_of(lines, "G_0"), {})["G_0"][0], given.student.rest, rtol=ROUNDING)
+    found = evaluate([line for line in lines if line not in lines_of(lines, "G_0")], stacks(known))
+    for left, right in (("t", t), ("r", state.r), (r"\sigma", state.sigma), (r"\Omega", state.Omega)):
+        assert np.allclose(found[left][0], right, rtol=ROUNDING, atol=ROUNDING), left
+    if name == "one Gaussian":
+        regression, spread = conditional_law(system, state)
+        law = evaluate(section(given, "Density"), stacks(known | {"beta": regression}))
+        assert np.allclose(law[r"\beta"][0], regression, rtol=ROUNDING, atol=ROUNDING)
+        variance = np.einsum("nkk->nk", law[r"\Xi"][0])
+        assert np.allclose(variance, spread**2, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("training", [TRAINING, {"learning_rate": 2.0}], ids=["all", "one sample"])
+def test_steps_are_those_of_sgd(training):
+    given = problem(inputs={"components": SCALES}, training=training, particles={"dimension": 64}, time={"stop": 1.0})
+    plain, tau, N = Plain(given, range(1)), given.training.batch_size, 64
+    W, v = plain._W.copy(), plain._v.copy()
+    x, nu, xi = (np.array(each) for each in zip(*(sample_of(given, plain, 0, s) for s in range(tau)), strict=True))
+    lines, functions, field = section(given, "Step"), units(given), W @ x.T / np.sqrt(N)
+    (Delta,) = evaluate(lines_of(lines, "Delta"), fields(field, nu.T, np.append(v, [-1.0, -1.0])), functions)["Delta"]
+    plain.advance(0, 1)
+    for k in range(2):
+        samples = {"Delta": Delta, "xi": xi, "x": x}
+        samples = {name: counted(each, "k") if tau > 1 else each[0] for name, each in samples.items()}
+        samples["lambda"] = counted(field, "ks") if tau > 1 else counted(field[:, 0], "k")
+        own = {"k": k + 1, "N": N, "w_k": W[k], "v_k": v[k], r"\dot{w_k}": 0 * W[k], r"\dot{v_k}": 0.0}
+        found = evaluate(lines_of(lines, "w_k", "v_k", r"\dot{w_k}", r"\dot{v_k}"), samples | own, functions)
+        assert np.abs(found["w_k"][0] - plain._W[k]).max() <= ROUNDING
+        assert abs(found.get("v_k", [v[k]])[0] - plain._v[k]) <= ROUNDING
+
+
+def test_a_mean_of_inputs_moves_students_as_the_chain_does():
+    given = problem(inputs={"nonlinearity": "step", "centered": False}, training=TRAINING | {"momentum": 0.0})
+    a, u, key = given.inputs.moments[0].mean, np.array([0.8, -0.5, -1.0, -0.7]), np.array([1, 2], dtype=np.uint64)
+    rng = np.random.default_rng(0)
+    root, omega = rng.normal(size=(1, 4, 4)), rng.normal(size=(1, 2))
+    g, gt = given.student.activation_functions, given.teacher.activation_functions
+    addresses, one = np.array([*g.addresses, *gt.addresses]), np.ones(1)
+    law = Law(addresses, 2.0 * one, a * one, root, np.zeros((1, 4)), u, 0.3, 3, 0.4**0.5, 5)
+    normals = np.empty(18)
+    fill_normals(key, 0, NORMALS, 0, normals)
+    h = root[0] @ normals.reshape(3, 6)[:, :4].T
+    field = h[:2] + a * omega[0][:, None]
+    functions = units(given)
+    (Delta,) = evaluate(lines_of(section(given, "Step"), "Delta"), fields(field, h[2:], u), functions)["Delta"]
+    found = []
+    for k in range(2):
+        samples = {"lambda_k": field[k], "Delta": Delta, "xi": normals.reshape(3, 6)[:, 4]}
+        values = {name: counted(each, "k") for name, each in samples.items()} | {"v_k": u[k], "omega_k": omega[0, k]}
+        found.append(evaluate(section(given, "Means"), values, functions)["omega_k"][0])
+    advance(law, key, 0, 0, 1, omega, np.empty((1, 1, 2)), no_sums(1, 2, 4))
+    assert close(np.array(found), omega[0])
+
+
+@pytest.mark.parametrize("name", NONLINEARITIES.keys() - ACTIVATIONS)
+def test_nonlinearities_are_what_they_print(name):
+    u, functions = np.random.default_rng(0).normal(0.0, 3.0, 100), {}
+    evaluate(lines_of(section(problem(inputs={"nonlinearity": name}), "Step"), "f"), {}, functions)
+    right = [NONLINEARITIES[name].value(float(each)) for each in u]
+    np.testing.assert_allclose(functions["f"](u), right, rtol=2e-15, atol=2e-15)  # some roundings
+    assert set(FORMULAS) >= set(NONLINEARITIES)
+
+
+def leaky(slope):
+    return {"activation": "leaky_relu", "activation_parameters": {"slope": slope}}
+
+
+DRAWN = {"components_drawn": "coordinate", "standardise": "latents", "random_means": {"components": 3, "half_width": 2}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(made(name) for name in CASES),
+        problem(inputs=DRAWN),
+        problem(inputs={"nonlinearity": "step", "centered": False}, training={"average_rate": 2.0}),
+        problem(teacher=leaky(0.3), student=leaky(0.2) | RANDOM),
+    ],
+    ids=[*CASES, "drawn", "average", "parameters"],
+)
+def test_each_number_has_a_row(given):
+    assert unsaid(given) == []
+
+
+def test_means_of_latents_have_no_equations():
+    one = {"components_drawn": "coordinate", "components": [{"weight": 1.0, "mean": 2.0}]}
+    with pytest.raises(meanfield.InputError, match="every latent has the mean 2"):
+        problem(inputs={"centered": False} | one).latex()
