@@ -7,6 +7,7 @@ arcsin q up to |q| = 1: that of `overlap_table` ends before. For several feature
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -61,31 +62,37 @@ def mean_outputs_of(expectation: Expectation, polynomial: PolynomialMeans) -> Me
     """
     if polynomial.coefficient.size:
         return MeanOutputs(polynomial, _no_table(), None)
-    outputs = expectation._replace(table=some_rows(expectation.table, OUTPUTS))
     if len(expectation.mixture.half_width) == 1:
         try:
-            return MeanOutputs(polynomial, _tabulated(outputs), None)
+            return MeanOutputs(polynomial, tabulated_means([expectation]), None)
         except InputError:
             pass
+    outputs = expectation._replace(table=some_rows(expectation.table, OUTPUTS))
     return MeanOutputs(polynomial, _no_table(), outputs._replace(table=some_rows(outputs.table, (0, 1))))
 
 
-def _tabulated(outputs: Expectation) -> Table:
-    """Means of both outputs on all |q| < 1.
+def means_at_angles(expectation: Expectation, angles: FloatArray) -> FloatArray:
+    """Means of both outputs of one feature, and below them the size of outputs, at values of arcsin q."""
+    table = some_rows(expectation.table, OUTPUTS)
+    s1, s2, s1s1, s2s2 = averages_at_many(table, expectation.mixture, np.sin(angles), np.cos(angles))[:, 0]
+    return np.array([s1, s2, np.sqrt(s1s1 + s2s2)])
+
+
+def tabulated_means(expectations: Sequence[Expectation]) -> Table:
+    """Means of both outputs on all |q| < 1, those of one expectation behind those of the one before.
 
     Raises
     ------
     InputError
         If they are not resolved.
     """
-
-    def rows(angles: FloatArray) -> FloatArray:
-        s1, s2, s1s1, s2s2 = averages_at_many(outputs.table, outputs.mixture, np.sin(angles), np.cos(angles))[:, 0]
-        return np.array([s1, s2, np.sqrt(s1s1 + s2s2)])
-
+    count = len(expectations)
     reach = math.acos(math.sqrt(LEAST_VARIANCE))
-    table = tabulate(rows, (), reach, "the mean output", groups=(0, 0, 0), most_panels=MOST_PANELS)
-    return some_rows(table, (0, 1))
+    table = tabulate(
+        lambda angles: np.concatenate([means_at_angles(each, angles) for each in expectations]),
+        (), reach, "the mean output", groups=(0,) * 3 * count, most_panels=MOST_PANELS,
+    )  # fmt: skip
+    return some_rows(table, [3 * each + output for each in range(count) for output in range(2)])
 
 
 def _no_table() -> Table:

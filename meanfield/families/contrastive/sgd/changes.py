@@ -12,6 +12,7 @@ from meanfield.families.contrastive.closures.closure import hidden_mixture
 from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.problem import FACTORS, Problem
+from meanfield.families.contrastive.sgd.means_in_time import MeansInTime
 from meanfield.families.contrastive.sgd.training import factor_of, training_of
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import with_unchecked
@@ -51,7 +52,7 @@ class Changes:
         smooth = any(key not in FACTORS for key in self._schedules)
         self.centred = smooth and problem.model.centering == "population"
         """Whether mean outputs are subtracted that change from step to step: those of `outputs_at`."""
-        self._in_time, self._one_thread = InTime(problem), Lock()
+        self._in_time, self._means, self._one_thread = InTime(problem), MeansInTime(problem), Lock()
 
     def laws_at(self, first: int, steps: int) -> tuple[HiddenPart, ...]:
         """Hidden laws whose moments are those of some steps, shape (steps, 1, 1), where they change."""
@@ -76,9 +77,12 @@ class Changes:
         return places, np.concatenate([values.reshape(AT_ONCE, -1) for _, values in parts], axis=1)
 
     def _outputs_at(self, step: int) -> MeanOutputs:
-        """Mean outputs of a step, of a polynomial activation."""
+        """Mean outputs of a step, in closed form of a polynomial activation."""
+        time = float(self._times(step, 1)[0])
         with self._one_thread:
-            problem = self._in_time(float(self._times(step, 1)[0]))
+            problem = self._in_time(time)
+            if not problem.model.activation_functions.polynomial:
+                return self._means(time)
         polynomial, V = problem.model.activation_functions.polynomial, problem.noise_covariance
         law = hidden_mixture(problem, len(polynomial) - 1)
         return no_mean_outputs()._replace(polynomial=polynomial_means(polynomial, law, (V[0, 0], V[1, 1])))

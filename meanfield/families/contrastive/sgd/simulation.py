@@ -134,15 +134,17 @@ def check_start(problem: Problem) -> None:
 
 
 def check_centering(pieces: Sequence[Piece[Problem]]) -> None:
-    """Refuse mean outputs that change smoothly in time and that each step would have to average anew."""
+    """Refuse mean outputs of several features that change in time and that each step would have to average anew."""
     for piece in pieces:
         smooth = next((key for key in schedules_of(piece.problem) if key not in FACTORS), None)
-        model = piece.problem.model
-        if smooth is not None and model.centering == "population" and not model.activation_functions.polynomial:
+        model, count = piece.problem.model, len(piece.problem.features)
+        known = count == 1 or model.activation_functions.polynomial
+        if smooth is not None and model.centering == "population" and not known:
             raise InputError(
                 f"{smooth}: changes smoothly in time, with model.centering = 'population': SGD subtracts mean outputs, "
-                f"which of model.activation = '{model.activation}' are known for few times only; let it change in "
-                "steps (interpolation = 'step'), set model.centering to 'batch', or take a polynomial activation"
+                f"which of model.activation = '{model.activation}' and {count} features are averages that each step "
+                "would make anew; let it change in steps (interpolation = 'step'), set model.centering to 'batch', or "
+                "take one feature, or a polynomial activation"
             )
 
 
