@@ -6,10 +6,10 @@ their stated errors, and SGD agrees with its own limit and differs from one with
 
     python -m validation.in_time.all_families --page docs/in_time.md
 
-prints tables, and writes the numbers to data/runs/in_time/all_families.nc and the figure beside this module; it takes
-two hours of one core, and uses all of them. Every row is written to a file as it is found: `--rows` names files of
-calls that were stopped, or of other machines that did a `--part`, and what they have is not done again. With `--again`
-it judges and draws the numbers that are there.
+prints tables, and writes the numbers to data/runs/in_time/all_families.nc and the figure beside this module. Every row
+is written to data/measured/in_time.jsonl as it is found, and what is there is not done again: remove rows that other
+code has found. `--rows` names other files, of machines that did a `--part`. With `--again` it judges and draws the
+numbers that are there.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from meanfield.cli import DONE, at_least, parser, run
 from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.plotting import COLOURS, MARKERS, place_legend
 from meanfield.problems.variable import AGREES, DIFFERS
+from validation import ROOT
 from validation.in_time.measurements import ALLOWED, KINDS, POWER, TASKS, do
 from validation.pages import markdown_table
 from validation.publication import Publication, claim_of, verdicts
@@ -37,6 +38,9 @@ from validation.study import Statement
 
 WANTED = 0.95
 """Share of verdicts on wrong limits that should be right."""
+
+ROWS = ROOT / "data/measured/in_time.jsonl"
+"""Rows that are known."""
 
 CHANCE = 0.01
 """Share of studies in which chance alone adds more false alarms than it is allowed to."""
@@ -237,9 +241,7 @@ def main() -> int:
         counts = {"pair": arguments.pairs, "flow": arguments.flows, "density": arguments.densities}
         tasks = [f"{name} {i}" for name, count in counts.items() for i in range(count)]
         np.random.default_rng(0).shuffle(tasks)  # so that parts take equally long
-        files = arguments.rows or [PUBLICATION.numbers.with_suffix(".jsonl")]
-        if not arguments.rows:
-            files[0].unlink(missing_ok=True)
+        files = arguments.rows or [ROWS]
         rows = measure(do, tasks[arguments.part or slice(None)], files)
         if arguments.part:
             print(f"{len(rows)} of {len(tasks)} rows are in {files[0]}; give all parts to --rows for the page")

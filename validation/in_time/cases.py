@@ -14,6 +14,9 @@ import numpy as np
 
 import meanfield
 
+DIMENSION = 12_500
+"""N of SGD, whose bias, of order 1/N, is some hundredths of the scatter of means of runs, of order (N runs)^(-1/2)."""
+
 Numbers = np.random.Generator
 Values = dict[str, Any]
 
@@ -156,7 +159,7 @@ def one_channel(seed: int) -> Case:
         prior={"name": "l2", "strength": 0.5},
         time={"stop": stop, "outputs": 7},
         density={"tolerance": 1e-6, "scheme": ["lagrangian", "eulerian"][rng.integers(2)]},
-        particles={"dimension": 50_000, "replicas": 8, "method": "chain", "seed": seed},
+        particles={"dimension": DIMENSION, "replicas": 8, "method": "chain", "seed": seed},
     )
     first = {
         "model.learning_rate": schedule(rng, 0.02, 0.15, stop),
@@ -192,7 +195,7 @@ def two_channels(seed: int) -> Case:
         prior={"name": "l2", "strength": 0.5},
         time={"stop": stop, "outputs": 5},
         density={"tolerance": 5e-3, "scheme": "finite_volumes"},
-        particles={"dimension": 50_000, "replicas": 8, "seed": seed},
+        particles={"dimension": DIMENSION, "replicas": 8, "seed": seed},
     )  # fmt: skip
     first = {
         "model.learning_rate": schedule(rng, 0.01, 0.05, stop),
@@ -226,7 +229,7 @@ def hidden_manifold(seed: int) -> Case:
         training={"learning_rate": 0.5},
         time={"stop": stop, "outputs": 5},
         order_parameters={"tolerance": 1e-10},
-        particles={"dimension": 50_000, "replicas": 16, "method": "chain", "seed": seed},
+        particles={"dimension": DIMENSION, "replicas": 16, "method": "chain", "seed": seed},
     )  # fmt: skip
     first = {
         "training.learning_rate": schedule(rng, 0.2, 1.0, stop),
@@ -328,7 +331,7 @@ def update_rule(seed: int) -> Case:
         features=[{"initial_overlap": rng.uniform(0.0, 0.5)}],
         prior={"name": "l2", "strength": 0.1},
         order_parameters={"tolerance": 1e-10},
-        particles={"dimension": 50_000, "replicas": 16, "seed": seed},
+        particles={"dimension": DIMENSION, "replicas": 16, "seed": seed},
         time={"stop": stop, "outputs": 5},
     )
     first = {
