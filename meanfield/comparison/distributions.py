@@ -138,10 +138,15 @@ def groups_of(density: xr.Dataset, feature: int) -> list[Group]:
     """Groups of the coordinates of feature k, or of variances of the noise, in increasing order."""
     nodes, weight = nodes_of(density)
     values, is_variance = np.unique(nodes[:, feature]), feature == density.sizes["feature"]
-    if len(values) <= (len(CENTRES) if is_variance else 3):  # each is a group of its own
-        return [Group(float(value), neighbours=values) for value in values]
-    if is_variance:
+    if is_variance and len(values) > len(CENTRES):
         return [VarianceGroup.of(larger, nodes[:, feature], weight) for larger in (False, True)]
+    return groups_among(values, len(CENTRES) if is_variance else 3)
+
+
+def groups_among(values: FloatArray, few: int = 3) -> list[Group]:
+    """Groups of coordinates with these values in increasing order: a few are groups of their own."""
+    if len(values) <= few:
+        return [Group(float(value), neighbours=values) for value in values]
     return [Group(centre) for centre in CENTRES]
 
 

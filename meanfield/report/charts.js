@@ -56,6 +56,29 @@
     });
   }
 
+  // Charts of which those of one tab are shown, with a button for each.
+  function tabbed(panels, panel, times) {
+    const names = [...new Set(panel.parts.map(part => part.tab))], row = document.createElement("div");
+    let figure = framed(panels, panel.title), draw = null, current = 0;
+    row.className = "tabs";
+    const buttons = names.map(name => {
+      const button = row.appendChild(document.createElement("button"));
+      Object.assign(button, {type: "button", textContent: name});
+      button.addEventListener("click", () => { pick(name); draw(current); button.focus(); });
+      return button;
+    });
+    function pick(name) {
+      const made = document.createDocumentFragment();
+      draw = kinds[panel.kind](made, {...panel, parts: panel.parts.filter(part => part.tab === name)}, times);
+      made.firstChild.firstChild.after(row);
+      figure.replaceWith(made.firstChild);
+      figure = row.parentNode;
+      buttons.forEach(button => button.setAttribute("aria-pressed", button.textContent === name));
+    }
+    pick(names[names.length >> 1]);
+    return frame => { current = frame; draw(frame); };
+  }
+
   // A tree from its root down, nodes of a latent side by side or, where there is no room, in rows.
   function tree(panels, panel, times) {
     return coloured(panels, panel, times, {signed: true, high: 1}, (box, part) => {

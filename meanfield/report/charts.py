@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from meanfield.plotting.histograms import VISIBLE
 from meanfield.plotting.order_parameters import mean_of
 from meanfield.plotting.trajectories import all_entries
 from meanfield.typing import FloatArray
@@ -51,6 +50,8 @@ class Chart:
         Half-widths of the intervals in which runs have 95 % of such values.
     label : str
         The part of a result that is shown, if that is not all.
+    tab : str
+        Of charts of one title, those of one tab are shown at once, and the page has a button for each tab.
     """
 
     kind: Literal["map", "profile", "ring", "tree"]
@@ -59,6 +60,7 @@ class Chart:
     places: Mapping[str, Any] = field(default_factory=dict)
     half: FloatArray | None = None
     label: str = ""
+    tab: str = ""
 
 
 def matrices(dataset: xr.Dataset, *names: str) -> Iterator[Chart]:
@@ -138,59 +140,3 @@ def _profile(title: str, values: xr.DataArray, half: FloatArray | None = None) -
     return Chart(
         "profile", title, curves(values), places, None if half is None else curves(values.copy(data=half)).values
     )
-
-
-def plane(dataset: xr.Dataset) -> Iterator[Chart]:
-    """Density of two weights that train together, on a grid that is mostly one for the limit and runs.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        With `P_joint`, a sample `w_sample` of the limit, or `weights` of runs; of two channels or students.
-    """
-    held = dataset.get("w_sample", dataset.get("weights"))
-    if "P_joint" in dataset:
-        times, grid, shares = _of_cells(dataset)
-    elif held is not None and 2 in (held.sizes.get("channel"), held.sizes.get("student")):
-        times, grid, shares = _of_points(held.transpose("snapshot_time", ..., *held.dims[-1:]))
-    else:
-        return
-    density = shares.swapaxes(1, 2) / (grid[1] - grid[0]) ** 2  # rows are the second weight
-    values = xr.DataArray(density, {times.dims[0]: times}, (times.dims[0], "row", "column"))
-    yield Chart("map", "density of both weights", values, {"x": grid, "y": grid, "xlabel": "w1", "ylabel": "w2"})
-
-
-def _of_cells(joint: xr.Dataset) -> tuple[xr.DataArray, FloatArray, FloatArray]:
-    """Times that were reached, the grid, and the shares of its cells, from averages over others by straight lines."""
-    P = joint["P_joint"].dropna("density_time")
-    edges = [np.append(joint[f"{name}_bnds"][:, 0], joint[f"{name}_bnds"][-1, 1]) for name in ("w1", "w2")]
-    mass = P.values * np.diff(edges[0])[:, None] * np.diff(edges[1])
-    sides = ((joint["w1"].values, mass.sum(axis=2)), (joint["w2"].values, mass.sum(axis=1)))
-    grid = _grid([_reach(w, each) for w, side in sides for each in side])
-    F = np.pad(mass.cumsum(axis=1).cumsum(axis=2), ((0, 0), (1, 0), (1, 0)))
-    at = [np.array([np.interp(grid, edge, unit) for unit in np.eye(len(edge))]) for edge in edges]
-    return P["density_time"], grid, np.diff(np.diff(at[0].T @ F @ at[1], axis=1), axis=2)
-
-
-def _of_points(w: xr.DataArray) -> tuple[xr.DataArray, FloatArray, FloatArray]:
-    """The same of points, shape (snapshot_time, ..., 2), as far as runs came."""
-    points = [row[np.isfinite(row).all(axis=1)] for row in w.values.reshape(len(w), -1, 2)]
-    grid = _grid([_reach(np.sort(each), np.ones(len(each))) for row in points for each in row.T if len(row)])
-    counts = [np.histogram2d(row[:, 0], row[:, 1], bins=[grid, grid])[0] for row in points]
-    shares = [count / max(len(row), 1) for count, row in zip(counts, points, strict=True)]
-    return w["snapshot_time"], grid, np.array(shares)
-
-
-def _reach(x: FloatArray, mass: FloatArray) -> float:
-    """Largest absolute value between the visible ends of a law of points in order."""
-    F = np.cumsum(mass) / mass.sum()
-    return float(np.abs(np.interp([VISIBLE, 1.0 - VISIBLE], F, x)).max())
-
-
-def _grid(reaches: list[float]) -> FloatArray:
-    """Edges of cells about 0, whose range is one of a few so that results of one problem mostly share it."""
-    reach = max(reaches, default=0.0) or 1.0
-    power = 10.0 ** np.floor(np.log10(reach))
-    end = next(power * factor for factor in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if power * factor >= reach)
-    # Edges of 32 cells of a plane of two weights in each direction.
-    return np.linspace(-end, end, 33)

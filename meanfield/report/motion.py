@@ -110,7 +110,7 @@ def _panels_of_charts(charts: list[tuple[str, Chart]], times: FloatArray) -> Ite
         panel = panels.setdefault(chart.title, {"kind": chart.kind, "title": chart.title, "parts": []})
         at = same_times(chart.values[chart.values.dims[0]].values, times)
         places = {key: rounded(each) if isinstance(each, np.ndarray) else each for key, each in chart.places.items()}
-        part = {"label": f"{label}, {chart.label}" if chart.label else label, **places}
+        part = {"label": f"{label}, {chart.label}" if chart.label else label, "tab": chart.tab, **places}
         part["frames"], part["shape"] = _rows(chart.values.values, at), chart.values.shape[1:]
         panel["parts"].append(part if chart.half is None else part | {"half": _rows(chart.half, at)})
     yield from panels.values()

@@ -36,6 +36,9 @@ from meanfield.results.schema import validate
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
 
+MOST_BYTES = 5_000_000
+"""Largest size of a page."""
+
 STYLE: Any = {"font.size": 10.5, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "meanfield"}
 
 
@@ -193,7 +196,7 @@ def report(datasets: Mapping[str, xr.Dataset] | xr.DataTree) -> Page:
     Raises
     ------
     InputError
-        If there is no result, one of them is none of ours, or its problem cannot be read.
+        If there is no result, one of them is none of ours, its problem cannot be read, or the page would be too large.
     """
     if not datasets:
         raise InputError("0 results given, but a page needs one or more; add a result of a solver")
@@ -220,9 +223,14 @@ class Page(str):
 
 
 def rendered(template: str, **values: Any) -> Page:
-    """Page from a template of this room."""
-    page = _templates().get_template(template).render(**values)
-    return Page(page.translate(_ILLEGAL).encode(errors="replace").decode())
+    """Page from a template of this room, or an `InputError` if it is too large to open well."""
+    page = _templates().get_template(template).render(**values).translate(_ILLEGAL).encode(errors="replace")
+    if len(page) > MOST_BYTES:
+        raise InputError(
+            f"the page would have {len(page) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} open well; give fewer "
+            "results, or those of problems with a smaller time.outputs, or a sweep of fewer points"
+        )
+    return Page(page.decode())
 
 
 def grouped(datasets: Mapping[str, xr.Dataset]) -> list[tuple[Problem, dict[str, Result]]]:

@@ -17,9 +17,6 @@ from meanfield.report.motion import motion_of, rounded, thinned
 from meanfield.report.page import Page, grouped, names_of, rendered
 from meanfield.results.result import Result
 
-MOST_BYTES = 5_000_000
-"""Largest size of a page."""
-
 
 def explore(datasets: Mapping[str, xr.Dataset]) -> Page:
     """Self-contained HTML page with sliders through results, as text that notebooks show.
@@ -53,13 +50,7 @@ def explore(datasets: Mapping[str, xr.Dataset]) -> Page:
     if not motions:
         raise InputError("none of the results is in time or a sweep; put others on a page by meanfield report")
     titles, shown = zip(*motions, strict=True)
-    text = rendered("explore.html", title=titles[0], names=titles, motions=shown)
-    if len(text.encode()) > MOST_BYTES:
-        raise InputError(
-            f"the page would have {len(text) / 1e6:.1f} MB, and at most {MOST_BYTES / 1e6:g} open well; give fewer "
-            "results, or a sweep of fewer points or with fewer outputs in time"
-        )
-    return text
+    return rendered("explore.html", title=titles[0], names=titles, motions=shown)
 
 
 def _motion_of_group(group: Mapping[str, Result]) -> dict[str, Any] | None:

@@ -9,7 +9,9 @@ import xarray as xr
 
 from meanfield.families.alpha_contrastive import figures as circle
 from meanfield.families.latent_tree import display as tree
-from meanfield.report.charts import Chart, matrices, plane, profile, profile_of_runs
+from meanfield.numerics.sphere_cells import SphereCells
+from meanfield.report.charts import Chart, matrices, profile, profile_of_runs
+from meanfield.report.maps import plane
 from meanfield.report.motion import _frames_of, _panels_of_charts
 from meanfield.report.page import Page, rendered
 
@@ -18,28 +20,38 @@ MIXING = np.array([[1.2, 0.0], [0.3, 0.5]])
 
 
 def gaussian_plane(cells=160):
-    """Density of the two weights, averaged over cells of unlike widths by a midpoint in each of 9 parts of a cell."""
+    """Density P of the two weights, averaged over cells of unlike widths by a midpoint in each of 9 parts of a cell.
+
+    Given u = +-1 it is P(w) (1 + u tanh w_1), whose mean is P as P is even.
+    """
     edges = [8.0 * np.linspace(-1.0, 1.0, cells + 1), 5.0 * np.linspace(-1.0, 1.0, cells + 21)]
     precision, norm = np.linalg.inv(MIXING @ MIXING.T), 2.0 * np.pi * np.linalg.det(MIXING)
-    P, thirds = 0.0, (np.arange(3) + 0.5) / 3.0
+    P, tilted, thirds = 0.0, 0.0, (np.arange(3) + 0.5) / 3.0
     for i, j in np.ndindex(3, 3):
         x, y = np.meshgrid(
             *(e[:-1] + p * np.diff(e) for e, p in zip(edges, thirds[[i, j]], strict=True)), indexing="ij"
         )
         w = np.stack([x, y], axis=-1)
-        P = P + np.exp(-0.5 * np.einsum("abi,ij,abj->ab", w, precision, w)) / norm / 9.0
+        part = np.exp(-0.5 * np.einsum("abi,ij,abj->ab", w, precision, w)) / norm / 9.0
+        P, tilted = P + part, tilted + part * np.tanh(x)
     bounds = {
         f"w{k + 1}_bnds": ((f"w{k + 1}", "bounds"), np.stack([e[:-1], e[1:]], axis=1)) for k, e in enumerate(edges)
     }
     places = {f"w{k + 1}": 0.5 * (e[1:] + e[:-1]) for k, e in enumerate(edges)}
     held = {"P_joint": (("density_time", "w1", "w2"), np.stack([P, np.full_like(P, np.nan)]))}
+    given = np.stack([np.stack([P - tilted, P + tilted])] * 2)
+    held["P_joint_given_u"] = (("density_time", "node", "w1", "w2"), given)
+    held |= {"u": (("node", "feature"), [[-1.0], [1.0]]), "u_weight": ("node", [0.5, 0.5])}
     return xr.Dataset(held | bounds, places | {"density_time": [0.0, 1.0]})
 
 
 def weights_of_sgd(count=40_000):
-    w = np.random.default_rng(7).normal(size=(2, 1, count, 2)) @ MIXING.T
+    random = np.random.default_rng(7)
+    w = random.normal(size=(2, 1, count, 2)) @ MIXING.T
+    u = np.where(random.uniform(-1.0, 1.0, (2, count)) < np.tanh(w[:, 0, :, 0]), 1.0, -1.0)[..., None]
     w[1, 0, :9] = np.nan  # of a replica that did not come so far
-    return xr.Dataset({"weights": (("replica", "snapshot_time", "coordinate", "channel"), w)}, {"snapshot_time": [0.0]})
+    held = {"weights": (("replica", "snapshot_time", "coordinate", "channel"), w)}
+    return xr.Dataset(held | {"U": (("replica", "coordinate", "feature"), u)}, {"snapshot_time": [0.0]})
 
 
 def tree_of(nodes=3, replicas=2):
@@ -81,7 +93,8 @@ def spectral_runs():
 
 
 def test_the_plane_of_two_weights_has_their_moments_and_is_that_of_sgd():
-    (limit,), (sgd,) = plane(gaussian_plane()), plane(weights_of_sgd())
+    limits, runs = [*plane(gaussian_plane())], [*plane(weights_of_sgd())]
+    limit, sgd = limits[0], runs[0]
     assert limit.values.sizes["density_time"] == 1  # the other was not reached
     edges, P = limit.places["x"], limit.values.values[0]
     assert (edges == sgd.places["x"]).all()
@@ -91,13 +104,39 @@ def test_the_plane_of_two_weights_has_their_moments_and_is_that_of_sgd():
     assert covariance == pytest.approx((MIXING @ MIXING.T)[0, 1], rel=1e-2)
     second = [mass.sum(axis=1 - k) @ middle**2 - (edges[1] - edges[0]) ** 2 / 12.0 for k in (1, 0)]
     assert second == pytest.approx(np.diag(MIXING @ MIXING.T), rel=2e-2)  # w1 along columns, its tails cut
-    draws = 80_000 - 9
-    z = (
-        (sgd.values.values[0] - P)[mass > 20.0 / draws]
-        * np.diff(edges)[0] ** 2
-        / np.sqrt(mass[mass > 20.0 / draws] / draws)
-    )
-    assert abs((z**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / len(z))  # chi^2: one in 10^6 by chance
+    assert [each.tab for each in limits] == [each.tab for each in runs] == ["", "u = -1", "u = 1"]
+    for limit, sgd, draws in zip(limits, runs, (80_000 - 9, 40_000, 40_000), strict=True):
+        expected = limit.values.values[0] * np.diff(edges)[0] ** 2
+        drawn = sgd.values.values[0] * np.diff(edges)[0] ** 2
+        many = expected > 20.0 / draws
+        z = (drawn - expected)[many] / np.sqrt(expected[many] / draws)
+        # chi^2: one in 10^6 by chance; the numbers of points given u are their means to half a percent
+        assert abs((z**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / many.sum())
+
+
+def test_the_sphere_has_the_density_of_its_cells_and_filters_where_they_point():
+    """With the density (1 + w_1/2 + w_3/2)/(4 pi)."""
+    cells, random = SphereCells(60), np.random.default_rng(9)
+    at = cells.coordinates()
+    polar, azimuth = np.meshgrid(at["polar"], at["azimuth"], indexing="ij")
+    rho = (1.0 + 0.5 * np.sin(polar) * np.cos(azimuth) + 0.5 * np.cos(polar)) / (4.0 * np.pi)
+    bounds = {f"{name}_bnds": ((name, "bounds"), at[f"{name}_bnds"]) for name in ("polar", "azimuth")}
+    held = xr.Dataset({"rho_on_sphere": (("time", "polar", "azimuth"), rho[None])} | bounds, {"time": [0.0]})
+    (limit,) = circle.charts(held)
+    x, z = (0.5 * (limit.places[name][1:] + limit.places[name][:-1]) for name in "xy")
+    exact = (1.0 + 0.5 * np.sqrt(1.0 - z**2)[:, None] * np.cos(np.pi * x) + 0.5 * z[:, None]) / (4.0 * np.pi)
+    # midpoints, on cells of pi/16 by 1/8: a few percent at the poles, where the square root bends
+    assert np.abs(limit.values.values[0] / exact - 1.0).max() < 0.03
+    w = random.normal(size=(100_000, 3))
+    w /= np.linalg.norm(w, axis=1)[:, None]
+    w = w[random.uniform(0.0, 1.75, len(w)) < 1.0 + 0.5 * w[:, 0] + 0.5 * w[:, 2]][:40_000].reshape(2, 1, 1, -1, 3)
+    dims = ("replica", "time", "place", "filter", "coordinate")
+    (sgd,) = circle.charts(xr.Dataset({"weights": (dims, 2.0 * w)}, {"time": [0.0]}))
+    share = limit.values.values[0] * 4.0 * np.pi / limit.values.values[0].size
+    count = 40_000 * sgd.values.values[0] * 4.0 * np.pi / share.size
+    assert count.sum() == pytest.approx(40_000)
+    chi = ((count - 40_000 * share) ** 2 / (40_000 * share)).sum()
+    assert chi < share.size + 5.0 * np.sqrt(2.0 * share.size)  # one in 10^6 by chance
 
 
 def test_profiles_of_runs_have_their_intervals_about_what_is_true():
@@ -227,8 +266,9 @@ def test_a_browser_draws_each_kind_of_view_at_two_times(tmp_path):
         shown.append(ended.stdout.partition("<main>")[2].partition('id="data"')[0])
     for drawn in shown:
         assert drawn.count('class="node"') == 15 * 3
-        assert drawn.count("<rect") == 6 + 2 * 32**2 + 15 * 3 + 4  # cells, nodes, and frames of axes
-        assert drawn.count("<figure") == 5
+        assert drawn.count("<rect") == 6 + 4 * 32**2 + 15 * 3 + 6  # cells, nodes, and frames of axes
+        assert drawn.count("<figure") == 6
+        assert drawn.count('aria-pressed="true"') == 1
     assert "a, at t = 0" in shown[1]  # densities that are known at the first time stay
     assert shown[0].count("color-mix(in oklab, var(--accent) 100%") < shown[1].count(
         "color-mix(in oklab, var(--accent) 100%"

@@ -314,7 +314,7 @@ def test_a_sweep_has_a_slider_for_each_axis_and_says_why_points_failed(results):
     assert motion["map"]["values"] == [0.9, 0.8, 0.5, 0.4, 0.0, None]
 
 
-def test_what_no_page_moves_through_is_refused(results, monkeypatch):
+def test_what_no_page_moves_through_is_refused(results, blank, monkeypatch):
     with pytest.raises(meanfield.InputError, match=r"none of the results is in time or a sweep; .* meanfield report"):
         explore({"stationary": results["stationary"]})
     cube = results["sweep"].expand_dims(third=[1.0])
@@ -322,11 +322,10 @@ def test_what_no_page_moves_through_is_refused(results, monkeypatch):
     with pytest.raises(meanfield.InputError, match=r"the sweep has 3 axes .*; select values of the others first"):
         explore({"sweep": cube})
     assert len(moved_through(explore({"sweep": cube.isel(third=0)}))[0]["points"]) == 6  # the remedy
-    monkeypatch.setattr("meanfield.report.sliders.MOST_BYTES", 1000)
-    with pytest.raises(
-        meanfield.InputError, match=r"the page would have 0\.1 MB, and at most 0\.001 open well; give fewer"
-    ):
-        explore({"density": results["density"]})
+    monkeypatch.setattr("meanfield.report.page.MOST_BYTES", 1000)
+    for make in (explore, report):
+        with pytest.raises(meanfield.InputError, match=r"would have 0\.1 MB, and at most 0\.001 open well; give fewer"):
+            make({"density": results["density"]})
 
 
 @pytest.mark.slow

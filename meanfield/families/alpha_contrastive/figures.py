@@ -23,6 +23,7 @@ from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, curve_style, key_words, marker_style, time_styles
 from meanfield.report.charts import Chart
+from meanfield.report.maps import sphere
 from meanfield.results.result import Result
 from meanfield.results.text import last_values
 from meanfield.typing import FloatArray
@@ -322,7 +323,7 @@ def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def charts(dataset: xr.Dataset) -> Iterator[Chart]:
-    """The circle of filters in the plane: their density, or histograms of all runs, and filters of the first run."""
+    """The circle or sphere of filters: their density, or histograms of all runs; on the circle also the first run."""
     title, edges = "filters on the circle", np.linspace(-np.pi, np.pi, RING_CELLS + 1)
     if "rho" in dataset:
         bounds = dataset["angle_bnds"].values
@@ -332,6 +333,9 @@ def charts(dataset: xr.Dataset) -> Iterator[Chart]:
         turns = np.concatenate([cells[:-1] - TURN, cells[:-1], cells + TURN])
         rows = [np.interp(edges, turns, np.concatenate([f[:-1] - f[-1], f[:-1], f + f[-1]])) for f in F]
         yield Chart("ring", title, _in_time(dataset, np.diff(rows, axis=1) / np.diff(edges)), {"x": edges})
+        return
+    if "rho_on_sphere" in dataset or (dataset.sizes["coordinate"], dataset.sizes["place"]) == (3, 1):
+        yield from sphere("filters on the sphere", dataset)
         return
     if dataset.sizes["coordinate"] != 2 or dataset.sizes["place"] != 1:
         return

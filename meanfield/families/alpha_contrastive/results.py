@@ -285,6 +285,7 @@ KINDS = {
         ("time", *SPHERE, "G", "G_error", "certificate_gap"),
         check=CHECKS,
         figure=f"{FIGURES}:plot_sphere_density",
+        charts=f"{FIGURES}:charts",
         numbers=f"{NUMBERS}:of_sphere_density",
     ),
     "optimal_filters": Kind(

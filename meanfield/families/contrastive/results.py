@@ -58,7 +58,7 @@ OF_A_FIXED_POINT = (
 
 CHECKS = "meanfield.families.contrastive.checks:faults"
 OF_STATES = "meanfield.report.key_numbers:of_states"
-PLANE = "meanfield.report.charts:plane"
+PLANE = "meanfield.report.maps:plane"
 DESCRIBED_BRANCHES = "meanfield.results.text:describe_branches"
 DESCRIBED_STATES = "meanfield.results.text:describe"
 

@@ -25,7 +25,8 @@ from meanfield.plotting.weights import (
     reached,
     visible_weights,
 )
-from meanfield.report.charts import Chart, matrices, plane, profile, profile_of_runs
+from meanfield.report.charts import Chart, matrices, profile, profile_of_runs
+from meanfield.report.maps import plane
 from meanfield.results.result import Result
 
 PANELS = {
