@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -194,6 +195,11 @@ class Sweep(Whole):
     def problem_folder(self) -> Path | None:
         """Folder in which files and modules that the problem names are looked for."""
         return self._problem_folder
+
+    @field_validator("problem", mode="before")
+    @classmethod
+    def _problem_of_its_family(cls, problem: Any) -> Any:
+        return Problem.model_validate(problem) if isinstance(problem, Mapping) else problem
 
     @after_fields
     def _axes_are_keys_of_the_problem(self) -> None:
