@@ -22,7 +22,7 @@ def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
 
 def visit_displaymath(translator: HTML5Translator, node: nodes.math_block) -> None:
     """A formula of its own, with its number if it has a label."""
-    translator.body.append(translator.starttag(node, "div", CLASS="formula"))
+    translator.body.append('<div class="formula">')  # what is around it has the name
     translator.body.append(CONVERTER.convert_with_local_state(node.astext(), displaystyle=True))
     if node["number"]:
         translator.body.append(f'<a class="eqno" href="#{node["ids"][0]}">({node["number"]})</a>')

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from meanfield.report import explore, report
 from meanfield.report import page as report_page
 from meanfield.report.content import content_of
 from meanfield.report.key_numbers import of_particles, of_the_limit
-from meanfield.report.page import pictures_of
+from meanfield.report.page import pictures_of, rendered
 from meanfield.results.result import Result
 from meanfield.results.text import with_error
 from tests.example_problems import SMALL
@@ -30,14 +32,35 @@ OTHER = SMALL.replace("initial_overlap = 0.5", "initial_overlap = 0.4")
 
 
 class Page(HTMLParser):
-    """Elements, texts and ids; refuses tags that are not closed in order."""
+    """Elements, texts and ids; refuses tags that are not closed in order, and what shuts out some readers.
+
+    These are the checks of browsers' audits of accessibility that can be made without one.
+    """
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.ids, self.elements, self.texts = [], [], [], []
+        self.open, self.ids, self.elements, self.texts, self.title = [], [], [], [], ""
         self.feed(text)
         self.close()
         assert self.open == []
+        self.audit()
+
+    def audit(self):
+        assert len(set(self.ids)) == len(self.ids)
+        html, viewport = self.elements[0], {"name": "viewport", "content": "width=device-width, initial-scale=1"}
+        assert html == ("html", {"lang": "en"})
+        assert ("meta", viewport) in self.elements
+        assert self.title
+        levels = [int(tag[1]) for tag, _ in self.elements if re.fullmatch("h[1-6]", tag)]
+        assert levels.count(1) == 1
+        assert all(below <= above + 1 for above, below in pairwise([0, *levels]))
+        for tag, attributes in self.elements:
+            assert not any(name.startswith("on") for name in attributes)
+            assert attributes.get("src", "data:").startswith("data:")
+            assert attributes.get("href", "#").removeprefix("#") in ["", *self.ids]
+            assert tag not in ("link", "iframe", "object", "base", "form")
+            assert tag != "img" or attributes["alt"]
+            assert tag not in ("input", "button") or attributes["aria-label"]
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
@@ -50,6 +73,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.texts.append(data)
+        self.title += data * (self.open[-1:] == ["title"])
 
     @property
     def text(self):
@@ -185,20 +209,30 @@ def test_page_is_well_formed_and_self_contained(page):
     assert vector.startswith("data:image/svg+xml;base64,PD94")
     assert len(sources) * max(len(bitmap), len(vector)) < 3e6  # if all were as large as these
     assert len(page.encode()) < 3e6
-    assert len(set(parsed.ids)) == len(parsed.ids)
-    names = [tag for tag, _ in parsed.elements]
-    assert not {"link", "iframe", "object", "base", "form"} & set(names)
-    assert names.count("script") == 2  # our own and its data; neither is loaded from anywhere
-    for tag, attributes in parsed.elements:
-        assert not any(name.startswith("on") for name in attributes)
-        assert attributes.get("src", "data:image/").startswith("data:image/")
-        assert attributes.get("href", "#").startswith("#")
-        if tag == "img":
-            assert attributes["alt"]
-        if tag == "a":
-            assert attributes["href"].removeprefix("#") in parsed.ids
+    assert [tag for tag, _ in parsed.elements].count("script") == 2  # our own and its data, neither from anywhere
     assert "@import" not in page
     assert "url(" not in page
+
+
+def test_colours_of_text_stand_out_from_what_is_behind_them():
+    """By 4.5 in contrast, which WCAG 2.1 asks for, in the light and the dark theme."""
+    style, themes = rendered("explore.html", title="a", names=["a"], motions=[]), []
+    for block in re.findall(r":root {\s+(--text: .*?)\s+}", style, re.DOTALL)[:2]:
+        themes.append(dict(re.findall(r"--([\w-]+): #(\w{6});", block)))
+    behind = dict.fromkeys(("text", "soft", "accent", "bad"), ("page", "card"))
+    behind |= {name: (*behind.get(name, ()), f"{name}-bg") for name in ("good", "warn", "bad")}
+    assert len(themes) == 2
+    for colours in themes:
+        for name, others in (behind | {"text": ("page", "card", "good-bg", "warn-bg", "bad-bg")}).items():
+            for other in others:
+                light, dark = sorted((luminance(colours[name]), luminance(colours[other])), reverse=True)
+                assert (light + 0.05) / (dark + 0.05) >= 4.5, (name, other)
+
+
+def luminance(colour):
+    """Relative luminance of sRGB, as WCAG 2.1 defines it."""
+    shares = np.array([int(colour[k : k + 2], 16) for k in (0, 2, 4)]) / 255.0
+    return np.where(shares <= 0.03928, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
 
 
 def test_every_method_has_its_words_numbers_and_figure(page, results):
