@@ -59,7 +59,7 @@ class _Maps:
         shares = self.shares(np.ones(len(self.u)) if membership is None else membership)
         density = shares.swapaxes(1, 2) / (self.grid[1] - self.grid[0]) ** 2  # rows are the second weight
         places = {"x": self.grid, "y": self.grid, "xlabel": "w1", "ylabel": "w2"}
-        return Chart("map", title, _in_time(self.times, density), places, tab=tab)
+        return Chart("map", title, in_time(self.times, density), places, tab=tab)
 
 
 class _OfCells(_Maps):
@@ -138,12 +138,13 @@ def sphere(title: str, dataset: xr.Dataset) -> Iterator[Chart]:
         shares = np.array(counts) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)[:, None, None]
     area = 4.0 * np.pi / (PLANE_CELLS * (PLANE_CELLS // 2))
     places = {"x": SQUARE[0], "y": SQUARE[1], "xlabel": "azimuth/π", "ylabel": "third coordinate"}
-    yield Chart("map", title, _in_time(dataset["time"], shares / area), places)
+    yield Chart("map", title, in_time(dataset["time"], shares / area), places)
 
 
-def _in_time(times: xr.DataArray, values: FloatArray) -> xr.DataArray:
+def in_time(times: xr.DataArray, values: FloatArray) -> xr.DataArray:
+    """Values of charts with their times as the coordinate of the first dim."""
     dim = str(times.dims[0])
-    return xr.DataArray(values, {dim: times}, (dim, "row", "column"))
+    return xr.DataArray(values, {dim: times}, (dim, *("row", "column")[: values.ndim - 1]))
 
 
 def _edges(dataset: xr.Dataset, name: str) -> FloatArray:

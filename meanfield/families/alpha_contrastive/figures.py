@@ -14,7 +14,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from meanfield.families.alpha_contrastive.density.grid import TURN
 from meanfield.families.alpha_contrastive.laws import GaussianMixture
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.limit.fields import discrete_field, mixture_field
@@ -22,8 +21,6 @@ from meanfield.families.alpha_contrastive.modulated_basins import chance_of_patt
 from meanfield.plotting.panels import Panel, draw_panels
 from meanfield.plotting.plane import draw_on_sphere
 from meanfield.plotting.style import COLOURS, curve_style, key_words, marker_style, time_styles
-from meanfield.report.charts import Chart
-from meanfield.report.maps import sphere
 from meanfield.results.result import Result
 from meanfield.results.text import last_values
 from meanfield.typing import FloatArray
@@ -37,12 +34,6 @@ KINDS_OF_POINTS = (
 
 BRANCH_STYLES: dict[bool, tuple[Any, ...]] = {True: (COLOURS[0], "-", 2.0), False: (COLOURS[1], "--", 1.2)}
 """Colour, line style and width of branches, by whether they are stable."""
-
-RING_CELLS = 120
-"""Number of cells of a density along the circle on a page to move through."""
-
-MOST_DOTS = 60
-"""Largest number of filters that are dots there."""
 
 TIME = r"time $t = \eta k$"
 
@@ -320,34 +311,3 @@ def of_training(dataset: xr.Dataset) -> Iterator[tuple[str, str]]:
     }
     known = ((words[name], _values(dataset, name)) for name in words)
     return last_values(dataset, ((what, values.mean(axis=0)) for what, values in known if values is not None))
-
-
-def charts(dataset: xr.Dataset) -> Iterator[Chart]:
-    """The circle or sphere of filters: their density, or histograms of all runs; on the circle also the first run."""
-    title, edges = "filters on the circle", np.linspace(-np.pi, np.pi, RING_CELLS + 1)
-    if "rho" in dataset:
-        bounds = dataset["angle_bnds"].values
-        cells = np.append(bounds[:, 0], bounds[-1, 1])
-        F = np.pad(np.cumsum(dataset["rho"].values * np.diff(cells), axis=1), ((0, 0), (1, 0)))
-        # The circle is cut where cells begin, which is not where the ring begins.
-        turns = np.concatenate([cells[:-1] - TURN, cells[:-1], cells + TURN])
-        rows = [np.interp(edges, turns, np.concatenate([f[:-1] - f[-1], f[:-1], f + f[-1]])) for f in F]
-        yield Chart("ring", title, _in_time(dataset, np.diff(rows, axis=1) / np.diff(edges)), {"x": edges})
-        return
-    if "rho_on_sphere" in dataset or (dataset.sizes["coordinate"], dataset.sizes["place"]) == (3, 1):
-        yield from sphere("filters on the sphere", dataset)
-        return
-    if dataset.sizes["coordinate"] != 2 or dataset.sizes["place"] != 1:
-        return
-    w = dataset["weights"].isel(place=0).transpose("coordinate", "time", ..., "filter").values
-    angle = np.arctan2(w[1], w[0]).reshape(w.shape[1], -1, w.shape[-1])
-    edges = edges[:: 1 if angle[0].size > 30 * RING_CELLS else 4]  # so that a bar has some filters
-    counts = np.array([np.histogram(each, edges)[0] for each in angle])
-    known = np.isfinite(angle).sum(axis=(1, 2))[:, None]
-    P = counts / np.where(known > 0, known, np.nan) / np.diff(edges)
-    yield Chart("ring", title, _in_time(dataset, P), {"x": edges, "bars": True})
-    yield Chart("ring", title, _in_time(dataset, angle[:, 0, :MOST_DOTS]), label="first run")
-
-
-def _in_time(dataset: xr.Dataset, values: FloatArray) -> xr.DataArray:
-    return xr.DataArray(values, {"time": dataset["time"]}, ("time", "place"))

@@ -277,7 +277,7 @@ KINDS = {
         ("certificate_gap",),
         check=CHECKS,
         figure=f"{FIGURES}:plot_density",
-        charts=f"{FIGURES}:charts",
+        charts="meanfield.families.alpha_contrastive.charts:charts",
         numbers=f"{NUMBERS}:of_density",
     ),
     "sphere_density": Kind(
@@ -285,7 +285,7 @@ KINDS = {
         ("time", *SPHERE, "G", "G_error", "certificate_gap"),
         check=CHECKS,
         figure=f"{FIGURES}:plot_sphere_density",
-        charts=f"{FIGURES}:charts",
+        charts="meanfield.families.alpha_contrastive.charts:charts",
         numbers=f"{NUMBERS}:of_sphere_density",
     ),
     "optimal_filters": Kind(
@@ -309,7 +309,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights", "filter_rank"),
         ("harmonic", *MOMENTS, "G", "top", "chi_plus", "chi_minus", "top_rank", *MODULATION, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
-        charts=f"{FIGURES}:charts",
+        charts="meanfield.families.alpha_contrastive.charts:charts",
         numbers=f"{FIGURES}:of_training",
     ),
     "particles": Kind(
@@ -317,7 +317,7 @@ KINDS = {
         ("time", "energy", "covariance_trace", "weights"),
         ("harmonic", *MOMENTS, "top", *SCORES, *AVERAGES),
         figure=f"{FIGURES}:plot_training",
-        charts=f"{FIGURES}:charts",
+        charts="meanfield.families.alpha_contrastive.charts:charts",
         numbers=f"{FIGURES}:of_training",
     ),
     "ensemble": Kind(
