@@ -142,7 +142,11 @@ def test_one_unit_against_a_transition_matrix():
     assert np.abs(found["field_mean"].values[1:]).min() > 0.05
 
 
-@pytest.mark.parametrize("training", [{}, {"batch_size": 3, "label_noise": 0.7}], ids=["one sample", "batches"])
+@pytest.mark.parametrize(
+    "training",
+    [pytest.param({}, marks=pytest.mark.slow), {"batch_size": 3, "label_noise": 0.7}],  # single samples are in the next
+    ids=["one sample", "batches"],
+)
 def test_linear_units_against_an_autoregression(training):
     """Components of other scales give inputs other means; the error by sampling is in Delta^2 alone."""
     case = problem(

@@ -59,6 +59,7 @@ def test_a_linear_network_is_that_of_scipy(changes):
         assert found[f"{name}_average"].values.ravel() == pytest.approx(known, abs=1e-8)  # ten times the tolerance
 
 
+@pytest.mark.slow  # the limit is that of SciPy above, and runs take each step below
 def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away():
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     given = averaged(particles={"dimension": 150, "replicas": 16, "seed": 1})

@@ -34,7 +34,9 @@ SPARSE = {"prior": {"name": "l1", "strength": 0.2}, "density": {"tolerance": 1e-
     ("given", "cost", "solve"),
     [
         (PERCEPTRON, order_parameters, meanfield.solve_order_parameters),
-        (meanfield.with_values(PERCEPTRON, SPARSE), density, meanfield.solve_density),
+        pytest.param(
+            meanfield.with_values(PERCEPTRON, SPARSE), density, meanfield.solve_density, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_methods_take_as_long_as_predicted(given, cost, solve):

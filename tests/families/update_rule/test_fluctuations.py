@@ -102,7 +102,7 @@ DEVIATIONS = 4.9
     "changes",
     [
         {},
-        {"model": {"constraint": "sphere", "batch_size": 3}},
+        pytest.param({"model": {"constraint": "sphere", "batch_size": 3}}, marks=pytest.mark.slow),
         pytest.param({"data": FULL["data"] | {"scale": LOGNORMAL}}, marks=pytest.mark.slow),
         pytest.param(ORTHONORMAL | {"model": {"constraint": "gram_schmidt"}}, marks=pytest.mark.slow),
         pytest.param(ORTHONORMAL | {"model": {"constraint": "polar"}}, marks=pytest.mark.slow),

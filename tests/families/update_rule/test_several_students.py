@@ -151,9 +151,9 @@ def test_sgd_agrees(scheme):
     """Two students of one lasso. Of 20 verdicts on runs that are right one is a false alarm; the seed is fixed."""
     task = problem(
         "regression", 0.8, numbers={"sigma": 0.5}, data={"normals": ["eps"]}, features=[feature([0.4, -0.2], **SIGNS)],
-        students=[{"initial_norm": 0.5}, {"initial_norm": 0.5}], prior=L1, time={"stop": 1.0, "outputs": 2},
+        students=[{"initial_norm": 0.5}, {"initial_norm": 0.5}], prior=L1, time={"stop": 0.5, "outputs": 2},
         density={"scheme": scheme, "tolerance": 3e-3},
-        particles={"dimension": 500, "replicas": 8, "snapshots": [1.0]},
+        particles={"dimension": 500, "replicas": 8, "snapshots": [0.5]},
     )  # fmt: skip
     density, sgd = meanfield.solve_density(task), meanfield.simulate_sgd(task)
     assert density.status == "complete"
@@ -170,7 +170,7 @@ def test_sgd_agrees(scheme):
 
 def test_a_generator_has_no_noise_of_its_own():
     """It has no density in the plane, and particles follow what order parameters follow, too."""
-    task = gan(time={"stop": 2.0, "outputs": 3}, density={"tolerance": 5e-3}, order_parameters={"tolerance": 1e-6})
+    task = gan(time={"stop": 1.0, "outputs": 3}, density={"tolerance": 5e-3}, order_parameters={"tolerance": 1e-6})
     found, exact = meanfield.solve_density(task), meanfield.solve_order_parameters(task)
     assert found.method == "limit_particles"
     assert "Lambda has the eigenvalues 0 and" in found.warning
@@ -178,7 +178,8 @@ def test_a_generator_has_no_noise_of_its_own():
 
 
 def test_equal_students_stay_equal():
-    task = committee(features=[feature(0.3, **SIGNS)], students=[{}, {"initial_overlap": [1.0]}], prior=L1)
+    given = {"features": [feature(0.3, **SIGNS)], "students": [{}, {"initial_overlap": [1.0]}]}
+    task = committee(**given, prior=L1, time={"stop": 0.4, "outputs": 3})
     found = meanfield.solve_density(meanfield.with_value(task, "density", {"scheme": "particles", "tolerance": 1e-2}))
     np.testing.assert_allclose(found["w_sample"].values[..., 0], found["w_sample"].values[..., 1], atol=1e-6)
 
