@@ -35,7 +35,7 @@ def evaluate(lines, values, functions=None, counts=None):
     """
     known, found = dict(values), {}
     functions = {} if functions is None else functions
-    functions["dot"] = lambda a, b: np.tensordot(a, b, axes=(0, 0))
+    functions["dot"] = dot
     for line in lines:
         if not isinstance(line, Equation) or not isinstance(line.right, sp.Expr):
             continue
@@ -66,6 +66,11 @@ def evaluate(lines, values, functions=None, counts=None):
 def counted(array, axes):
     """An array whose first axes, as many as given, count from 1."""
     return np.pad(array, [(1, 0)] * len(axes) + [(0, 0)] * (np.ndim(array) - len(axes))) if len(axes) else array
+
+
+def dot(a, b):
+    """Scalar products of vectors along the first axis, of each sample where both have samples."""
+    return np.einsum("i...,i...->...", a, b) if np.shape(a) == np.shape(b) else np.tensordot(a, b, axes=(0, 0))
 
 
 class Stack(np.ndarray):

@@ -29,7 +29,7 @@ LOSSES = {
 def in_words(problem: Problem, look_up: bool = True) -> list[Statement]:
     """Sentences about a problem, in the order of its file; see `meanfield.explanation.explanation.in_words`."""
     return [
-        ("tree", _tree(problem)) if problem.data is None else ("data", _ring(problem.data)),
+        ("tree", _tree(problem)) if problem.data is None else ("data", ring_in_words(problem.data)),
         ("network", _network(problem)),
         ("loss", loss_in_words(problem.loss)),
         ("training", _training(problem)),
@@ -54,11 +54,12 @@ def _tree(problem: Problem) -> str:
         root = f"has its values with the probabilities {', '.join(f'{p:.4g}' for p in tree.root)}"
     return (
         f"{tree.depth} level(s), {sum(latents[1:])} latent(s){several} above {latents[0]} leaves {leaves}; "
-        f"{_edges(tree)}; the root {root}"
+        f"{edges_in_words(tree)}; the root {root}"
     )
 
 
-def _edges(tree: Tree) -> str:
+def edges_in_words(tree: Tree) -> str:
+    """Law of the edges."""
     law = tree.polarity
     if isinstance(law, PolarityLaw):
         signs = "of random sign" if law.random_sign else "positive"
@@ -72,7 +73,8 @@ def _edges(tree: Tree) -> str:
     return "transitions as given"
 
 
-def _ring(data: RingObjects) -> str:
+def ring_in_words(data: RingObjects) -> str:
+    """Objects on a ring."""
     return (
         f"two objects on a ring of {data.sites} pixels, two pixels side by side or with one between them; "
         "nodes see two neighbouring pixels and are the outputs"
