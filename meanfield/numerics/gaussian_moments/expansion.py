@@ -16,7 +16,7 @@ import numpy as np
 
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes
-from meanfield.numerics.gaussian_moments.rules import REACH, Kind, Law, Rule, fixed_nodes, pivots_of
+from meanfield.numerics.gaussian_moments.rules import REACH, Kind, Law, Rule, fixed_nodes, half_of, pivots_of
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
@@ -49,6 +49,10 @@ class Terms:
         i, j = _lower(self.counted)
         first = values[: self.counted]
         return np.concatenate([values, (z[:, None] * first).reshape(-1, z.shape[1]), first[i] * first[j]])
+
+    def parity(self, parity: FloatArray) -> FloatArray:
+        """That of each term, by that of the outputs; z is odd."""
+        return self.of(-np.ones((self.rank, 1)), parity[:, None])[:, 0]
 
     def moments(self, averages: FloatArray) -> Moments:
         """Moments by averages of the terms, shape (terms,); 0 where they are not wanted."""
@@ -145,7 +149,8 @@ def _averages(
     rule: Rule, function: RowFunction, constants: FloatArray, law: Law, terms: Terms
 ) -> tuple[FloatArray, FloatArray]:
     """Averages of the terms with 1, z and z z, shape (weights, terms), and of their products, shape (terms, terms)."""
-    z, weights = _nodes(rule, law)
+    parity = rule.parity(function, constants, law)
+    z, weights = _nodes(rule, law, parity is not None)
     i, j = _lower(terms.rank)
     start = 1 + terms.rank + len(i)
     found = np.zeros((start + terms.count, terms.count))
@@ -154,15 +159,22 @@ def _averages(
         values = function(law.mean + at.T @ law.factor.T, constants).T
         each = terms.of(at, values)
         found += np.concatenate([np.ones((1, len(w))), at, at[i] * at[j], each]) @ (w * each).T
+    if parity is not None:
+        of_terms = terms.parity(parity)
+        of_weights = np.concatenate([[1.0], -np.ones(terms.rank), np.ones(len(i)), of_terms])
+        found *= 0.5 * (1.0 + np.outer(of_weights, of_terms))
     return found[:start], found[start:]
 
 
-def _nodes(rule: Rule, law: Law) -> Nodes:
-    """Nodes of a rule that are not negligible."""
+def _nodes(rule: Rule, law: Law, half: bool) -> Nodes:
+    """Nodes of a rule, or of one half-space, that are not negligible."""
     rank = law.factor.shape[1]
     if rule.kind == "random":
         return _calibrated(rule.order, rank, rule.randomisation)
-    return _kept(*rule.nodes(law)) if rule.kind == "kinked" else _kept_of(rule.kind, rule.order, rank, rule.reach)
+    if rule.kind == "kinked":
+        return _kept(*rule.nodes(law))
+    found = _kept_of(rule.kind, rule.order, rank, rule.reach)
+    return half_of(found) if half else found
 
 
 @lru_cache(maxsize=8)

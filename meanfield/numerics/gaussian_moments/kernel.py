@@ -51,6 +51,11 @@ class Moments(NamedTuple):
     along: FloatArray
     products: FloatArray
 
+    def of_parity(self, parity: FloatArray) -> Moments:
+        """The same without what vanishes for even (1) and odd (-1) outputs, whose nodes may be of one half-space."""
+        even, alike = 0.5 * (1.0 + parity), 0.5 * (1.0 + np.outer(parity, parity))
+        return Moments(self.first * even, self.along * (1.0 - even), self.products * alike)
+
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def semidefinite_factor(covariance):  # type: ignore[no-untyped-def]

@@ -43,6 +43,12 @@ CELLS = 6
 MOST_NODES = 4_000_000
 """Largest number of nodes: with four directions they take 160 MB."""
 
+MIRRORED = np.random.default_rng(0).standard_normal((8, 64))
+"""Rows at which functions are compared with their values at the mirror image."""
+
+ROUNDING = 1e-13
+"""Largest difference, relative to the largest value, of even and odd functions."""
+
 Kind = Literal["polynomial", "terms", "smooth", "kinked", "random"]
 
 
@@ -125,6 +131,17 @@ class Rule:
     degree: int | None = None
     bounded: bool = False
 
+    def parity(self, function: RowFunction, constants: FloatArray, law: Law) -> FloatArray | None:
+        """1 for each output that is even in z and -1 for odd ones, where nodes of one half-space tell all; or None."""
+        width, rank = law.factor.shape
+        if rank < 3 or self.kind not in ("smooth", "terms") or law.mean.any() or width > MIRRORED.shape[1]:
+            return None  # nodes are few, or no mirror images of each other
+        rows = np.linalg.norm(law.factor, axis=1) * MIRRORED[:, :width]
+        values = function(np.concatenate([rows, -rows]), constants)
+        size = np.abs(values).max(axis=0, initial=1e-300)
+        odd, even = (np.abs(values[:8] + sign * values[8:]).max(axis=0) <= ROUNDING * size for sign in (1.0, -1.0))
+        return np.where(even, 1.0, -1.0) if np.all(odd | even) else None
+
     def nodes(self, law: Law) -> Nodes:
         """Nodes for the independent variables of a law.
 
@@ -148,18 +165,21 @@ class Rule:
 
         Of sums of terms, products of outputs of which none are wanted are 0, but for estimates of squares.
         """
+        parity = self.parity(function, constants, law)
         if self.parts is not None:
-            line = _line(self.order, self.reach)
-            found = sum_of_terms(function.address, function.outputs, constants, *law, self.parts, line)
+            given = (function.address, function.outputs, constants, *law, self.parts)
+            found = sum_of_terms(*given, _line(self.order, self.reach), parity is not None)
             if self.parts.counted < function.outputs:
                 # Random points of a randomisation by which outputs are sized whose products are not wanted.
                 z = fixed_nodes("random", 32, law.factor.shape[1], self.reach, None).z
                 squares = (function(law.mean + z.T @ law.factor.T, constants) ** 2).mean(axis=0)
                 rest = np.arange(self.parts.counted, function.outputs)
                 found[2][rest, rest] = squares[rest]
-            return Moments(*found)
-        nodes = self.nodes(law)
-        return Moments(*sum_over_nodes(function.address, function.outputs, constants, *law, *nodes))
+        else:
+            half = (self.kind, self.order, len(law.factor.T), self.reach, None, True)
+            nodes = self.nodes(law) if parity is None else fixed_nodes(*half)
+            found = sum_over_nodes(function.address, function.outputs, constants, *law, *nodes)
+        return Moments(*found) if parity is None else Moments(*found).of_parity(parity)
 
     def averages(self, function: RowFunction, constants: FloatArray, laws: Sequence[Law]) -> list[Moments]:
         """See `Averager`."""
@@ -174,6 +194,14 @@ class Rule:
         if self.kind != "random":
             return (self,)
         return tuple(replace(self, randomisation=number) for number in range(RANDOMISATIONS))
+
+
+def half_of(nodes: Nodes) -> Nodes:
+    """The first half of nodes whose order turned round is that of their mirror images, with twice the weights."""
+    count = len(nodes.weights) // 2
+    middle = nodes.weights[count : len(nodes.weights) - count]  # the mean, where there is such a node
+    z = np.ascontiguousarray(nodes.z[:, : count + len(middle)])
+    return Nodes(z, np.concatenate([2.0 * nodes.weights[:count], middle]))
 
 
 def _too_many(what: str, rank: int) -> TooManyNodesError:
@@ -213,8 +241,12 @@ def _line(order: int, reach: float) -> Line:
 
 
 @lru_cache(maxsize=8)
-def fixed_nodes(kind: Kind, order: int, rank: int, reach: float, randomisation: int | None) -> Nodes:
-    """Nodes that are the same for all laws of a rank."""
+def fixed_nodes(
+    kind: Kind, order: int, rank: int, reach: float, randomisation: int | None, half: bool = False
+) -> Nodes:
+    """Nodes that are the same for all laws of a rank, or those of one half-space; see `half_of`."""
+    if half:
+        return half_of(fixed_nodes(kind, order, rank, reach, randomisation))
     if kind == "random":
         chosen = range(RANDOMISATIONS) if randomisation is None else (randomisation,)
         z = np.concatenate([normal_numbers(sobol_points(order, rank, seed)) for seed in chosen])

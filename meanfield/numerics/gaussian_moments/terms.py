@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # type: ignore[no-untyped-def]
+def sum_of_terms(address, outputs, constants, mean, factor, parts, line, mirrored):  # type: ignore[no-untyped-def]
     """Moments of a function by its parts; products are 0 where they are not wanted.
 
     Parameters
@@ -59,6 +59,9 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
     factor : ndarray, shape (width, rank)
     parts : Parts
     line : Line
+    mirrored : bool
+        Whether every output is even or odd and all means are 0, so that nodes of one half-space tell all; what vanishes
+        is not right then.
     """
     width, rank = factor.shape
     unit, sizes = np.zeros((width, rank)), np.empty(width)
@@ -92,7 +95,7 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
             o, p = parts.output[j], parts.output[i]
             both = max(o, p) < parts.counted
             if i == j or both:
-                value = call(_pair, own, largest, parts, j, i, line, unit, both, first, along[o], room)
+                value = call(_pair, own, largest, parts, j, i, line, unit, both, mirrored, first, along[o], room)
                 products[o, p] += value
                 if i != j:
                     products[p, o] += value
@@ -100,7 +103,7 @@ def sum_of_terms(address, outputs, constants, mean, factor, parts, line):  # typ
 
 
 @without_reference_counts(fastmath={"reassoc", "contract", "nsz"})
-def _pair(own, largest, parts, j, i, line, unit, both, first, along, room):  # type: ignore[no-untyped-def]
+def _pair(own, largest, parts, j, i, line, unit, both, mirrored, first, along, room):  # type: ignore[no-untyped-def]
     """Average of the product of two parts if `both` is set; that of a part itself is added to `first` and `along`.
 
     Slots count in units of their deviations, so that they are `unit` z. Nodes at which functions of hubs leave nothing
@@ -109,21 +112,22 @@ def _pair(own, largest, parts, j, i, line, unit, both, first, along, room):  # t
     loadings, (left, low), slots, powers, smooth, values, means, weights, additive, inner = room
     rank, q = unit.shape[1], line.x.size
     directions = _given(unit, parts.hub[j], parts.hub[i], loadings, left)
-    S = _needed(own, j, i, slots)
+    S, every = _needed(own, j, i, slots), q**directions
+    last = (every + 1) // 2 if mirrored else every
     orders = _powers(unit, loadings, left, slots[:S], powers) if both else 2
     step, spacing = 2.0 * line.reach / line.cells, line.x[1] - line.x[0]
     for a in range(S):
         c = slots[a]
         if directions < 2:  # at the nodes themselves
             _smooth(own, c, line, left[c], loadings[0, c] * line.x[0], loadings[0, c] * spacing, orders, values,
-                    smooth[a, : q**directions])  # fmt: skip
+                    smooth[a, :last])  # fmt: skip
         else:
             far = line.reach * math.sqrt(loadings[0, c] ** 2 + loadings[1, c] ** 2)
             low[a] = -far - (POINTS // 2 - 1) * step
             points = min(int(2.0 * far / step) + POINTS + 1, smooth.shape[1])  # nodes at the reach lie a little beyond
             _smooth(own, c, line, left[c], low[a], step, orders, values, smooth[a, :points])
     total, least = 0.0, line.weight[0] * line.weight[q // 2]
-    for node in range(q**directions):
+    for node in range(last):
         weight, z, w = 1.0, 0.0, 0.0
         if directions > 0:
             z, weight = line.x[node % q], line.weight[node % q]
@@ -140,6 +144,8 @@ def _pair(own, largest, parts, j, i, line, unit, both, first, along, room):  # t
             height *= _height(own, largest, i, line, other_place)
         if weight * min(height, 1.0) < least:  # corners lie beyond tables
             continue
+        if mirrored and node != every - 1 - node:
+            weight *= 2.0
         for a in range(S):
             c = slots[a]
             if directions < 2:

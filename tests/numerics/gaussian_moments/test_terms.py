@@ -161,3 +161,31 @@ def test_bends_of_terms_are_found():
         choose_rule(function, NOTHING, [law_of(np.eye(4) + 0.1)])
     kinks = Kinks(np.eye(4)[:1], np.zeros(1))
     assert choose_rule(function, NOTHING, [law_of(np.eye(4) + 0.1)], kinks, tolerance=1e-6).rule.kind == "kinked"
+
+
+def odd(x):
+    return np.sin(x[0] + x[1] * x[2] ** 2)
+
+
+def even(x):
+    return np.cos(x[0] * x[2] + x[1] ** 2)
+
+
+def neither(x):
+    return np.exp(x[0] - x[1] ** 2)
+
+
+def test_nodes_of_one_half_space_tell_all_of_even_and_odd_functions():
+    functions = rows_of(3, (odd, ()), (even, ()))
+    law, rule = (
+        Law(np.zeros(3), np.linalg.cholesky(np.eye(3) + 0.3)),
+        Rule("smooth", 17, Kinks(np.empty((0, 3)), np.empty(0))),
+    )
+    np.testing.assert_array_equal(rule.parity(functions, NOTHING, law), [-1.0, 1.0])
+    assert rule.parity(functions, NOTHING, law._replace(mean=np.array([0.0, 0.1, 0.0]))) is None
+    assert rule.parity(rows_of(3, (neither, ())), NOTHING, law) is None
+    z, weights = rule.nodes(law)
+    values = np.stack([odd(law.factor @ z), even(law.factor @ z)])
+    wanted = values @ weights, (weights * z) @ values.T, (weights * values) @ values.T
+    for found, expected in zip(rule.moments(functions, NOTHING, law), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)  # rounding of 4,913 terms
