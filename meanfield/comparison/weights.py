@@ -233,7 +233,8 @@ def _points(density: xr.Dataset, F: FloatArray) -> FloatArray:
 
 
 def _error(density: xr.Dataset, time: float) -> float:
-    """Largest error of distribution functions that an error of the density in L1 allows: half of it."""
-    if "P_error" not in density:
+    """Largest error of distribution functions; half of that of the density in L1, where no less is stated."""
+    name, factor = ("F_error", 1.0) if "F_error" in density else ("P_error", 0.5)
+    if name not in density:
         return 0.0
-    return 0.5 * float(np.nan_to_num(density["P_error"].sel(time=time, method="nearest"), nan=0.0))
+    return factor * float(np.nan_to_num(density[name].sel(time=time, method="nearest"), nan=0.0))

@@ -149,6 +149,9 @@ DENSITY = {
     "q_error": Variable(("time", "feature"), "estimated error of the overlap q", range=POSITIVE),
     "r_error": Variable(("time",), "estimated error of r", range=POSITIVE),
     "P_error": Variable(("time",), "estimated L1 error of P, averaged over u, and of P_w", range=POSITIVE),
+    "F_error": Variable(
+        ("time",), "estimated error of distribution functions of single weights, averaged over u", range=POSITIVE
+    ),
     "critical_weight": Variable(
         ("time",), "weight beyond which weights run away, where the norm condenses", range=POSITIVE
     ),
@@ -289,7 +292,10 @@ KINDS = {
     "density": Kind(
         "density of weights and features, from the Fokker-Planck equation",
         ("time", "q", "r", "P", "u", "u_weight", "w", "w_bnds", "mass", "norm", "g", "Lambda"),
-        ("tau", "P_w", "q_error", "r_error", "P_error", "critical_weight", "runaway_weights", "runaway_norm"),
+        (
+            *("tau", "P_w", "q_error", "r_error", "P_error", "F_error"),
+            *("critical_weight", "runaway_weights", "runaway_norm"),
+        ),
         check="meanfield.mckean_vlasov.checks:faults",
         figure="meanfield.plotting.results:plot_density_run",
         numbers="meanfield.report.key_numbers:of_the_limit",

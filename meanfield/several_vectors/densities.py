@@ -56,7 +56,7 @@ def solve_on_cells(limit: JointLimit, settings: DensitySettings, compared: Joint
     Solution
         `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P` and `P_w`, densities of each weight,
         `P_sum` and `P_difference`, those of (w_1 +- w_2)/sqrt(2), and those `OF_BOTH_WEIGHTS`. With a tolerance also
-        `q_error`, `M_error`, `r_error` and `P_error`.
+        `q_error`, `M_error`, `r_error`, `P_error` and `F_error`.
 
     Raises
     ------
@@ -88,13 +88,15 @@ def solve_on_cells(limit: JointLimit, settings: DensitySettings, compared: Joint
     densities, between = density_arrays(limit, nodes, level.singles, level.joint, search.half_width, level.kept)
     arrays: dict[str, Any] = {"time": limit.times, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
     arrays |= densities
-    if search.errors is not None and search.density_error is not None:
+    if search.errors is not None and search.density_errors is not None:
+        P_error, F_error = search.density_errors
         q_error, M_error, r_error = np.split(search.errors, [2 * d1, 2 * d1 + 4], axis=1)
         arrays |= {
             "q_error": q_error.reshape(q.shape),
             "M_error": M_error.reshape(M.shape) * (1.0 - np.diag(np.where(kept, 1.0, 0.0))),
             "r_error": r_error,
-            "P_error": search.density_error + between,
+            "P_error": P_error + between,
+            "F_error": F_error + 0.5 * between,
         }
     return Solution(arrays, status, {"scheme": "finite volumes"} | search.effort)
 

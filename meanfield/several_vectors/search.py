@@ -300,16 +300,19 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         }
 
     @property
-    def density_error(self) -> FloatArray | None:
-        """L1 error of the conditional densities and the joint one of the finest level, by the level before."""
+    def density_errors(self) -> tuple[FloatArray, FloatArray] | None:
+        """Errors of the finest level, by the level before: of densities in L1, and of distribution functions."""
         if self.errors is None or len(self.levels) < 2:
             return None
         coarse, fine = self.levels[-2:]
         weight, h, joint_h = fine.nodes.u_weight, 2 * self.half_width / CELLS, 2 * self.half_width / JOINT_CELLS
-        singles = h * np.einsum("n,tnwk->tk", weight, np.abs(fine.singles - coarse.singles)).max(axis=1)
+        change = h * (fine.singles - coarse.singles)
+        singles = np.einsum("n,tnwk->tk", weight, np.abs(change)).max(axis=1)
+        of_functions = np.einsum("n,tnk->tk", weight, np.abs(np.cumsum(change, axis=2)).max(axis=2)).max(axis=1)
         joint = joint_h**2 * np.einsum("n,tnij->t", weight, np.abs(fine.joint - coarse.joint))
         largest = np.maximum(singles, np.interp(np.arange(len(singles)), fine.kept, joint))
-        return np.asarray(SAFETY * largest / ((fine.cells / coarse.cells) ** 2 - 1.0))
+        factor = SAFETY / ((fine.cells / coarse.cells) ** 2 - 1.0)
+        return factor * largest, factor * of_functions
 
     def estimate(self) -> float:
         """Error of the extrapolation, by the one before; that of its nodes; and what the norms miss."""

@@ -48,8 +48,8 @@ _KINDS = {
         "density of the weights of students, from the Fokker-Planck equation",
         ("time", "R", "Q", "r", "Lambda", "P", "P_w", "u", "u_weight", "w", "w_bnds", "mass"),
         (
-            *("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, "P_error", *CONDENSATE),
-            *("P_sum", "P_difference"),
+            *("observables", "R_noise", "Q_noise", *NAMES, *SPECTRUM, "rho_of_node", *ERRORS, *CONDENSATE),
+            *("P_error", "F_error", "P_sum", "P_difference"),
         ),
         figure="meanfield.families.update_rule.figures:plot_density",
         charts=CHARTS,

@@ -33,7 +33,7 @@ def solve_plane(closure: ChannelsInTime) -> tuple[Solved, Solved]:
     density : Solved
         `q`, `M`, `r`, the second moments `norm`, the total probability `mass`; `P` and `P_w`, densities of each
         weight, `P_sum` and `P_difference`, those of (w_1 +- w_2)/sqrt(2); `P_gain`, `D` and `Lambda`. With a tolerance
-        also `q_error`, `M_error`, `r_error` and `P_error`.
+        also `q_error`, `M_error`, `r_error`, `P_error` and, of finite volumes, `F_error`.
     joint : Solved
         Of the kind `joint_density`: `P_joint` and `P_joint_given_u`, densities of both weights at some times.
 
