@@ -88,7 +88,7 @@ def solve_on_cells(limit: JointLimit, settings: DensitySettings, compared: Joint
     densities, between = density_arrays(limit, nodes, level.singles, level.joint, search.half_width, level.kept)
     arrays: dict[str, Any] = {"time": limit.times, "q": q, "M": M, "r": r, "norm": norm, "mass": mass[:, 0]}
     arrays |= densities
-    if search.errors is not None and search.density_errors is not None:
+    if search.errors is not None:
         P_error, F_error = search.density_errors
         q_error, M_error, r_error = np.split(search.errors, [2 * d1, 2 * d1 + 4], axis=1)
         arrays |= {

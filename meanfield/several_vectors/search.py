@@ -300,19 +300,16 @@ class PlaneSearch(LevelSearch[Plan, Level]):
         }
 
     @property
-    def density_errors(self) -> tuple[FloatArray, FloatArray] | None:
+    def density_errors(self) -> FloatArray:
         """Errors of the finest level, by the level before: of densities in L1, and of distribution functions."""
-        if self.errors is None or len(self.levels) < 2:
-            return None
         coarse, fine = self.levels[-2:]
-        weight, h, joint_h = fine.nodes.u_weight, 2 * self.half_width / CELLS, 2 * self.half_width / JOINT_CELLS
+        weight, (h, joint_h) = fine.nodes.u_weight, (2 * self.half_width / cells for cells in (CELLS, JOINT_CELLS))
         change = h * (fine.singles - coarse.singles)
         singles = np.einsum("n,tnwk->tk", weight, np.abs(change)).max(axis=1)
         of_functions = np.einsum("n,tnk->tk", weight, np.abs(np.cumsum(change, axis=2)).max(axis=2)).max(axis=1)
         joint = joint_h**2 * np.einsum("n,tnij->t", weight, np.abs(fine.joint - coarse.joint))
-        largest = np.maximum(singles, np.interp(np.arange(len(singles)), fine.kept, joint))
-        factor = SAFETY / ((fine.cells / coarse.cells) ** 2 - 1.0)
-        return factor * largest, factor * of_functions
+        singles = np.maximum(singles, np.interp(np.arange(len(singles)), fine.kept, joint))
+        return SAFETY / ((fine.cells / coarse.cells) ** 2 - 1.0) * np.array([singles, of_functions])
 
     def estimate(self) -> float:
         """Error of the extrapolation, by the one before; that of its nodes; and what the norms miss."""

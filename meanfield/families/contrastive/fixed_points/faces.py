@@ -75,6 +75,17 @@ def all_zeros(field: VectorField, flips: FloatArray, size: float, fineness: int 
     return _with_images(found, flips, [list(range(d1))])
 
 
+def indices_add_up(zeros: Iterable[Zero], kept: list[int], size: float) -> bool:
+    """Whether the indices of all zeros of a face add up to 1, or are no test: one is marginal or on the sphere."""
+    total = 0.0
+    for q, slope in zeros:
+        inner = slope[np.ix_(kept, kept)]
+        if np.abs(np.linalg.eigvals(inner).real).min() <= RATE_RESOLUTION * size or np.linalg.norm(q) > 1.0 - 1e-9:
+            return True
+        total += np.sign(np.linalg.det(-inner))
+    return total == 1.0
+
+
 def _with_images(zeros: Iterable[Zero], flips: FloatArray, orders: list[list[int]]) -> list[Zero]:
     """Zeros with their images under exchanges and flips, each once; minors of Jacobians stay under flips."""
     moved = [Zero(q[order], slope[np.ix_(order, order)]) for q, slope in zeros for order in orders]
@@ -138,7 +149,7 @@ class _Faces:
         """Add the zeros that searches find in a face, and others found there, with all their images."""
         found += [x for pattern in patterns for x in pattern.zeros()]
         self._found = self._found + self._images(face, found)
-        if self._adds_up(kept):
+        if indices_add_up(self._inside(kept), kept, self._size):
             return
         bases = {basis.tobytes(): basis for pattern in patterns for basis in pattern.bases}
         planes = [Plane(face, basis, np.zeros(basis.shape[1])) for basis in [*bases.values(), np.eye(len(kept))]]
@@ -149,7 +160,7 @@ class _Faces:
             pattern.leave_out(zero.q[kept], isolated=True)
         for x in pattern.zeros():
             self._found = self._found + self._images(face, [x])
-            if self._adds_up(kept):
+            if indices_add_up(self._inside(kept), kept, self._size):
                 return
 
     def _inside(self, kept: list[int]) -> list[Zero]:
@@ -197,16 +208,6 @@ class _Faces:
                 start[kept] = raised
                 starts[max(tuple(np.round(start[order], 6)) for order in self._orders)] = raised
         return list(starts.values())
-
-    def _adds_up(self, kept: list[int]) -> bool:
-        """Whether the indices of the zeros of a face add up to 1, or are no test: one is marginal or on the sphere."""
-        total = 0.0
-        for q, slope in self._inside(kept):
-            rates = np.linalg.eigvals(slope[np.ix_(kept, kept)])
-            if np.abs(rates.real).min() <= RATE_RESOLUTION * self._size or np.linalg.norm(q) > 1.0 - 1e-9:
-                return True
-            total += np.sign(np.linalg.det(-slope[np.ix_(kept, kept)]))
-        return total == 1.0
 
 
 class _Pattern:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from meanfield.families.contrastive.fixed_points.faces import Zero, all_zeros
+from meanfield.families.contrastive.fixed_points.faces import Zero, all_zeros, indices_add_up
 from meanfield.families.contrastive.fixed_points.search import field_size
 from meanfield.families.contrastive.fixed_points.symmetries import copies, sign_symmetries
 from meanfield.families.contrastive.order_parameters.field import VectorField
@@ -73,7 +73,7 @@ def find_fixed_points(field: VectorField) -> FixedPoints:
     def search(fineness: int) -> FixedPoints:
         zeros = sorted(all_zeros(field, flips, size, fineness), key=lambda zero: np.round(zero.q, 9).tolist())
         points = _classified(field, zeros, flips, size)
-        return FixedPoints(field, points, flips, size, _indices_add_up(points))
+        return FixedPoints(field, points, flips, size, indices_add_up(zeros, list(range(field.features)), size))
 
     def finer(fineness: int, found: FixedPoints) -> int | None:
         return None if found.complete or field.features > 2 else min(2 * fineness, 4)
@@ -99,13 +99,6 @@ def _classified(field: VectorField, zeros: list[Zero], flips: FloatArray, size: 
                 points[j] = FixedPoint(places[j] + 0.0, rates, RATE_RESOLUTION * size, orbits)
         orbits += 1
     return tuple(points[i] for i in range(len(zeros)))
-
-
-def _indices_add_up(points: tuple[FixedPoint, ...]) -> bool:
-    if any(point.kind == "marginal" or np.linalg.norm(point.q) > 1.0 - 1e-9 for point in points):
-        return True
-    even = sum(point.unstable_directions % 2 == 0 for point in points)
-    return 2 * even - len(points) == 1
 
 
 def fixed_point_arrays(points: FixedPoints, chosen: Sequence[int] | None = None) -> dict[str, Any]:
