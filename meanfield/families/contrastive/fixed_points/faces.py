@@ -8,12 +8,12 @@ Features that depend on each other, or have a mean, are lasting: they are kept i
 Where features that are not there stay away, b_k = q_k r_k, and zeros with all overlaps of one sign pattern are those of
 the relative growth rates r_k: zeros in smaller faces, of which there are many, do not attract Newton's method there.
 Where features may be flipped, r is a function of the similarities u_k = q_k^2, for a quadratic activation a polynomial
-of low degree, near q = 0 for any a linear function, so that few starts suffice: beside zeros of smaller faces,
-from which others branch off, on the axis of symmetry, and scattered ones in the order of their rates, some of them
-next to the sphere, within 1e-3 of which zeros may lie. Many zeros are left as they are by symmetries, also such as few
-starts lead to; the planes of these have fewer variables, and are searched first. The zeros that were found are
-deflated. Where indices say that one is missing, starts all over these planes, and then over the face, are tried without
-deflation, which many zeros make a hindrance.
+of low degree, near q = 0 for any a linear function, so that few starts suffice: beside zeros of smaller faces, from
+which others branch off, on the axis of symmetry, and scattered ones in the order of their rates, some of them next to
+the sphere, within 1e-3 of which zeros may lie, and beside zeros with a rate that almost vanishes. Many zeros are left
+as they are by symmetries, also such as few starts lead to; the planes of these have fewer variables, and are searched
+first. The zeros that were found are deflated. Where indices say that one is missing, starts all over these planes, and
+then over the face, are tried without deflation, which many zeros make a hindrance.
 """
 
 from __future__ import annotations
@@ -240,16 +240,21 @@ class _Pattern:
             for x in search.zeros():
                 q = self._face.polished(x)
                 isolated = q is not None and not self._face.in_continuum(q)
-                self.leave_out(x, isolated)
+                self.leave_out(x, isolated, self._face.equations(x)[1] if isolated else None)
                 if q is not None and (isolated or not self._at_rest):
                     self._at_rest = self._at_rest or not isolated
                     yield q
 
-    def leave_out(self, q: FloatArray, isolated: bool) -> None:
-        """Leave out a zero and its images in all searches; of those of a continuum there may be any number."""
+    def leave_out(self, q: FloatArray, isolated: bool, slope: FloatArray | None = None) -> None:
+        """Leave out a zero and its images in all searches; of those of a continuum there may be any number.
+
+        With the Jacobian at the zero, which the images share but for their order, others are tried beside it.
+        """
         images = np.unique(np.round(self._group @ q, 12), axis=0)
         for search in self._searches:
             search.leave_out(images, isolated)
+            if slope is not None:
+                search.try_beside(q, slope)
 
 
 def jacobian_at(field: VectorField, q: FloatArray) -> FloatArray:

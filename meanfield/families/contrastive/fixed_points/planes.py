@@ -84,6 +84,13 @@ class Plane:
         return [self.variables(root * self.basis[:, 0]) for root in roots if abs(root) < 1.0 - 1e-9]
 
 
+SOFT = 0.1
+"""Largest rate of a zero, relative to its largest, along whose direction others may lie that have just branched off."""
+
+BESIDE = (0.03, -0.03, 0.1, -0.1)
+"""Distances of starts from such a zero."""
+
+
 class Search:
     """Search for approximate zeros in a plane.
 
@@ -101,7 +108,7 @@ class Search:
     def __init__(
         self, plane: Plane, likely: Sequence[FloatArray] = (), patience: int = 12, deflated: bool = True
     ) -> None:
-        self.plane, self._likely, self._patience, self._deflated = plane, likely, patience, deflated
+        self.plane, self._likely, self._patience, self._deflated = plane, list(likely), patience, deflated
         self._known: list[FloatArray] = []
         self._fruitless = 0
 
@@ -112,19 +119,33 @@ class Search:
         if isolated and np.any(there):
             self._fruitless = 0
 
+    def try_beside(self, q: FloatArray, slope: FloatArray) -> None:
+        """Try starts beside a zero, if it lies in the plane, in directions in which the field hardly changes."""
+        basis = self.plane.basis
+        if np.abs(self.plane.projected(q) - q).max() < SAME_ZERO:
+            rates, directions = np.linalg.eig(basis.T @ slope @ basis)
+            for k in np.flatnonzero((np.abs(rates) < SOFT * np.abs(rates).max()) & (rates.imag == 0.0)):
+                self._likely += [q + distance * (basis @ directions[:, k].real) for distance in BESIDE]
+
     def zeros(self) -> Iterator[FloatArray]:
         """Zeros that are new; whoever takes one calls `leave_out` for it."""
         if self.plane.dimensions == 1:
             yield from (self.plane.overlaps(x) for x in self.plane.on_line() if self._is_new(x))
             return
-        for start in [*map(self.plane.variables, self._likely), *self.plane.on_axis()]:
+        yield from self._from_likely()
+        for start in self.plane.on_axis():
             yield from self._from(start)
         self._fruitless = 0
         for start in self._scattered():
             self._fruitless += 1
             yield from self._from(start)
+            yield from self._from_likely()
             if self._fruitless >= self._patience:
                 return
+
+    def _from_likely(self) -> Iterator[FloatArray]:
+        while self._likely:
+            yield from self._from(self.plane.variables(self._likely.pop(0)))
 
     def _is_new(self, x: FloatArray) -> bool:
         away = np.abs(np.reshape(self._known, (-1, len(x))) - x).max(axis=1)

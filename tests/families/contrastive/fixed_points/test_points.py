@@ -275,6 +275,17 @@ def test_states_that_few_starts_lead_to_are_found():
         assert np.linalg.norm(points.q - q, axis=1).min() < 2e-5  # digits of q
 
 
+@pytest.mark.slow
+def test_states_that_have_just_branched_off_a_more_symmetric_one_are_found():
+    """It has another index than its partner, so that indices do not tell that both are missing."""
+    law = '{ law = "two_point", values = [-1.95, 0.5], probability = 0.2041 }'
+    points = found(
+        *[law] * 3, three_point(1.35, 3.98), lines=['model.activation = "tanh"', "model.learning_rate = 0.0784"]
+    )
+    for q in permutations((0.24918178, 0.24918178, 0.1633807)):  # eight digits, of MINPACK's starts
+        assert np.abs(points.q - [*q, -0.84853644]).max(axis=1).min() < 1e-7
+
+
 def test_planes_of_symmetry_are_those_of_partitions_and_of_pairs_of_opposite_overlaps():
     """Of four features that are exchanged and flipped together: 5 partitions, and (a, b, -a, -b) and its kind."""
     orders = [list(order) for order in permutations(range(4))]
