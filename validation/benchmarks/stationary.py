@@ -14,7 +14,6 @@ from meanfield import find_stationary_states, load_problem
 from meanfield.contrastive import Problem, continue_stationary_states
 from meanfield.families.contrastive.limit import limit_of
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.problems.problem_keys import with_value
 from validation import ROOT
@@ -48,7 +47,7 @@ def tables() -> Iterator[Table]:
     overlaps = [np.array([0.97 + 1e-3 * i]) for i in range(5)]
     state = equations.state(overlaps[0])
     assert state is not None
-    pieces = seconds(lambda: [equations(q) for q in overlaps], lambda: stability(Line(equations, state), state))
+    pieces = seconds(lambda: [equations(q) for q in overlaps], lambda: stability(equations, state))
     rows = [
         Row("residual and Jacobian", 1e3 * pieces[0] / len(overlaps), "ms"),
         Row("stability of a state", 1e3 * pieces[1], "ms"),

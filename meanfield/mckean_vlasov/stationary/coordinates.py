@@ -7,12 +7,14 @@ across s resolve layers of averages over w.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
+from meanfield.ingredients.spectra import Spectrum
 from meanfield.mckean_vlasov.stationary.interpolation import gathered
 from meanfield.mckean_vlasov.stationary.tilt_law import has_tails, panel_ends, range_of, tilt_rule
 from meanfield.numerics.fine_rules import ContinuousLaw
@@ -150,6 +152,42 @@ class Coordinates:
     def _nodes(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Nodes of the drawn coordinates, shape (nodes, coordinates), and their probabilities."""
         return self._tensor
+
+
+VARIANCES = (12, 24, 48)
+"""Numbers of nodes of a spectrum, by rungs."""
+
+
+class MixedCoordinates(Coordinates):
+    """Law of u, and nodes of a spectrum: on each rung there are more of both.
+
+    Parameters
+    ----------
+    laws, rung
+        See `Coordinates`.
+    spectrum : Spectrum
+
+    Attributes
+    ----------
+    variances : Nodes
+    """
+
+    def __init__(self, laws: Sequence[CoordinateLaw], rung: int, spectrum: Spectrum) -> None:
+        super().__init__(laws, rung)
+        self.rung, self._spectrum, self.takes_layers = rung, spectrum, False
+        self.variances = spectrum.nodes(VARIANCES[rung])
+        self.exact = self.exact and (spectrum.exact_nodes() or math.inf) <= VARIANCES[rung]
+
+    @property
+    def finer(self) -> MixedCoordinates | None:
+        """See `Coordinates.finer`."""
+        done = self.exact or self.rung + 1 == len(VARIANCES)
+        return None if done else MixedCoordinates(self.laws, self.rung + 1, self._spectrum)
+
+    @property
+    def other(self) -> MixedCoordinates:
+        """Other nodes, finer ones if there are any."""
+        return self.finer or MixedCoordinates(self.laws, self.rung if self.exact else self.rung - 1, self._spectrum)
 
 
 class Layers(Coordinates):

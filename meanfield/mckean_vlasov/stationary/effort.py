@@ -21,11 +21,14 @@ class Accuracy(NamedTuple):
         Error of averages between the tilts at which densities are integrated, see `at_many`.
     fineness : float
         1, or more for narrower panels in w, or less for wider ones.
+    one_sided : bool
+        Whether derivatives of the closure are differences of one more value each, of order one.
     """
 
     norm: float = UNIT_NORM
     averages: float = ACCURACY
     fineness: float = 1.0
+    one_sided: bool = False
 
 
 REPORTED_ACCURACY = Accuracy()

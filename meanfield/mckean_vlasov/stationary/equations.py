@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meanfield.errors import InputError
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.priors import Prior, potential_of
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, Tilts, farthest_tilt
+from meanfield.mckean_vlasov.stationary.coordinates import Coordinates, Layers, MixedCoordinates, Tilts, farthest_tilt
 from meanfield.mckean_vlasov.stationary.effort import REPORTED_ACCURACY, Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.interpolation import FEWEST, at_many, resolved_pieces
 from meanfield.mckean_vlasov.stationary.panels import CROWDED, DECAY_DISTANCE, ODD_MOMENTS, tilted_moments
@@ -74,9 +73,9 @@ def _growth(prior: Prior) -> float:
 
 
 def coordinates_of(limit: Limit, rung: int = 0) -> Coordinates:
-    """Nodes in u that the equations of a limit need."""
+    """Nodes in u, and of variances, that the equations of a limit need."""
     laws = [RademacherCoordinate() for _ in limit.coordinates] if limit.prior.functions.linear else limit.coordinates
-    return Coordinates(laws, rung)
+    return Coordinates(laws, rung) if limit.spectrum is None else MixedCoordinates(laws, rung, limit.spectrum)
 
 
 class StationaryEquations:
@@ -108,10 +107,6 @@ class StationaryEquations:
         accuracy: Accuracy = REPORTED_ACCURACY,
         effort: Effort | None = None,
     ) -> None:
-        if limit.spectrum is not None:
-            raise InputError(
-                "spectrum: stationary states are found where all coordinates have one variance; leave it out"
-            )
         self.limit = limit
         self.coordinates = coordinates or coordinates_of(limit)
         self._accuracy = accuracy
@@ -140,7 +135,7 @@ class StationaryEquations:
         limit: Limit | None = None,
     ) -> StationaryEquations:
         """Copy with other nodes, accuracy or coefficients of the limit, with the same hint and a common effort."""
-        other = StationaryEquations(limit or self.limit, coordinates or self.coordinates, accuracy, self.effort)
+        other = type(self)(limit or self.limit, coordinates or self.coordinates, accuracy, self.effort)
         other.hint = self.hint
         return other
 
@@ -183,7 +178,7 @@ class StationaryEquations:
         """Density of the norm at a place; None where there is none, or no weights have such overlaps."""
         if not is_inside(self.limit, x):
             return None
-        c = coefficients(self.limit, x)
+        c = coefficients(self.limit, x, self._accuracy.one_sided)
         if not c.diffusion > 0.0:
             return None
         tilts = self.coordinates.tilts(c.g)
@@ -266,6 +261,10 @@ class StationaryEquations:
         by_G = np.array([*(w_square @ t.mean), (twice * w_square) @ t.weight, square_square @ t.weight])
         by_x = by_g @ c.g_slope + np.outer(by_diffusion, c.diffusion_slope)
         return by_x / c.diffusion, by_G / c.diffusion
+
+    def given(self, state: Any, rho: float) -> Any:
+        """Density of coordinates whose noise has a variance: all have one here."""
+        return state
 
     def layers(self, states: Sequence[State]) -> Layers:
         """Coordinates with nodes that resolve averages over w in these states."""

@@ -49,6 +49,8 @@ def missing_states(
 ) -> list[Missing]:
     """Gaps among states of a norm that is kept, in the order of their overlaps; none where an index is not known.
 
+    Where variances differ there are other unknowns besides overlaps, and no gaps are known.
+
     Parameters
     ----------
     overlaps : sequence of ndarray, shape (d1,)
@@ -56,12 +58,13 @@ def missing_states(
     indices : sequence of float
         Their indices.
     """
-    if equations.limit.free_norm or not overlaps or not all(abs(index) == 1 for index in indices):
+    limit = equations.limit
+    if limit.free_norm or limit.spectrum is not None or not overlaps or not all(abs(index) == 1 for index in indices):
         return []
     if len(overlaps[0]) > 1:
         total = sum(indices)
         where = f"among the states, whose indices add up to {total:.0f}, not to 1"
-        overlaps_tried = np.array(probes(len(equations.limit.coordinates)))
+        overlaps_tried = np.array(probes(len(limit.coordinates)))
         return [] if total == 1 else [Missing(where, total < 1, _empty(equations, overlaps_tried))]
     places = [-1.0, *(float(x[0]) for x in overlaps), 1.0]
     ends = pairwise(zip(places, [-1.0, *indices, -1.0], strict=True))  # F points inwards
@@ -98,7 +101,7 @@ def warning_of_branches(
 
 def _missing_at(equations: StationaryEquations, points: FloatArray) -> list[Missing]:
     """Gaps among states of branches at one value of the parameter, by their overlaps, shape (points, d1)."""
-    if equations.limit.free_norm:
+    if equations.limit.free_norm or equations.limit.spectrum is not None:
         return []
     places = points / math.sqrt(equations.limit.initial_norm)
     # Two branches come to one state where five digits of the overlaps agree.
@@ -165,7 +168,7 @@ def why_no_density(equations: StationaryEquations) -> str:
     tried = [x for x, _ in zip(starts(equations.limit), range(PLACES), strict=False)]
     if any(equations.state(x) is not None for x in tried):
         return "densities can be normalised, but none of them has its own overlaps and norm; look where a long run goes"
-    if not any(closure_at(equations.limit, x)[len(equations.limit.coordinates)] > 0.0 for x in tried):
+    if not any(closure_at(equations.limit, x)[equations.limit.overlaps] > 0.0 for x in tried):
         return "there is no noise, Lambda = 0"
     return (
         f"no density can be normalised at any of {PLACES} overlaps and norms that were tried: the rule lets weights "

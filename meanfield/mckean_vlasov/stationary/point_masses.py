@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from meanfield.mckean_vlasov.cells import feature_quadrature
 from meanfield.mckean_vlasov.limit import Limit
-from meanfield.mckean_vlasov.stationary.unknowns import closure_at, norm_at, overlap_at
+from meanfield.mckean_vlasov.stationary.unknowns import closure_at, norm_at, overlap_at, unknowns_at
 from meanfield.numerics.continuation import directions
 from meanfield.typing import FloatArray
 
@@ -33,10 +33,10 @@ class PointMass(NamedTuple):
 def point_masses(limit: Limit) -> list[PointMass]:
     """Point masses along features, and along sums of features, at rest without noise."""
     d1, found = len(limit.coordinates), []
-    usual = closure_at(limit, np.zeros(d1 + limit.free_norm))[d1]
+    usual = closure_at(limit, unknowns_at(limit, np.zeros(d1), 0.0))[limit.overlaps]
     for direction in directions(d1):
         x = _quietest(limit, direction)
-        if closure_at(limit, x)[d1] <= NO_NOISE * usual and _drift(limit, x) <= AT_REST * usual:
+        if closure_at(limit, x)[limit.overlaps] <= NO_NOISE * usual and _drift(limit, x) <= AT_REST * usual:
             found.append(PointMass(overlap_at(limit, x), norm_at(limit, x)))
     return found
 
@@ -44,21 +44,24 @@ def point_masses(limit: Limit) -> list[PointMass]:
 def _quietest(limit: Limit, direction: FloatArray) -> FloatArray:
     """Unknowns along a direction where the noise is least."""
     if not limit.free_norm:
-        return direction
+        return unknowns_at(limit, direction, 0.0)
 
     def noise(size: float) -> float:
-        return float(closure_at(limit, np.append(direction, size))[len(direction)])
+        return float(closure_at(limit, unknowns_at(limit, direction, size))[limit.overlaps])
 
     size, step = min(SIZES, key=noise), abs(SIZES[1] - SIZES[0])
     lower = minimize_scalar(noise, bounds=(size - step, size + step), method="bounded", options={"xatol": 1e-10})
-    return np.append(direction, lower.x if lower.fun < noise(size) else size)
+    return unknowns_at(limit, direction, lower.x if lower.fun < noise(size) else size)
 
 
 def _drift(limit: Limit, x: FloatArray) -> float:
     """Root mean square of the drift of weights w = q.u, in units of 1/sqrt E[w^2]."""
     d1, norm, values = len(limit.coordinates), norm_at(limit, x), closure_at(limit, x)
-    u, weight = feature_quadrature(limit.coordinates, None)
-    w = u @ overlap_at(limit, x)
-    pull = u @ values[:d1] + limit.learning_rate * limit.prior.force(w)
+    nodes, weight = feature_quadrature(limit.coordinates, None, spectrum=limit.spectrum)
+    factors, rho = limit.factors(nodes)
+    w = nodes[:, :d1] @ overlap_at(limit, x)
+    pull = factors @ values[: factors.shape[1]] + limit.learning_rate * limit.prior.force(w)
+    if limit.spectrum is not None:
+        pull += values[limit.overlaps - 1] * rho * w
     G = values[-1] if limit.free_norm else (weight @ (w * pull)) / norm  # what keeps the norm
     return float(np.sqrt(weight @ (G * w - pull) ** 2 * norm))

@@ -15,13 +15,15 @@ from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from meanfield.errors import InputError
 from meanfield.mckean_vlasov.limit import Limit
 from meanfield.mckean_vlasov.stationary.effort import Accuracy, Effort
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
+from meanfield.mckean_vlasov.stationary.spectra import equations_of
 from meanfield.mckean_vlasov.stationary.state import Coefficients, coefficients
-from meanfield.mckean_vlasov.stationary.unknowns import closure_at, images, starts
+from meanfield.mckean_vlasov.stationary.unknowns import closure_at, images, starts, unknowns_at
 from meanfield.numerics.continuation import (
     Equations,
     directions,
@@ -67,8 +69,8 @@ def orbits(limit: Limit, overlaps: Sequence[FloatArray]) -> list[Orbit]:
 
 def symmetries(limit: Limit) -> list[FloatArray]:
     """Signed permutations T with F(T x) = T F(x): the laws do not see them, and the closure follows them."""
-    d1 = len(limit.coordinates)
-    probe = np.append(np.array([0.43, -0.29, 0.17])[:d1], [0.0] * limit.free_norm)  # without any symmetry of its own
+    d1, place = limit.overlaps, np.array([0.43, -0.29, 0.17])[: len(limit.coordinates)]  # without a symmetry of its own
+    probe = unknowns_at(limit, place, 0.0)
     values = closure_at(limit, probe)
 
     def follows(T: FloatArray) -> bool:
@@ -85,9 +87,9 @@ def _of_laws(limit: Limit) -> Iterator[FloatArray]:
     for image in signed_permutations(np.arange(1.0, len(laws) + 1)):
         order = np.abs(image).astype(int) - 1
         if all(laws[i] == law for i, law in zip(order, laws, strict=True)):
-            T = np.eye(len(laws) + limit.free_norm)
-            T[: len(laws), : len(laws)] = np.sign(image)[:, None] * np.eye(len(laws))[order]
-            yield T
+            own = np.sign(image)[:, None] * np.eye(len(laws))[order]
+            weighted = [] if limit.spectrum is None else [own, np.eye(1)]
+            yield block_diag(own, *weighted, np.eye(int(limit.free_norm)))
 
 
 def _maps(T: FloatArray, q: FloatArray, there: Coefficients, image: FloatArray, here: Coefficients) -> bool:
@@ -114,7 +116,7 @@ MOST_FEATURES = 3
 ROUGH_ROOT = 1e-8
 """Largest component of F/V at a root before it is polished: V may be so small that rounding allows no less."""
 
-SEARCH = Accuracy(norm=1e-6, averages=1e-8, fineness=0.5)
+SEARCH = Accuracy(norm=1e-6, averages=1e-8, fineness=0.5, one_sided=True)
 """Accuracy far from roots."""
 
 MOST_DENSITIES = 500_000
@@ -167,7 +169,8 @@ def all_overlaps(
         for _ in range(4):  # searches: each ends with starts that bring nothing new
             roots = find_roots(watched, places, partial(images, limit), found, ROUGH_ROOT, alike)
             found += polished(equations, roots)
-            if limit.free_norm or sum(index_of(equations, x) for x in found) == 1 or not _exists_everywhere(equations):
+            no_witness = limit.free_norm or limit.spectrum is not None
+            if no_witness or sum(index_of(equations, x) for x in found) == 1 or not _exists_everywhere(equations):
                 break
     effort.cut_short |= effort.densities >= latest
     return sorted(found[len(known) :], key=in_order)
@@ -244,7 +247,7 @@ def resolved(
     limit: Limit, effort: Effort, rough_limit: Limit | None = None, near: Sequence[FloatArray] | None = None
 ) -> tuple[StationaryEquations, list[Orbit]]:
     """All roots, with as many nodes in u as they need, and the equations with these nodes; see `all_states`."""
-    equations = StationaryEquations(limit, effort=effort)
+    equations = equations_of(limit, effort=effort)
     roots = all_overlaps(equations, rough_limit=rough_limit) if near is None else polished(equations, near)
     equations, found = _refined(equations, orbits(limit, roots))
     kept = not limit.free_norm and not limit.prior.functions.linear

@@ -10,7 +10,8 @@ density that is stationary for them by P k, with k = (w^2 dG - 2 w u.dg)/Lambda 
 A norm that is kept is conserved, so that only perturbations that keep it count. For them this dG is that of the formula
 G E[w^2] = q.g + tau r - Lambda/2, and r needs no attention. Where it is free E[w^2 h] is its change, and dG that of the
 closure. At rate 0 the equations are those of Newton's method for F(q):
-where its Jacobian is singular, a branch of states turns or splits.
+where its Jacobian is singular, a branch of states turns or splits. Where variances rho of the noise differ, each has
+such an equation of its own, and all meet in the averages.
 
 The spectrum is Rayleigh's and Ritz's on the functions w, w^2, E and what the inverse of L makes of them again and
 again, multiplied by 1 and u: exact for linear priors, where w and w^2 are eigenfunctions, exact at rate 0, where h = k,
@@ -20,10 +21,14 @@ leading eigenvalue lambda is positive, (lambda - L)^-1 L of the functions joins 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
+from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.line import Functions, Line
 from meanfield.mckean_vlasov.stationary.state import State
 from meanfield.numerics.growth_rates import sorted_rates, verdict_of
@@ -60,39 +65,75 @@ class Stability(NamedTuple):
         return bool(np.allclose(self.eigenvalues, rough.eigenvalues, rtol=0.0, atol=0.01 * size, equal_nan=True))
 
 
-def stability(line: Line, state: State) -> Stability:
+def stability(equations: StationaryEquations, state: State) -> Stability:
     """Stability of a stationary state under perturbations that keep the law of u and, unless it is free, E[w^2].
 
     Parameters
     ----------
-    line : Line
-        Averages over the density of the state.
+    equations : StationaryEquations
     state : State
-        Stationary state, F(q) = 0.
+        Stationary state, F(q) = 0, with any nodes in u.
 
     Notes
     -----
     Source: theory.md, section 6, and the module's text.
     """
-    d1 = len(state.q)
-    odd, even = line.functions([line.w]), line.functions([line.square, line.energy])
-    problem = _Ritz(line, state, odd, even)
-    gap, values = problem.gap(), problem.eigenvalues()
+    d1, lines = len(state.q), [Line(equations, each.state) for each in state.members]
+    spaces = [(line.functions([line.w]), line.functions([line.square, line.energy])) for line in lines]
+    parts = [_Ritz(line, each.state, *own) for line, each, own in zip(lines, state.members, spaces, strict=True)]
+    gap, values = min(part.gap() for part in parts), eigenvalues(parts, state)
     before = 0.0
     for _ in range(4):  # extensions of the space of functions
         largest = values[np.argmax(values.real)]
         if largest.real <= 0 or abs(largest.real - before) <= 1e-3 * largest.real:  # the error left is about the square
             break
         before = largest.real
-        images = line.resolvents([line.w, line.square, line.energy], abs(largest))
-        problem = _Ritz(line, state, line.extended(odd, images[:1]), line.extended(even, images[1:]))
-        values = problem.eigenvalues()
+        parts = []
+        for line, each, (odd, even) in zip(lines, state.members, spaces, strict=True):
+            images = line.resolvents([line.w, line.square, line.energy], abs(largest))
+            parts.append(_Ritz(line, each.state, line.extended(odd, images[:1]), line.extended(even, images[1:])))
+        values = eigenvalues(parts, state)
     leading = np.full(d1 + 2, np.nan + 0j)
     leading[: len(values)] = sorted_rates(values)[: d1 + 2]
     c = state.by_averages
     size = 0.5 * c.diffusion / state.norm + float(np.linalg.norm(c.g_slope))
     resolution = 1e-7 * size  # smaller growth rates count as zero
     return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution))
+
+
+def eigenvalues(parts: Sequence[_Ritz], state: State) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+    """Eigenvalues of the linearised equation, on functions that keep E[w^2] unless it is free."""
+    c, d1, projected = state.by_averages, len(state.q), [part.projected() for part in parts]
+    root = np.repeat([math.sqrt(each.share) for each in state.members], [len(each.square) for each in projected])
+    rho = np.repeat([each.rho for each in state.members], [len(each.square) for each in projected])
+    stiffness = block_diag(*(each.stiffness for each in projected))
+    uw = root[:, None] * np.concatenate([each.uw for each in projected])
+    square, energy = (root * np.concatenate([each[k] for each in projected]) for k in (2, 3))
+    pushed, averages = 2.0 * uw / rho[:, None], [uw]  # E[u w], and what a change of g does
+    by_averages = -pushed @ c.g_slope[:d1] - np.outer(energy, c.diffusion_slope)
+    if len(c.g) > d1:
+        by_averages -= 2.0 * uw @ c.g_slope[d1:-1] + np.outer(square, c.g_slope[-1])
+        averages += [rho[:, None] * uw, (rho * square)[:, None]]
+    if c.growth_slope is not None:
+        by_averages += np.outer(square / rho, c.growth_slope)
+        averages.append(square[:, None])
+    by_averages /= c.diffusion
+    rest = np.eye(len(stiffness)) - by_averages @ np.hstack(averages).T
+    if c.growth_slope is not None:
+        return np.linalg.eigvals(-stiffness @ rest).astype(complex)
+    held, by_G = square @ stiffness, square / rho
+    rest -= np.outer(by_G, held @ rest) / (held @ by_G)
+    keeping = np.linalg.svd(square[None, :])[2][1:]
+    return np.linalg.eigvals(-keeping @ stiffness @ rest @ keeping.T).astype(complex)
+
+
+class Projected(NamedTuple):
+    """The generator with its sign changed, u w, w^2 and the energy in a basis that is orthonormal at a variance."""
+
+    stiffness: FloatArray
+    uw: FloatArray
+    square: FloatArray
+    energy: FloatArray
 
 
 class _Ritz:
@@ -120,25 +161,14 @@ class _Ritz:
         slowest = np.linalg.eigvalsh(factor @ (both * inner) @ factor.transpose(0, 2, 1))[:, -1]
         return 0.5 * self._state.coefficients.diffusion / float(slowest.max())
 
-    def eigenvalues(self) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
-        """Eigenvalues of the linearised equation, on functions that keep E[w^2] unless it is free."""
-        c, d1, size = self._state.by_averages, len(self._state.q), len(self._with_u.values)
-        inner, slopes = self._coupled(0), self._coupled(1)
+    def projected(self) -> Projected:
+        """What the spectrum needs of this variance."""
+        d1, size, inner = len(self._state.q), len(self._with_u.values), self._coupled(0)
         basis = _orthonormal(inner)
-        stiffness = 0.5 * c.diffusion * basis.T @ slopes @ basis
+        stiffness = 0.5 * self._state.coefficients.diffusion * basis.T @ self._coupled(1) @ basis
         project = basis.T @ inner
         uw = project[:, : d1 * size : size] * self._with_u.starts[0, 0]
-        square, energy = (project[:, d1 * size :] @ self._without.starts).T
-        by_averages = -(2.0 * uw @ c.g_slope + np.outer(energy, c.diffusion_slope)) / c.diffusion
-        if c.growth_slope is not None:
-            by_averages += np.outer(square, c.growth_slope) / c.diffusion
-            averages = np.column_stack([uw, square])
-            return np.linalg.eigvals(stiffness @ (by_averages @ averages.T - np.eye(len(stiffness)))).astype(complex)
-        rest = np.eye(len(stiffness)) - by_averages @ uw.T
-        held = square @ stiffness
-        rest -= np.outer(square, held @ rest) / (held @ square)
-        keeping = np.linalg.svd(square[None, :])[2][1:]
-        return np.linalg.eigvals(-keeping @ stiffness @ rest @ keeping.T).astype(complex)
+        return Projected(stiffness, uw, *(project[:, d1 * size :] @ self._without.starts).T)
 
     def _coupled(self, k: int) -> FloatArray:
         """Products, k = 0, or those of derivatives, k = 1, of all u_k f(w) and f(w), averaged over u."""

@@ -14,7 +14,10 @@ from meanfield.typing import FloatArray
 
 
 class Coefficients(NamedTuple):
-    """g, shape (d1,), Lambda and, where the norm is free, G of the closure, with derivatives by x in the last axis."""
+    """g, shape (d1,), Lambda and, where the norm is free, G of the closure, with derivatives by x in the last axis.
+
+    Where variances differ g has g, g' and h, see `Limit`.
+    """
 
     g: FloatArray
     diffusion: float
@@ -22,6 +25,12 @@ class Coefficients(NamedTuple):
     diffusion_slope: FloatArray
     growth: float = 0.0
     growth_slope: FloatArray | None = None
+
+    def through(self, slopes: FloatArray) -> Coefficients:
+        """The same with derivatives by other unknowns, by which those here have some derivatives."""
+        own = None if self.growth_slope is None else self.growth_slope @ slopes
+        found = self._replace(g_slope=self.g_slope @ slopes, diffusion_slope=self.diffusion_slope @ slopes)
+        return found._replace(growth_slope=own)
 
 
 class State(NamedTuple):
@@ -74,25 +83,47 @@ class State(NamedTuple):
     @property
     def by_averages(self) -> Coefficients:
         """Coefficients with derivatives by q and, where it is free, E[w^2] in the place of those by x."""
-        c, slopes = self.coefficients, by_averages(self.x, len(self.q), self.norm)
-        found = c._replace(g_slope=c.g_slope @ slopes, diffusion_slope=c.diffusion_slope @ slopes)
-        return found if c.growth_slope is None else found._replace(growth_slope=c.growth_slope @ slopes)
+        return self.coefficients.through(by_averages(self.x, len(self.q), self.norm))
+
+    @property
+    def members(self) -> list[Member]:
+        """Itself, as the only density: all coordinates have one variance."""
+        return [Member(1.0, 1.0, self)]
+
+    @property
+    def overlaps(self) -> FloatArray:
+        """Averages that g multiplies in the balance of the norm."""
+        return self.q
 
 
-def coefficients(limit: Limit, x: FloatArray) -> Coefficients:
-    """Closure and its derivatives inside the unit ball, by central differences of order four."""
+class Member(NamedTuple):
+    """The density at a variance rho of the noise, and the share of coordinates that have it."""
+
+    rho: float
+    share: float
+    state: State
+
+
+AHEAD = np.array([1.0]), np.array([-1.0, 1.0])
+AROUND = np.array([-2.0, -1.0, 1.0, 2.0]), np.array([0.0, 1.0, -8.0, 8.0, -1.0]) / 12.0
+"""Places of differences in steps, and factors of the value in the middle and of those at these places."""
+
+
+def coefficients(limit: Limit, x: FloatArray, one_sided: bool = False) -> Coefficients:
+    """Closure and its derivatives inside the unit ball, by central differences of order four, or by one-sided ones."""
     d1, values = len(limit.coordinates), closure_at(limit, x)
     # The step of differences of order four; g and Lambda have nine digits or more.
     h = min(1e-3, 0.2 * (1.0 - math.sqrt(x[:d1] @ x[:d1])))
-    slopes, length = [], math.sqrt(limit.initial_norm)
+    slopes, length, d1 = [], math.sqrt(limit.initial_norm), limit.overlaps
+    places, factors = AHEAD if one_sided else AROUND
     for k in range(len(x)):
-        shifted = np.repeat(x[None, :], 4, axis=0)
-        shifted[:, k] += h * np.array([-2.0, -1.0, 1.0, 2.0])
-        if limit.free_norm:
-            around = np.array([closure_at(limit, each) for each in shifted])
+        shifted = np.repeat(x[None, :], len(places), axis=0)
+        shifted[:, k] += h * places
+        if limit.free_norm or limit.spectrum is not None:
+            around = [closure_at(limit, each) for each in shifted]
         else:  # within the ball, and of the shapes that the first call had: there is nothing to look after
-            around = np.array([[*g, diffusion] for g, diffusion in map(limit.closure, length * shifted)])
-        slopes.append(np.array([1.0, -8.0, 8.0, -1.0]) @ around / (12.0 * h))
+            around = [np.array([*g, diffusion]) for g, diffusion in map(limit.closure, length * shifted)]
+        slopes.append(factors @ np.array([values, *around]) / h)
     slope = np.array(slopes).T
     found = Coefficients(values[:d1], float(values[d1]), slope[:d1], slope[d1])
     return found._replace(growth=float(values[-1]), growth_slope=slope[-1]) if limit.free_norm else found

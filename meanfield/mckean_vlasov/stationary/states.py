@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +22,14 @@ from meanfield.mckean_vlasov.stationary.search import (
     mapped_coefficients,
     resolved,
 )
+from meanfield.mckean_vlasov.stationary.spectra import equations_of
 from meanfield.mckean_vlasov.stationary.state import Coefficients
 from meanfield.mckean_vlasov.stationary.unknowns import overlap_at
 from meanfield.mckean_vlasov.stationary.variables import state_variables
 from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.continuation import CachedEquations
 from meanfield.process.progress import progress_bar
-from meanfield.typing import FloatArray
+from meanfield.typing import FloatArray, IntArray
 
 
 class StationaryState(NamedTuple):
@@ -131,7 +132,7 @@ class StationaryBranches(CachedEquations[StationaryEquations]):
     def make(self, p: float, latest: StationaryEquations | None) -> StationaryEquations:
         """Equations at a value of the parameter; the latest ones give an estimate of the multiplier."""
         limit = self._limit_at(p)
-        made = StationaryEquations(limit, coordinates_of(limit, self._rung), effort=self.effort)
+        made = equations_of(limit, coordinates_of(limit, self._rung), effort=self.effort)
         made.hint = latest.hint if latest else None
         return made
 
@@ -170,8 +171,8 @@ def density_arrays(
 
     Parameters
     ----------
-    u : ndarray, shape (nodes, d1)
-        Nodes in u at which the densities are kept.
+    u : ndarray, shape (nodes, d1), or (nodes, d1 + 1) with variances of the noise
+        Nodes at which the densities are kept.
     u_weight : ndarray, shape (nodes,)
     """
     edges = cell_edges(equations, states, u)
@@ -179,8 +180,10 @@ def density_arrays(
     known: dict[tuple[float, float], dict[float, FloatArray]] = {}
     with progress_bar(len(states), "densities of stationary states", "state") as bar:
         for state, averages in zip(states, P, strict=True):
-            # images share G and Lambda, and nearly all tilts
-            _fill(averages, equations, state, u, edges, known.setdefault((state.G, state.coefficients.diffusion), {}))
+            for rows, features, given in _at_variances(equations, state, u):
+                # images share G and Lambda, and nearly all tilts
+                of_tilts = known.setdefault((given.G, given.coefficients.diffusion), {})
+                averages[rows] = _averages(equations, given, features, edges, of_tilts)
             bar.update()
     # images have the same law of w
     _, first, orbit = np.unique(
@@ -193,17 +196,29 @@ def density_arrays(
     return {
         "P": P,
         "P_w": P_w,
-        "u": u,
+        "u": u[:, : len(equations.limit.coordinates)],
         "u_weight": u_weight,
     } | cell_arrays(edges)
 
 
 def cell_edges(equations: StationaryEquations, states: Sequence[StationaryState], u: FloatArray) -> FloatArray:
     """Edges of cells that hold the densities of all states, 0 among them, shape (CELLS + 1,)."""
-    reach = max((float(np.abs(_panels(equations, state, u)[0]).max()) for state in states), default=1.0)
+    members = (each for state in states for each in _at_variances(equations, state, u))
+    reach = max((float(np.abs(_panels(equations, each, there)[0]).max()) for _, there, each in members), default=1.0)
     edges = np.sinh(np.linspace(-1.0, 1.0, CELLS + 1) * np.arcsinh(reach))
     edges[CELLS // 2] = 0.0
     return np.asarray(edges)
+
+
+def _at_variances(
+    equations: StationaryEquations, state: StationaryState, u: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray, StationaryState]]:
+    """Nodes of each variance by their numbers, coordinates u there, and the state given the variance."""
+    d1 = len(state.q)
+    rho, at = np.unique(u[:, d1] if u.shape[1] > d1 else np.ones(len(u)), return_inverse=True)
+    for k, each in enumerate(rho.tolist()):
+        rows = np.flatnonzero(at == k).astype(np.int64)
+        yield rows, u[rows, :d1], equations.given(state, each)
 
 
 def _panels(equations: StationaryEquations, state: StationaryState, u: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -215,14 +230,13 @@ def _panels(equations: StationaryEquations, state: StationaryState, u: FloatArra
     return found
 
 
-def _fill(
-    averages: FloatArray,
+def _averages(
     equations: StationaryEquations,
     state: StationaryState,
     u: FloatArray,
     edges: FloatArray,
     known: dict[float, FloatArray],
-) -> None:
+) -> list[FloatArray]:
     """P(w|u) averaged over cells, shape (nodes, cells); nodes whose tilts differ by rounding share one density."""
     tilt = u @ state.coefficients.g
     rounding = max(1e-14 * float(np.abs(tilt).max()), np.finfo(float).tiny)  # tilts that differ by less are one
@@ -230,7 +244,7 @@ def _fill(
     new = [i for i, key in zip(*np.unique(keys, return_index=True)[::-1], strict=True) if key not in known]
     if new:
         known |= zip(keys[new].tolist(), cell_averages(equations, state, u[new], edges), strict=True)
-    averages[:] = [known[key] for key in keys.tolist()]
+    return [known[key] for key in keys.tolist()]
 
 
 def cell_averages(

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
-
-from meanfield.typing import FloatArray
+from typing import Any, NamedTuple
 
 UNIT_NORM = 1e-13
 """Largest deviation of E[w^2] from 1 at the multiplier G of a state."""
@@ -27,7 +25,7 @@ class Norm(NamedTuple):
 
     value: float
     slope: float
-    moments: FloatArray
+    moments: Any
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Scale:
 
 def multiplier(
     norm_at: Callable[[float], Norm], guess: float, scale: Scale, accuracy: float = UNIT_NORM
-) -> tuple[float, FloatArray] | None:
+) -> tuple[float, Any] | None:
     """G at which E[w^2] = 1, and the averages there.
 
     Parameters

@@ -40,7 +40,12 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
         "Lambda": c.diffusion,
         "multiplier": state.G + equations.shift,
         "multiplier_residual": state.G
-        - (state.q @ c.g + (limit.learning_rate * r - equations.shift * norm) - 0.5 * c.diffusion) / norm,
+        - (
+            state.overlaps @ c.g
+            + (limit.learning_rate * r - equations.shift * norm)
+            - 0.5 * limit.mean_variance * c.diffusion
+        )
+        / norm,
         "residual": check.residual,
         "quadrature_error": check.error,
         "growth_rate": spectrum.growth_rate,
@@ -60,14 +65,17 @@ def without_states(features: int) -> dict[str, Any]:
 
 def _work(equations: StationaryEquations, state: State) -> float:
     """Return r = E[w phi(w)]."""
+    found = 0.0
+    for _, share, each in state.members:
 
-    def means(tilts: FloatArray) -> tuple[FloatArray, int]:
-        line = Line(equations, state, tilts)
-        return line.means(line.points * equations.limit.prior.force(line.points))[:, None], 0
+        def means(tilts: FloatArray, each: State = each) -> tuple[FloatArray, int]:
+            line = Line(equations, each, tilts)
+            return line.means(line.points * equations.limit.prior.force(line.points))[:, None], 0
 
-    tilts, places = np.unique(state.tilts.tilt, return_inverse=True)
-    values, _ = at_many(means, tilts)
-    return float(state.tilts.weight @ values[places, 0])
+        tilts, places = np.unique(each.tilts.tilt, return_inverse=True)
+        values, _ = at_many(means, tilts)
+        found += share * float(each.tilts.weight @ values[places, 0])
+    return found
 
 
 def _stability(equations: StationaryEquations, state: State) -> Stability:
@@ -82,12 +90,11 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
         if fewer is not None:
             equations, state = coarse, fewer
     few = equations.on_a_line(state)
-    if np.all(few.tilts.weight >= 0.0):
-        return stability(Line(equations, few), few)
-    merged = equations.on_a_line(state, positive=True)
-    rough = stability(Line(equations, merged), merged)
+    if all(np.all(each.state.tilts.weight >= 0.0) for each in few.members):
+        return stability(equations, few)
+    rough = stability(equations, equations.on_a_line(state, positive=True))
     try:
-        sharp = stability(Line(equations, few), few)
+        sharp = stability(equations, few)
     except np.linalg.LinAlgError:  # weights below 0 may leave a function without a length
         return rough
     return sharp if sharp.agrees_with(rough) else rough

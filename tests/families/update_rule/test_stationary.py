@@ -18,6 +18,7 @@ from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.problems.file import format_problem
 from tests.families.update_rule.problems import feature, problem
 from tests.families.update_rule.test_density import SPARSE_PCA, THREE_POINT, lasso
+from tests.families.update_rule.test_density_spectrum import MEAN, THREE
 
 L1 = {"name": "l1", "strength": 0.3}
 
@@ -226,7 +227,6 @@ def test_what_rests_nowhere_says_why(rule, tables, words):
     ("tables", "words"),
     [
         ({"students": [{}, {}]}, "students: 2 of them"),
-        ({"data": {"spectrum": {"law": "power", "exponent": 1.0, "range": 5.0}}}, "data.spectrum"),
         ({"numbers": {"rate": {"times": [0.0, 4.0], "values": [0.7, 0.3]}}}, r"rule_parameters.rate.*at_time\(problem"),
         ({"phases": [{"stop": 2.0}, {"stop": 4.0, "set": {"prior.strength": 0.1}}]}, "phases: .*one phase only"),
     ],
@@ -266,3 +266,24 @@ def test_commands_follow_branches_of_rules(tmp_path, capsys):
     asked = ["stationary", str(path), "-o", str(tmp_path / "branches.nc"), "--points", "2"]
     assert run_named([*asked, "--vary", "prior.strength", "0.3", "0.31"]) == DONE
     assert "from prior.strength = 0.3 (R = 0.738994, Q = 1.000000, stable)" in capsys.readouterr().out
+
+
+@pytest.mark.slow  # tests/mckean_vlasov/stationary/test_spectra.py has the equations by quadrature
+@pytest.mark.parametrize("constraint", ["none", "sphere"])
+def test_coordinates_of_three_variances_come_to_rest_where_their_densities_do(constraint):
+    data = {"spectrum": THREE} | (
+        {"coins": {"coin": 0.5}, "noise": MEAN} if constraint == "none" else {"signal": "spiked"}
+    )
+    rule, rate, strength = ("logistic", 1.0, 0.3) if constraint == "none" else ("oja", 0.3, 0.1)
+    task = problem(
+        rule, rate, data=data, features=[feature(0.3, None if constraint == "none" else 3.0, **THREE_POINT)],
+        prior=L1 | {"strength": strength}, model={"constraint": constraint}, time={"stop": 80.0, "outputs": 3},
+    )  # fmt: skip
+    run, found = meanfield.solve_density(task).isel(time=-1), meanfield.find_stationary_states(task).isel(state=-1)
+    for name in ("R", "Q", "R_noise", "Q_noise"):
+        error = (run[f"{name}_error"] + found[f"{name}_error"]).item()
+        assert abs(run[name] - found[name]).item() <= error + np.exp(80.0 * found["growth_rate"].item()), name
+    for name in ("R", "Q"):
+        np.testing.assert_allclose(found[f"{name}_rho"], run[f"{name}_rho"], rtol=0, atol=1e-4)  # of cells
+    masses = [each["P"].values @ np.diff(edges_of(each)) for each in (run, found)]
+    np.testing.assert_allclose(masses, 1.0, rtol=0, atol=1e-7)  # tails that are cut

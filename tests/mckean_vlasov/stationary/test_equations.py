@@ -13,7 +13,6 @@ from meanfield.ingredients.laws.coordinate import (
 from meanfield.mckean_vlasov.stationary.coordinates import CELLS, Coordinates, Layers
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.interpolation import NODES
-from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from tests.example_problems import feature, features, gaussian, make_problem
 
@@ -108,7 +107,7 @@ def test_linear_priors_need_no_nodes_but_two():
     q = np.array([0.5, -0.4, 0.3])
     for one, other in zip(few(q), many(q), strict=True):
         assert one == pytest.approx(other, abs=1e-9)  # what 71 nodes leave, beyond 8 deviations
-    first, second = (stability(Line(e, e.state(q)), e.state(q)).eigenvalues for e in (few, many))
+    first, second = (stability(e, e.state(q)).eigenvalues for e in (few, many))
     assert first == pytest.approx(second, abs=1e-7, nan_ok=True)  # likewise, and eigenvalues of a matrix of moments
 
 

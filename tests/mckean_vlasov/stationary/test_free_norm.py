@@ -12,7 +12,6 @@ from meanfield.ingredients.laws import GaussianCoordinate, GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.mckean_vlasov.stationary import all_states, point_masses
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.mckean_vlasov.stationary.unknowns import by_averages
 from tests.mckean_vlasov.stationary.test_equations import differences
@@ -78,7 +77,7 @@ def test_rates_agree_with_a_discretised_operator(prior):
     limit = free_limit(prior=PriorSettings(name=prior, strength=0.4))
     equations, (state,) = all_states(limit)
     state = equations.state(state.x)
-    spectrum = stability(Line(equations, state), state)
+    spectrum = stability(equations, state)
     coarse, fine = (discretised(equations, state, cells, reach=9.0) for cells in (200, 400))
     leading = [rates[np.abs(rates) > 1e-7][0] for rates in (coarse, fine)]  # each node has an eigenvalue 0
     extrapolated = (4 * leading[1] - leading[0]) / 3

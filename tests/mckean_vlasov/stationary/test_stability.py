@@ -33,7 +33,7 @@ def spectra(*lines, starts=None):
     overlaps = all_overlaps(equations) if starts is None else [newton(equations, np.array(q)) for q in starts]
     for q in overlaps:
         state = equations.state(q)
-        yield equations, state, stability(Line(equations, state), state)
+        yield equations, state, stability(equations, state)
 
 
 @pytest.mark.parametrize("lines", LINEAR.values(), ids=LINEAR)
@@ -86,13 +86,13 @@ def uniform_coordinates():
     moments, status = equations._moments(state.G, state.coefficients.diffusion, tilts)
     assert status == 0
     together = state._replace(tilts=Tilts(tilts, *sums), moments=moments)
-    return equations, state, stability(Line(equations, together), together)
+    return equations, state, stability(equations, together)
 
 
 @pytest.mark.slow  # 2209 nodes, where those of one tilt are 47
 def test_nodes_of_one_tilt_may_be_taken_together(uniform_coordinates):
     equations, state, together = uniform_coordinates
-    alone = stability(Line(equations, state), state)
+    alone = stability(equations, state)
     assert alone.eigenvalues == pytest.approx(together.eigenvalues, rel=1e-9)  # rounding
 
 
@@ -103,7 +103,7 @@ def test_gathered_nodes_add_no_rate_that_does_not_exist(uniform_coordinates):
     assert few.tilts.weight.min() < 0.0
     found = variables._stability(equations, state)
     assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-2)  # digits of merged nodes
-    assert not stability(Line(equations, few), few).agrees_with(expected)
+    assert not stability(equations, few).agrees_with(expected)
 
 
 def test_rates_of_gathered_nodes_that_fail_are_those_of_merged_ones(monkeypatch, uniform_coordinates):

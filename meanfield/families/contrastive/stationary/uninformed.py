@@ -35,7 +35,6 @@ from meanfield.families.contrastive.problem import Problem
 from meanfield.mckean_vlasov import condensation
 from meanfield.mckean_vlasov.condensation import critical_diffusion
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
-from meanfield.mckean_vlasov.stationary.line import Line
 from meanfield.mckean_vlasov.stationary.search import check_features
 from meanfield.mckean_vlasov.stationary.stability import stability
 from meanfield.mckean_vlasov.stationary.state import State
@@ -74,7 +73,7 @@ def growth_rate_at_zero(problem: Problem) -> float:
     closure = Closure(problem)
     origin(closure)  # refuses where q = 0 is not stationary
     equations, state = _state(problem, closure)
-    return stability(Line(equations, state), state).growth_rate
+    return stability(equations, state).growth_rate
 
 
 def learning_margin(problem: Problem) -> float:

@@ -86,7 +86,7 @@ class RuleClosure:
         probes = [[exact(R * size, self.norm, others) for others in OTHERS] for R in (-0.4, 0.3)]
         if any(np.ptp(each, axis=0).max() > SAME * np.abs(each).max() for each in probes):
             return None
-        weighted = Table(exact, self.norm, tolerance, kept=False)
+        weighted = Table(exact, self.norm, tolerance, kept=False, plane=plane)
         return lambda q, norm: weighted(float(q[1]) / length, float(q[2]))
 
     def _exact(self, state: FloatArray) -> FloatArray:

@@ -34,9 +34,10 @@ from meanfield.mckean_vlasov.stationary import (
     what_is_missing,
     why_no_density,
 )
+from meanfield.mckean_vlasov.stationary.coordinates import MixedCoordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import polished
-from meanfield.mckean_vlasov.stationary.unknowns import norm_at, overlap_at
+from meanfield.mckean_vlasov.stationary.unknowns import norm_at, overlap_at, weighted_at
 from meanfield.numerics.continuation.roots import TOLERANCE
 from meanfield.numerics.refinement import missed
 from meanfield.problems.base import check_problem
@@ -46,6 +47,9 @@ from meanfield.typing import FloatArray
 
 NONE_FOUND = "failed: no stationary density was found"
 """Beginning of the attribute `status` of a result without states."""
+
+JUDGED = ("R_error", "Q_error", "R_noise_error", "Q_noise_error")
+"""Errors that a tolerance is for."""
 
 OF_A_VECTOR = ("q", "g", "residual", "quadrature_error")
 """Variables of states that have other names here, or none."""
@@ -58,14 +62,16 @@ def find_stationary_states(problem: Problem) -> Solved:
     Parameters
     ----------
     problem : Problem
-        With one student, one to three features, no side variables, and numbers and rules that do not change in time.
+        With one student, one to three features, no side variables, and numbers and rules that do not change in time;
+        variances of coordinates may differ.
         The start does not matter, but for a length that a constraint keeps.
 
     Returns
     -------
     xarray.Dataset
         Along `state`, in the order of R: `R` and `Q` with their errors, `observables`, `r`, `Lambda`, `multiplier`,
-        `growth_rate`, `relaxation_rate`, eigenvalues, `stability`, and the density `P` in the form of that of a run.
+        `growth_rate`, `relaxation_rate`, eigenvalues, `stability`, and the density `P` in the form of that of a run;
+        with `data.spectrum` also `R_noise` and `Q_noise`, and `P` is given u and the eigenvalue `rho_of_node`.
         The attribute `status` is `complete`, or `failed: why` where no state was found; `warning` says what may be
         missing, where all weights are at rest without noise, and where densities rest that are none. Where a constraint
         keeps the length, the attribute `indices_add_up` says whether the indices of states show a gap.
@@ -85,15 +91,17 @@ def find_stationary_states(problem: Problem) -> Solved:
     equations, choices, limits, stationary, states = resolved_states(equations, choices, share)
     rows = [state.variables | overlap_variables(stationary, limits.others, state.x) for state in states]
     rows = [as_overlaps(row | observable_variables(equations, choices, row)) for row in rows]
-    settings = problem.density or DensitySettings()
-    u, u_weight = feature_quadrature(problem.coordinates, settings.feature_nodes)
+    settings, spectrum = problem.density or DensitySettings(), problem.data.spectrum
+    u, u_weight = feature_quadrature(problem.coordinates, settings.feature_nodes, spectrum=spectrum)
     arrays = stacked(rows, "stationary", problem)
     arrays |= density_arrays(stationary, states, u, u_weight)
+    if spectrum is not None:
+        arrays |= {"rho_of_node": u[:, -1]} | _at_variances(stationary, states)
     limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states)]
     missing = missing_states(stationary, [each.x for each in states], [each.topological_index for each in states])
     said.append(what_is_missing(stationary, missing, lambda: why_none_of(stationary)))
     masses = _of_point_masses(limits.rough)
-    errors = [arrays[name].max(initial=0.0) for name in ("R_error", "Q_error")]
+    errors = [values.max(initial=0.0) for name, values in arrays.items() if name in JUDGED]
     tolerance = settings.tolerance or DEFAULT_TOLERANCE
     said.append(missed("stationary states", float(np.max(errors)), "density.tolerance", tolerance))
     return Solved(
@@ -101,7 +109,9 @@ def find_stationary_states(problem: Problem) -> Solved:
         arrays | problem.names,
         "complete" if states else f"{NONE_FOUND}; {masses or why_none_of(stationary)}",
         "; ".join(filter(None, [*said, masses if states else ""])),
-        attributes={} if limit.free_norm else {"indices_add_up": str(bool(states) and not missing).lower()},
+        attributes={}
+        if limit.free_norm or spectrum is not None
+        else {"indices_add_up": str(bool(states) and not missing).lower()},
     )
 
 
@@ -145,9 +155,9 @@ def limits_of(equations: TotalEquations, choices: Choices, share: float) -> Limi
     """Limits by rules that were chosen, and by coarser ones."""
     rules, fewer = equations.rules(choices, chosen_rule), equations.with_fewer_hidden_nodes()
     assert isinstance(fewer, TotalEquations)
-    others = (limit_of(fewer, fewer.rules(choices, which), share) for which in other_rules(choices))
-    rough = limit_of(equations, rules, max(SEARCH_TOLERANCE, share), plane=False)
-    return Limits(limit_of(equations, rules, share), rough, tuple(others))
+    others = (limit_of(fewer, fewer.rules(choices, which), share, plane=False) for which in other_rules(choices))
+    limit, rough = (limit_of(equations, rules, each, plane=False) for each in (share, max(SEARCH_TOLERANCE, share)))
+    return Limits(limit, rough, tuple(others))
 
 
 class Resolved(NamedTuple):
@@ -179,7 +189,14 @@ def resolved_states(equations: TotalEquations, choices: Choices, share: float) -
         found = Resolved(equations, choices, limits, stationary, states)
         if not states:
             return found
-        levels, places = equations.rules(choices, chosen_rule).levels, [np.append(each.q, each.norm) for each in states]
+        levels = equations.rules(choices, chosen_rule).levels
+        overlaps = (_overlaps(limits.limit, each.x) for each in states)
+        places = [
+            equations.packed(
+                np.concatenate([found[name] for name in ("R", "R_noise", "Q_noise", "Q") if name in found])
+            )
+            for found in overlaps
+        ]
         finer, choices = resolved(equations, [(0.0, place) for place in places], share, choices)
         if finer is equations and equations.rules(choices, chosen_rule).levels == levels:
             return found
@@ -189,16 +206,35 @@ def resolved_states(equations: TotalEquations, choices: Choices, share: float) -
 def overlap_variables(stationary: StationaryEquations, others: Sequence[Limit], x: FloatArray) -> dict[str, FloatArray]:
     """R and Q of a state with their errors, of averages of the rule and of those over the density."""
     limit, error = stationary.limit, stationary.node_error(x) + TOLERANCE
-    found = {"R": overlap_at(limit, x), "Q": np.array([norm_at(limit, x)])}
-    there = []
+    found, there = _overlaps(limit, x), []
     for other in others:
-        roots = polished(StationaryEquations(other, stationary.coordinates), [x])
-        place = roots[0] if roots else np.full(len(x), np.nan)
-        there.append({"R": overlap_at(other, place), "Q": np.array([norm_at(other, place)])})
+        roots = polished(stationary.like(limit=other), [x])
+        there.append(_overlaps(other, roots[0] if roots else np.full(len(x), np.nan)))
     found |= errors_by(there, found)
-    found["R_error"] = found["R_error"] + math.sqrt(found["Q"][0]) * error
-    found["Q_error"] = found["Q_error"] + found["Q"] * error * limit.free_norm
+    for end in ("", "_noise") if "Q_noise" in found else ("",):
+        found[f"R{end}_error"] = found[f"R{end}_error"] + math.sqrt(found[f"Q{end}"][0]) * error
+        found[f"Q{end}_error"] = found[f"Q{end}_error"] + found[f"Q{end}"] * error * (limit.free_norm or end != "")
     return {name: values[None] for name, values in found.items()}
+
+
+def _at_variances(stationary: StationaryEquations, states: Sequence[StationaryState]) -> dict[str, FloatArray]:
+    """Variances of nodes with their shares, and overlaps of weights there."""
+    coordinates, d1 = stationary.coordinates, len(stationary.limit.coordinates)
+    assert isinstance(coordinates, MixedCoordinates)
+    nodes = coordinates.variances
+    found = np.full((len(states), len(nodes.rho), d1 + 1), np.nan)
+    for row, each in zip(found, states, strict=True):
+        state = stationary.state(each.x)
+        assert state is not None
+        row[:] = [np.append(one.tilts.mean.T @ one.moments[:, 0], one.second) for _, _, one in state.members]
+    R, Q = found[:, :, None, :d1], found[:, :, None, d1:]
+    return {"rho": nodes.rho, "rho_weight": nodes.weight, "R_rho": R, "Q_rho": Q}
+
+
+def _overlaps(limit: Limit, x: FloatArray) -> dict[str, FloatArray]:
+    """Overlaps at unknowns; also those that are weighted with variances, if these differ."""
+    found, weighted = {"R": overlap_at(limit, x), "Q": np.array([norm_at(limit, x)])}, weighted_at(limit, x)
+    return found | ({"R_noise": weighted[:-1], "Q_noise": weighted[-1:]} if weighted.size else {})
 
 
 def observable_variables(
@@ -206,8 +242,9 @@ def observable_variables(
 ) -> dict[str, FloatArray]:
     """Observables of a state, if there are some, and what the errors of R and Q change in them."""
     by = By(equations, equations.rules(choices, chosen_rule))
-    y, step = (np.append(found[f"R{end}"], found[f"Q{end}"])[None] for end in ("", "_error"))
-    return {name: values[0] for name, values in observed(by, y, step, np.asarray).items()}
+    names = [name for name in ("R", "R_noise", "Q_noise", "Q") if name in found]
+    y, step = (np.concatenate([found[f"{name}{end}"].ravel() for name in names])[None] for end in ("", "_error"))
+    return {name: values[0] for name, values in observed(by, y, step, equations.packed).items()}
 
 
 def as_overlaps(row: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +260,7 @@ def share_of(problem: Problem) -> float:
 def why_none_of(equations: StationaryEquations) -> str:
     """Clause that says why there is no density, at R = 0 where the norm is kept."""
     limit = equations.limit
-    if limit.free_norm:
+    if limit.free_norm or limit.spectrum is not None:
         return why_no_density(equations)
     _, diffusion = limit.closure(np.zeros(len(limit.coordinates)))
     more_noise = "raise the rates among model.rule_parameters, or lower model.batch_size"

@@ -102,21 +102,21 @@ def check_fixed_points(problem: Problem) -> None:
     InputError
     """
     check_order_parameters(problem)
+    if problem.data.spectrum is not None:
+        raise InputError(
+            "data.spectrum: fixed points are found where all coordinates have one variance; leave it out, or take "
+            "stationary for one student, or order_parameters with a late time.stop"
+        )
     check_at_rest(problem)
 
 
 def check_at_rest(problem: Problem) -> None:
-    """Refuse rules that read the time, and coordinates of different variances.
+    """Refuse rules that read the time.
 
     Raises
     ------
     InputError
     """
-    if problem.data.spectrum is not None:
-        raise InputError(
-            "data.spectrum: states at rest are found where all coordinates have one variance; leave it out, or take "
-            "order_parameters with a late time.stop"
-        )
     for what, function in (each for kind in problem.kinds for each in problem.functions_of(kind)):
         if "t" in arguments_of(function, what):
             raise InputError(f"model.rule: {what} reads the time t, and nothing is at rest; write it without t")
