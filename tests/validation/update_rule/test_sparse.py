@@ -60,7 +60,10 @@ def test_statements_of_studies_hold(name, grid, monkeypatch):
 
 @pytest.mark.slow
 def test_densities_of_random_rules_are_honest():
-    numbers = random_problems.theory(4, 4)
-    assert numbers["complete"].min() == 1.0
-    assert numbers["ratio"].max() <= 1.0
-    assert numbers["apart"].max() <= 1.0
+    for seed in range(4, 8):
+        linear, other = random_problems.row(f"linear {seed}"), random_problems.row(f"other {seed}")
+        for scheme in random_problems.SCHEMES:
+            assert linear[f"{scheme} complete"]
+            assert linear[f"{scheme} ratio"] <= 1.0
+        assert other["both_complete"]
+        assert other["apart"] <= 1.0

@@ -24,8 +24,7 @@ from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.variable import AGREES, DIFFERS
 from validation.rows import Row, measure
 from validation.study import Statement, Study
-from validation.update_rule.sparse import FOLDER
-from validation.update_rule.sparse.random_problems import SCHEMES, random_problem, solved
+from validation.update_rule.sparse.random_problems import ROWS, SCHEMES, WRONG, random_problem, solved
 
 PAIRS, FRESH = 100, 10_000
 SIZES: dict[int, dict[str, Any]] = {
@@ -35,9 +34,6 @@ SIZES: dict[int, dict[str, Any]] = {
 """What problems have besides, by the N of their runs."""
 
 NO_PRIOR = {"name": "none"}
-
-WRONG = 0.01
-"""Share of studies whose false alarms are more than are allowed."""
 
 
 def pair(task: str) -> Row:
@@ -57,7 +53,7 @@ def pair(task: str) -> Row:
 def simulate() -> xr.Dataset:
     """Rows of all pairs; those of a run that was stopped are known."""
     tasks = [f"{N} {number}" for N, number in product(SIZES, range(PAIRS))]
-    rows = measure(pair, tasks, [FOLDER / "histograms.jsonl"])
+    rows = measure(pair, tasks, [ROWS.with_name("sgd_histograms.jsonl")])
     found = {
         f"sgd_{name}": (("N", "pair"), np.reshape([rows[task][name] for task in tasks], (len(SIZES), PAIRS)))
         for name in ("p", "agrees", "wrong_differs")
