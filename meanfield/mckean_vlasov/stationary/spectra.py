@@ -79,7 +79,7 @@ class MixedState(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """Residuals are not divided by a spread, and as accurate as averages."""
+        """Unit of F/V, which is F itself."""
         return 1.0
 
     @property
@@ -198,10 +198,6 @@ class MixedEquations(StationaryEquations):
             if log is not None:
                 found.append(by_x[k, -1:] / averages[k][-1] - np.eye(n)[log : log + 1])
         return np.vstack([*found, np.zeros((1, n))])
-
-    def scaled(self, state: MixedState) -> tuple[FloatArray, FloatArray]:  # type: ignore[override]
-        """F and its Jacobian."""
-        return state.residual, self.slopes(state)[:-1]
 
     def given(self, state: Any, rho: float) -> Any:
         """See `StationaryEquations.given`."""
