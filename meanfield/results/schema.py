@@ -121,10 +121,8 @@ def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
     """
     family = family_of(problem)
     names, labels = family.all_kinds[str(dataset.attrs["method"])].names, _labels(problem)
-    for name in names:
-        label = family.all_variables[name].label
-        if label in labels and name not in dataset:
-            dataset = dataset.assign({name: labels[label]})
+    told = {name: family.all_variables[name].label for name in names if name not in dataset.variables}
+    dataset = dataset.assign({name: labels[label] for name, label in told.items() if label in labels})
     known = {name: family.all_variables[name] for name in names if name in dataset.variables}
     for dim, name in family.indices(dataset.sizes).items():
         if name in known and dim in dataset[name].dims:
@@ -133,7 +131,7 @@ def with_coordinates(dataset: xr.Dataset, problem: Problem) -> xr.Dataset:
             if not dataset.indexes[name].is_monotonic_increasing:
                 dataset = dataset.sortby(name)
     for name, variable in known.items():
-        dataset[name].attrs |= variable.attributes
+        dataset.variables[name].attrs |= variable.attributes
     dataset = dataset.set_coords([name for name, variable in known.items() if variable.coordinate])
     if problem.phases is not None and "time" in dataset.dims:
         number = phase_numbers(problem, dataset["time"].values)

@@ -56,9 +56,8 @@ def test_the_limit_is_that_of_scipy_with_closed_forms(changes):
     assert together == pytest.approx(known, abs=1e-8)  # the accuracy that results of order parameters state
 
 
-@pytest.mark.parametrize(
-    ("method", "dimension"), [("projected", 400), pytest.param("plain", 200, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # the limit is that of SciPy above, and runs take each step below
+@pytest.mark.parametrize(("method", "dimension"), [("projected", 400), ("plain", 200)])
 def test_sgd_agrees_with_the_limit_and_with_no_rate_a_fifth_away(method, dimension):
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     problem = meanfield.with_value(

@@ -16,7 +16,8 @@ ONE = make_problem("time = { stop = 3.0, outputs = 4 }", "model.momentum = 0.6",
 TWO = meanfield.with_values(standard(), {"model.momentum": 0.6, "time.stop": 3.0, "time.outputs": 4})
 
 
-@pytest.mark.parametrize("problem", [ONE, TWO], ids=["one", "two"])
+# The limit and steps of one channel are tested below.
+@pytest.mark.parametrize("problem", [pytest.param(ONE, marks=pytest.mark.slow), TWO], ids=["one", "two"])
 def test_sgd_agrees_with_the_limit_of_the_larger_rate_and_with_no_other(problem):
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     problem = meanfield.with_value(problem, "particles", {"dimension": 600, "replicas": 16, "seed": 2})

@@ -76,18 +76,20 @@ def test_states_are_checked_with_what_was_found_of_them():
     assert equations.effort.densities - before < 1000
 
 
+def between_wells(*lines, strength=5.12):
+    prior = f'prior = {{ name = "double_well", strength = {strength} }}'
+    return make_problem('model = { activation = "softplus", learning_rate = 0.05 }', prior, *lines)
+
+
+def test_wells_that_hold_their_shares_are_said():
+    assert "densities and SGD rest frozen" in find_stationary_states(between_wells()).attrs["warning"]
+    assert "frozen" not in find_stationary_states(between_wells(strength=0.001)).attrs.get("warning", "")
+
+
+@pytest.mark.slow
 def test_densities_that_rest_between_wells_are_no_states():
     """The density ends where the wells hold the shares that they had: at q = .4055, where there is no state."""
-    lines = (
-        'model.activation = "softplus"',
-        "model.learning_rate = 0.05",
-        "time = { stop = 60.0, outputs = 3 }",
-        "density.tolerance = 1e-2",
-    )
-    problem = make_problem(*lines, 'prior = { name = "double_well", strength = 5.12 }')
+    problem = between_wells("time = { stop = 60.0, outputs = 3 }", "density.tolerance = 1e-2")
     found, run = find_stationary_states(problem), solve_density(problem)["q"].values[:, 0]
     assert abs(run[-1] - run[-2]) < 1e-4
     assert np.abs(found["q"].values[:, 0] - run[-1]).min() > 0.1
-    assert "densities and SGD rest frozen" in found.attrs["warning"]
-    shallow = find_stationary_states(make_problem(lines[0], 'prior = { name = "double_well", strength = 0.001 }'))
-    assert "frozen" not in shallow.attrs.get("warning", "")
