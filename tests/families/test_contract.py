@@ -22,9 +22,13 @@ SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
     "update_rule-check_sweep[stationary]",
     "latent_tree-check_sweep[stationary]",
     "alpha_contrastive-check_sweep[density]",
+    "alpha_contrastive-check_phases[density]",
+    "alpha_contrastive-check_schedules[population]",
+    "hidden_manifold-check_phases[particles]",
 }
 """Checks of half a second or more. Other tests draw these results, in tests/plotting/test_results.py and
-tests/test_scripts.py; what the check itself does is tried on other methods and families."""
+tests/test_scripts.py; phases and schedules of these are in test_phases.py and test_in_time.py of the families; what the
+check itself does is tried on other methods and families."""
 
 
 def named(check, name):

@@ -20,7 +20,9 @@ SPACE = {"law": "points", "points": [[1.0, 0.2, 0.1], [-0.3, 1.1, 0.2], [0.2, -0
     ("activation", "law", "importance", "key", "start", "stop", "turning"),
     [
         ("quadratic", LAW_F, kernel("gaussian", 1.0), "importance.temperature", 0.2, 2.0, 4),
-        ("relu", MIXTURE, None, "data.covariance", 0.05, 0.6, 1),
+        pytest.param(  # kinks are in the test of walls
+            *("relu", MIXTURE, None, "data.covariance", 0.05, 0.6, 1), marks=pytest.mark.slow
+        ),
         pytest.param(  # another number of the law above
             *("relu", MIXTURE, None, "data.probabilities[0]", 0.1, 0.6, 1), marks=pytest.mark.slow
         ),

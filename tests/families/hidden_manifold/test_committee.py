@@ -192,7 +192,11 @@ def test_a_batch_is_a_smaller_step_in_as_many_samples():
 KEYS = {"batch_size": 4, "label_noise": 0.5, "weight_decay": 0.3}
 
 
-@pytest.mark.parametrize("keys", [[key] for key in KEYS] + [list(KEYS)], ids=[*KEYS, "all"])
+# Of the chain, that has the law of plain SGD with all of these keys, is known from particles/test_chain.py.
+@pytest.mark.parametrize(
+    "keys",
+    [*(pytest.param([key], id=key, marks=pytest.mark.slow) for key in KEYS), pytest.param(list(KEYS), id="all")],
+)
 def test_runs_agree_with_the_equations_and_differ_at_another_learning_rate(keys):
     """The chain for each key, plain SGD for all; of 20 verdicts on runs that are right one is a false alarm."""
     size = {"method": "chain", "dimension": 3000} if len(keys) == 1 else {"method": "plain", "dimension": 400}

@@ -35,7 +35,7 @@ def going_on(whole, path, time, **values):
     ("whole", "method"),
     [
         pytest.param(PETRELS, "order_parameters", id="side variable"),
-        pytest.param(CASES["subspace, polar"][0](), "order_parameters", id="orthonormal"),
+        pytest.param(CASES["subspace, polar"][0](), "order_parameters", id="orthonormal", marks=pytest.mark.slow),
         pytest.param(SPECTRUM, "order_parameters", id="spectrum"),
         pytest.param(SPARSE, "density", id="density", marks=pytest.mark.slow),
     ],

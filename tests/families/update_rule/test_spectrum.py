@@ -150,7 +150,7 @@ PLAIN = {
 }  # fmt: skip
 
 
-LONGER = ("draws, groups and moves", "equal students", "scales of samples")
+LONGER = ("draws, groups and moves", "equal students", "scales of samples", "two hidden variables and a batch")
 
 
 @pytest.mark.parametrize(
