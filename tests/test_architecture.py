@@ -27,6 +27,7 @@ FLOORS = (
     ("alpha_contrastive", "contrastive", "hidden_manifold", "latent_tree", "update_rule"),
     ("__init__", "cli", "extend"),
     ("commands",),
+    ("__main__",),
 )
 """Rooms from the ground up. A room imports itself and floors below; rooms of one floor do not import each other."""
 

@@ -18,8 +18,6 @@ from meanfield.process.start_up import say, start_up
 if TYPE_CHECKING:
     import xarray as xr
 
-PAGE_ENDINGS = ".html", ".htm"
-
 
 def check_outputs(
     read: Sequence[Path],
@@ -45,7 +43,7 @@ def check_outputs(
     """
     with start_up():
         from meanfield.results.figure_files import check_animation_path, check_figure_path
-        from meanfield.results.files import check_result_path, in_collection
+        from meanfield.results.files import check_page_path, check_result_path, in_collection
     inputs = {in_collection(path)[0].resolve() for path in read}
     outputs: set[Path] = set()
     for path in filter(None, (*results, figure, animation, page)):
@@ -62,8 +60,8 @@ def check_outputs(
         check_figure_path(figure)
     if animation is not None:
         check_animation_path(animation)
-    if page is not None and page.suffix not in PAGE_ENDINGS:
-        raise InputError(f"{page}: a report is a page of HTML; give it the ending {' or '.join(PAGE_ENDINGS)}")
+    if page is not None:
+        check_page_path(page)
 
 
 def write_figures(saved: Path, drawings: Mapping[Path | None, Callable[[Path], object]]) -> tuple[int, str]:

@@ -33,9 +33,10 @@ SYNONYMS = (
     "sin sine",
     "step heaviside indicator",
     "sign sgn",
-    # priors, penalties and losses
+    # priors, penalties, losses and keys
     "l1 lasso laplace absolute abs",
     "l2 ridge tikhonov weight_decay gaussian quadratic",
+    "learning_rate lr eta step_size",
     "none no off flat uniform zero",
     "smooth_l1 huber",
     "log_cosh logcosh",
@@ -57,7 +58,10 @@ def meant_word(word: str, known: Iterable[str]) -> str | None:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Suggestion of the known word that was meant or is closest to `word`, or the list of all known words."""
     words = list(known)
-    meant = meant_word(word, words)
+    meant, (head, _, last) = meant_word(word, words), word.rpartition(".")
+    if meant is None and head:  # a key within a table
+        beside = [other.removeprefix(f"{head}.") for other in words if other.startswith(f"{head}.")]
+        meant = next((f"{head}.{other}" for other in [meant_word(last, beside)] if other), None)
     if meant is None:
         folded = {other.casefold(): other for other in reversed(words)}
         meant = next((folded[close] for close in get_close_matches(word.casefold(), folded, n=1, cutoff=0.5)), None)

@@ -15,10 +15,11 @@ from meanfield.plotting.trajectories import all_entries
 from meanfield.report.charts import MOST_CURVES
 from meanfield.report.motion import motion_of, rounded, thinned
 from meanfield.report.page import Page, grouped, names_of, rendered
+from meanfield.results.collection import by_label
 from meanfield.results.result import Result
 
 
-def explore(datasets: Mapping[str, xr.Dataset]) -> Page:
+def explore(datasets: Mapping[str, xr.Dataset] | xr.DataTree) -> Page:
     """Self-contained HTML page with sliders through results, as text that notebooks show.
 
     Parameters
@@ -38,7 +39,7 @@ def explore(datasets: Mapping[str, xr.Dataset]) -> Page:
         If nothing is in time or a sweep, a sweep has more than two axes, or the page would be too large.
     """
     motions: list[tuple[str, dict[str, Any]]] = []
-    groups = grouped(datasets)
+    groups = grouped(by_label(datasets))
     names = names_of([problem for problem, _ in groups])
     for name, (_, group) in zip(names, groups, strict=True):
         for label in [label for label, result in group.items() if result.method == "sweep"]:

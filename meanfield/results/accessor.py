@@ -64,5 +64,6 @@ class ResultAccessor:
         self._write("explore", path)
 
     def _write(self, page: str, path: str | Path) -> None:
+        resolve("meanfield.results.files:check_page_path")(path)
         text = resolve(f"meanfield.report:{page}")({str(self._dataset.attrs.get("method")): self._dataset})
         resolve("meanfield.process.atomic_files:save_text")(text, path)

@@ -81,6 +81,8 @@ def by_label(results: Mapping[str, Any]) -> dict[str, xr.Dataset]:
     """Results by label, from such a mapping or from a collection."""
     if isinstance(results, xr.DataTree):
         return dict(_held_by(results))
+    if not isinstance(results, Mapping):
+        raise wrong("results", results, "give a dict of labels and results, such as {'density': density}")
     return {label: each.to_dataset() if isinstance(each, xr.DataTree) else each for label, each in results.items()}
 
 

@@ -61,6 +61,12 @@ def check_result_path(path: Path) -> None:
         raise InputError(f"{path}: a result is a netCDF file; give it the ending {ENDING}")
 
 
+def check_page_path(path: str | Path) -> None:
+    """Refuse the path of a page with an `InputError` before anything is computed, if its ending is not that of HTML."""
+    if Path(path).suffix not in (".html", ".htm"):
+        raise InputError(f"{path}: a report is a page of HTML; give it the ending .html or .htm")
+
+
 def _check_letters(path: Path) -> None:
     """Refuse a path that cannot be given to netCDF in the encoding of file names."""
     encoding = sys.getfilesystemencoding()

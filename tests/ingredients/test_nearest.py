@@ -47,7 +47,7 @@ def test_words_that_nobody_uses_have_the_list():
 
 def test_every_group_has_a_name_that_something_here_has():
     ours = {*ACTIVATIONS, *PRIORS, *PENALTIES, *COMMANDS, "gaussian", "gaussian_mixture", "laplace", "rademacher"}
-    ours |= {"student_t", "empirical", "points", "step", "sign", "infonce"}
+    ours |= {"student_t", "empirical", "points", "step", "sign", "infonce", "learning_rate"}
     ours |= {method for family in families() for method in family.methods}
     assert [group[0] for group in GROUPS_OF_SYNONYMS if group[0] not in ours] == []
 
@@ -70,3 +70,5 @@ def test_a_problem_names_laws_and_activations_as_others_do():
     ]:
         with pytest.raises(InputError, match=rf"did you mean '{ours}'\?"):
             meanfield.with_value(problem, key, word)
+    with pytest.raises(InputError, match=r"did you mean 'model\.learning_rate'\?"):
+        meanfield.with_value(problem, "model.lr", 0.1)

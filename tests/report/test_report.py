@@ -381,6 +381,11 @@ def test_a_browser_moves_to_the_time_in_the_address(results, tmp_path, time):
 def test_foreign_results_are_refused_by_name(results):
     with pytest.raises(meanfield.InputError, match="0 results given"):
         report({})
+    for make in (report, explore):
+        with pytest.raises(meanfield.InputError, match=r"results = .*: give a dict of labels and results"):
+            make([results["density"]])
+    with pytest.raises(meanfield.InputError, match=r"page.txt: a report is a page of HTML"):
+        results["density"].meanfield.report("page.txt")
     with pytest.raises(meanfield.InputError, match="other: not a result of meanfield"):
         report({"other": results["density"].drop_attrs()})
     with pytest.raises(meanfield.InputError, match=r"other: .*not a TOML file"):

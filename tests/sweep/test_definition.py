@@ -1,5 +1,7 @@
 """Sweep files: what they may say, and one clear message for every mistake."""
 
+import tomllib
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,15 @@ def test_the_problem_is_a_file_beside_it_or_a_table(folder):
     assert again.model_dump() == sweep.model_dump()
     assert again.folder is None  # so that nothing that it names is imported
     assert sweep.folder == folder
+
+
+def test_the_problem_is_a_table_of_its_family_in_python():
+    table = tomllib.loads(SMALL)
+    axes, methods = [{"key": "time.stop", "values": [1.0]}], {"density": ["final"]}
+    expected = meanfield.Sweep(problem=meanfield.parse_problem(SMALL), axes=axes, methods=methods)
+    assert meanfield.Sweep(problem=table, axes=axes, methods=methods) == expected
+    with pytest.raises(InputError, match=r"problem: unknown key 'modle'; did you mean 'model'\?"):
+        meanfield.Sweep(problem=table | {"modle": {}}, axes=axes, methods=methods)
 
 
 def test_the_example_is_a_sweep():

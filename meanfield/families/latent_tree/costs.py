@@ -29,6 +29,7 @@ from meanfield.families.latent_tree.particles import (
 )
 from meanfield.families.latent_tree.pieces import Pieces
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.rest.solver import MOST_GRADIENTS
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.families.latent_tree.sampled import BLOCKS, SampledTables, draw_views
 from meanfield.families.latent_tree.settings import ExplicitStart
@@ -125,8 +126,12 @@ def stationary(problem: Problem) -> Prediction:
     """Cost of networks at rest, of which each takes a flow and some Jacobians."""
     weights = problem.weight_count
     gradient = shared(_gradient, problem)
-    # A flow takes some 3000 gradients until it rests, and least squares and Newton's method some 25 Jacobians.
-    seconds = problem.stationary.starts * (3000 + 25 * 2 * weights) * gradient
+    # A flow takes some 3000 gradients until it rests, and least squares and Newton's method some 25 Jacobians. Outputs
+    # that are normalised turn round to the last gradient, in steps that take half as long again, before the second
+    # search, which takes as many Jacobians.
+    active = problem.normalisation.active
+    of_a_flow, searches = (1.5 * MOST_GRADIENTS, 2) if active else (3000.0, 1)
+    seconds = problem.stationary.starts * (of_a_flow + searches * 25 * 2 * weights) * gradient
     numbers = 10 * (2 * weights + 2 * len(problem.shape.level_of) * problem.shape.nodes)
     return prediction_of("stationary", seconds, COPIES * size_of(problem) + weights**2, numbers, "networks at rest")
 

@@ -23,6 +23,9 @@ from meanfield.process.progress import counted
 from meanfield.results.solved import Solved, solver
 from meanfield.typing import FloatArray
 
+MOST_GRADIENTS = 8000
+"""Largest number of gradients of a flow from a random network."""
+
 MOST_WEIGHTS = 400
 """Largest number of weights of a network whose states are searched for: each Jacobian takes twice as many gradients."""
 
@@ -141,7 +144,7 @@ class _Flow(Pieces):
     def _velocity(self, y: FloatArray) -> FloatArray:
         self._taken += 1
         self.last = y
-        if self._taken > 8000:
+        if self._taken > MOST_GRADIENTS:
             raise _EnoughError
         return super()._velocity(y)
 

@@ -1,0 +1,5 @@
+"""`python -m meanfield` is the command `meanfield`."""
+
+from meanfield.commands.entry import main
+
+main()
