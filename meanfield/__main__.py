@@ -2,4 +2,5 @@
 
 from meanfield.commands.entry import main
 
-main()
+if __name__ == "__main__":
+    main()

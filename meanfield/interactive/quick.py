@@ -178,7 +178,7 @@ def _named(name: str) -> Problem:
 def _problem_of_rule(rule: Any, values: Mapping[str, Any]) -> tuple[Problem, dict[str, Any]]:
     """Problem of a rule with its parameters and whole tables, and the values that are left."""
     functions = rule.functions.values() if hasattr(rule, "functions") else [rule]
-    read = {name for each in functions for name in inspect.signature(each).parameters}
+    read = {name for each in filter(callable, functions) for name in inspect.signature(each).parameters}
     parameters = {name: value for name, value in values.items() if name in read}
     tables = {name: value for name, value in values.items() if isinstance(value, dict | list) and name not in read}
     name = getattr(getattr(rule, "step", rule), "__name__", "Rule")

@@ -115,6 +115,7 @@ def test_a_rule_that_lacks_something_says_what():
         ("first.toml", r"first\.toml: no such problem file"),
         (3, "what = 3: give a function of a step, a meanfield.Rule, a problem, or the name of a family"),
         (None, "what = None: give a function"),
+        (meanfield.Rule(3), "step is int; give a function"),
     ],
 )
 def test_what_is_nothing_to_look_at(what, words):

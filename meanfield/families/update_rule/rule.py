@@ -61,9 +61,6 @@ class Rule:
                 f"observables = {self.observables!r:.60}; give functions by their names, such as {{'error': error}}"
             ) from error
         object.__setattr__(self, "observables", tuple(measured.items()))
-        for name, function in self.functions.items():
-            if not callable(function):
-                raise ValueError(f"{name} = {function!r:.60}: should be a function; give one of fields such as y and s")
 
     @property
     def functions(self) -> dict[str, Function]:

@@ -155,13 +155,12 @@ def test_a_wrong_problem_file_is_refused(name):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"step": 3}, "step = 3: should be a function; give one of fields such as y and s"),
         ({"kinks": (0.0,)}, "the kink 0.0 is no text; write a linear form such as 's - y'"),
         ({"observables": [abs]}, "observables = .*; give functions by their names"),
     ],
 )
 def test_a_rule_of_wrong_parts_is_refused(given, said):
-    refused(lambda: meanfield.Rule(**{"step": abs} | given), said)
+    refused(lambda: meanfield.Rule(abs, **given), said)
 
 
 def test_simulations_refuse_what_fails_in_a_trial_call():
