@@ -171,6 +171,7 @@ def _judged(judgements: Sequence[Judgement], measured: Result) -> dict[str, Any]
     arrays: dict[str, Any] = {
         "verdict": np.array([judgement.verdict for judgement in judgements]),
         "p_value": np.array([judgement.p_value for judgement in judgements]),
+        "test": np.array([judgement.test for judgement in judgements]),
     }
     for name in (name for name in family.compared if f"{name}_difference" in dataset):
         arrays[f"{name}_chance"] = np.array([judgement.levels.get(name, np.nan) for judgement in judgements])

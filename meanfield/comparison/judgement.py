@@ -89,6 +89,8 @@ class Judgement:
     by_steps : Place, optional
         Where half a step explains most of a difference, if more than a standard error, which is `allowed`; see
         `meanfield.comparison.sides.within_half_a_step`.
+    test : str
+        What judges; see `meanfield.problems.variable.TESTS`.
     starts : str
         Why the two start differently, and what to change, in sentences, where that decides.
     """
@@ -103,6 +105,7 @@ class Judgement:
     distances: dict[str, tuple[tuple[IntArray, ...], FloatArray]] = field(default_factory=dict)
     scarce: tuple[str, ...] = ()
     by_steps: Place | None = None
+    test: str = "nothing"
     starts: str = ""
 
     @property

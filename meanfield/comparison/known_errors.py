@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import stdtr, stdtrit
 
-from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST_RUNS, SOLVER_ROUNDING, Judgement, Place, decide
+from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST_RUNS, SOLVER_ROUNDING, Judgement, Place, Why, decide
 from meanfield.comparison.sides import (
     Moments,
     largest_value,
@@ -27,6 +27,7 @@ from meanfield.comparison.sides import (
     stated_error,
     within_half_a_step,
 )
+from meanfield.problems.variable import BY_STANDARD_ERRORS, BY_STATED_ERRORS
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray
 
@@ -86,7 +87,7 @@ def judge_moments(first: Result, second: Result, results: Sequence[Result]) -> J
     predicted = any(result.is_prediction for result in (first, second))
     scatters = worst.deviation / math.sqrt(min(n.runs for n in found)) if predicted else 0.0
     lowest = {name: float(np.nanmin(allowed)) for name, allowed in levels.items()}
-    return Judgement(why, p_value, worst, scatters, lowest, resolution, places)
+    return Judgement(why, p_value, worst, scatters, lowest, resolution, places, test=BY_STANDARD_ERRORS)
 
 
 def _worst(numbers: _Numbers, levels: FloatArray) -> Place:
@@ -164,8 +165,10 @@ def judge_predictions(first: Result, second: Result, comparison: Result) -> Judg
     if worst is None:
         return Judgement("nothing")
     if worst.deviation > worst.allowed:
-        return Judgement("beyond" if stated else "unstated", worst=worst, places=places)
-    return Judgement("coarse" if coarse else "errors", worst=worst, places=places)
+        why: Why = "beyond" if stated else "unstated"
+    else:
+        why = "coarse" if coarse else "errors"
+    return Judgement(why, worst=worst, places=places, test=BY_STATED_ERRORS)
 
 
 def _differences(

@@ -27,6 +27,7 @@ from meanfield.comparison.sides import (
     within_half_a_step,
 )
 from meanfield.problems.family import resolve
+from meanfield.problems.variable import BY_ROTATIONS
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
@@ -70,7 +71,9 @@ def judge_runs(first: Result, second: Result, comparison: Result) -> Judgement:
     why = decide(outcome.p_value, p_without_errors, contrast.freedom + 1, hidden, few_weights)
     worst = _worst(outcome, quantities)
     scatters = 0.0 if contrast.common.any() else worst.deviation / contrast.reach
-    return Judgement(why, outcome.p_value, worst, scatters, levels, resolution, places, distances, scarce)
+    return Judgement(
+        why, outcome.p_value, worst, scatters, levels, resolution, places, distances, scarce, test=BY_ROTATIONS
+    )
 
 
 def _contrast(first: Result, second: Result) -> Contrast:

@@ -8,10 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.judgement import FEWEST_RUNS, Judgement, Place
+from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST_RUNS, Judgement, Place
 from meanfield.comparison.rotations import FEWEST_WEIGHTS
 from meanfield.problems.known_families import family_of
-from meanfield.problems.variable import AGREES, CANNOT_TELL, DIFFERS, VERDICTS
+from meanfield.problems.variable import (
+    AGREES,
+    BY_ROTATIONS,
+    BY_STANDARD_ERRORS,
+    BY_STATED_ERRORS,
+    CANNOT_TELL,
+    DIFFERS,
+    VERDICTS,
+)
 from meanfield.results.result import Result
 from meanfield.results.text import index_text, plain
 
@@ -32,6 +40,30 @@ DISTANCES = {
 """Distances in words, in the order of tables; others go by their names."""
 
 NOTHING_IN_COMMON = "The two hold no quantity in common that could be judged."
+
+BEYOND = (
+    r"the mean difference $d$ of the two at a time and of a component, less what is allowed besides chance, the stated "
+    r"errors $\epsilon$: $d \to \mathrm{sgn}(d) \max(|d| - \epsilon, 0)$, and its standard error $s$"
+)
+
+IN_MATHS = {
+    BY_ROTATIONS: (
+        rf"Judged is $T = \max |d|/s$ of each quantity, with {BEYOND}.",
+        r"By chance $T$ is that of the same runs $r$ after a random rotation, $r \to O r$. With the share $P(T)$ of "
+        r"rotations whose $T$ is as large, $p = \mathrm P_O[\min P(T(O r)) \le \min P(T(r))]$, over all quantities.",
+    ),
+    BY_STANDARD_ERRORS: (
+        rf"Judged is $T = \max |d|/s$ over all $n$ numbers, with {BEYOND}.",
+        r"By chance $d/s$ has Student's law $t_\nu$, with $\nu$ of Welch. Whatever the dependence of numbers is, "
+        r"$p = \min(1, n \min 2\,\mathrm P[t_\nu > |d|/s])$ is too large rather than too small.",
+    ),
+    BY_STATED_ERRORS: (
+        r"Judged is $\max |a - b|/\epsilon$ of two predictions $a$ and $b$, with what both state as their errors, "
+        r"$\epsilon = \epsilon_a + \epsilon_b + 10^{-9} \max |a|$. AGREES means that it is at most 1; nothing is "
+        r"left to chance.",
+    ),
+}
+"""What is judged, its law by chance, and what is allowed besides, with formulas between dollars."""
 
 OTHER_DATA = (
     "data of own runs that the limit does not assume, such as heavy tails with a common radius, repeated samples or "
@@ -177,6 +209,28 @@ def format_comparison(report: xr.Dataset) -> str:
             lines += textwrap.wrap(text, width=100, initial_indent="  ", subsequent_indent="  ")
         lines += [f"  {name:<44} {value}" for name, value in summary_of_pair(pair)]
     return "\n".join(lines)
+
+
+def in_maths(pair: xr.Dataset) -> list[str]:
+    """Which statistic of a pair is judged, its law by chance, and what is allowed besides; nothing of older versions.
+
+    Parameters
+    ----------
+    pair : xarray.Dataset
+        One pair of what `compare` returns. Formulas are in LaTeX, between dollars.
+    """
+    if "test" not in pair:
+        return []
+    lines, p_value = [*IN_MATHS.get(str(pair["test"].values), ())], float(pair["p_value"])
+    if np.isnan(p_value):
+        return lines
+    known = {str(name): pair[name] for name in pair if str(name).endswith("_chance") and pair[name].ndim == 0}
+    name = {key: key.removesuffix("_chance").replace("_", " ") for key in known}
+    levels = [rf"T_\text{{{name[key]}}} \le {float(at):.2f}" for key, at in known.items() if np.isfinite(at)]
+    shown = f" Of true pairs 95 in 100 have ${', '.join(levels)}$." if levels else ""
+    sign = ">" if p_value > FALSE_ALARMS else r"\le"
+    here = rf"$p = {p_value:.2g} {sign} {FALSE_ALARMS}$"
+    return [*lines, rf"AGREES means $p > {FALSE_ALARMS}$ of {FEWEST_RUNS} or more runs; here {here}.{shown}"]
 
 
 def pairs_of(report: Result) -> list[tuple[str, Result]]:

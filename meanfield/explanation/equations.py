@@ -87,10 +87,10 @@ class Equations:
     def _repr_html_(self) -> str:
         parts = []
         for section in self.sections:
-            parts.append(f"<h4>{_in_html(section.title)}</h4>")
+            parts.append(f"<h4>{in_html(section.title)}</h4>")
             for line in section.lines:
                 if isinstance(line, str):
-                    parts.append(f"<p>{_in_html(line)}</p>")
+                    parts.append(f"<p>{in_html(line)}</p>")
                 elif line.shown:
                     style = "overflow: auto hidden; padding: .3rem 0"  # a formula may be wider than the page
                     parts.append(f'<div style="{style}">{mathml(display(line), True)}</div>')
@@ -106,7 +106,7 @@ def mathml(latex: str, displayed: bool = False) -> str:
     return str(LatexToMathML().convert_with_local_state(latex, displaystyle=displayed))
 
 
-def _in_html(text: str) -> str:
+def in_html(text: str) -> str:
     """Words with formulas between dollars."""
     parts = enumerate(text.split("$"))
     return "".join(mathml(part) if i % 2 else escape(re.sub(r"\\([&%#_{}])", r"\1", part)) for i, part in parts)

@@ -7,7 +7,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -59,6 +59,8 @@ class Explanation:
         Whether no code was compiled before, so that the first run of each method compiles, too.
     unpredicted : tuple of str
         Titles of the methods whose cost the family does not declare.
+    problem : Problem, optional
+        Whose equations stand below the text in a notebook.
     """
 
     title: str
@@ -67,6 +69,7 @@ class Explanation:
     surprises: tuple[str, ...]
     compiles: bool = False
     unpredicted: tuple[str, ...] = ()
+    problem: Problem | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         lines = [self.title or "A problem without a title", ""]
@@ -83,7 +86,8 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        equations = self.problem and self.problem._repr_html_()
+        return f"<pre>{escape(str(self))}</pre>{equations or ''}"
 
     def _table(self) -> list[str]:
         lines = ["", f"{'method':<{LABEL}}{'time':>10}{'memory':>10}{'file':>10}   result"]
@@ -130,6 +134,7 @@ def explain(problem: Problem) -> Explanation:
         tuple(warnings),
         compiles,
         tuple(method.title for method in family.methods.values() if not method.cost),
+        problem,
     )
 
 

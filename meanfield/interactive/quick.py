@@ -8,7 +8,6 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -97,8 +96,8 @@ class Quick:
         bitmap = io.BytesIO()
         self.figure.savefig(bitmap, format="png", dpi=100)
         source = base64.b64encode(bitmap.getvalue()).decode()
-        text = escape(format_comparison(self.comparison))
-        return f'<img alt="limit and SGD" src="data:image/png;base64,{source}"/><pre>{text}</pre>'
+        verdict = self.comparison.meanfield._repr_html_()
+        return f'<img alt="limit and SGD" src="data:image/png;base64,{source}"/>{verdict}'
 
 
 def quick(what: Any = DEFAULT, /, **values: Any) -> Quick:

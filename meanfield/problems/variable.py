@@ -150,6 +150,11 @@ def counting(dim: str, words: Mapping[str, str]) -> Variable:
 AGREES, DIFFERS, CANNOT_TELL = VERDICTS = ("AGREES", "DIFFERS", "CANNOT TELL")
 """Words for the outcome of a comparison."""
 
+BY_ROTATIONS, BY_STANDARD_ERRORS, BY_STATED_ERRORS = "rotations", "standard errors", "stated errors"
+
+TESTS = (BY_ROTATIONS, BY_STANDARD_ERRORS, BY_STATED_ERRORS, "nothing")
+"""What judges a pair: rotations of its runs, standard errors of means over runs, or errors that predictions state."""
+
 PAIR = Variable(("pair",), "the two results that are compared: first - second", words=True)
 
 JUDGEMENT = {
@@ -159,6 +164,7 @@ JUDGEMENT = {
     ),
     "reason": Variable(("pair",), "what decides it, and what to change", words=True),
     "left_out": Variable(("pair",), "what is not compared, and why", words=True),
+    "test": Variable(("pair",), "what judges", words=True, choices=TESTS),
 }
 
 FITTED = {

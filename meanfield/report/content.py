@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 import numpy as np
 import xarray as xr
 
-from meanfield.comparison.wording import pairs_of, rows_of_pair
+from meanfield.comparison.wording import format_comparison, in_maths, pairs_of, rows_of_pair
+from meanfield.explanation.equations import in_html
 from meanfield.explanation.explanation import duration, size
 from meanfield.numerics.growth_rates import VERDICTS
 from meanfield.problems.family import resolve
@@ -24,11 +26,17 @@ MOST_ROWS = 60
 
 @dataclass(frozen=True)
 class Table:
-    """Table of text: rows under a header."""
+    """Table of text: rows under a header, with words below in which formulas stand between dollars."""
 
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     caption: str = ""
+    notes: Sequence[str] = ()
+
+    @property
+    def maths(self) -> str:
+        """Words below it as HTML."""
+        return "".join(f"<p>{in_html(line)}</p>" for line in self.notes)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,17 @@ def _tables(result: Result) -> Iterator[Table]:
 def tables_of_pairs(comparison: Result) -> Iterator[Table]:
     """Table of each pair of a comparison."""
     for name, pair in pairs_of(comparison):
-        yield Table(("quantity", "largest over time"), rows_of_pair(pair), name)
+        yield Table(("quantity", "largest over time"), rows_of_pair(pair), name, in_maths(pair.dataset))
+
+
+def summary(dataset: xr.Dataset) -> str:
+    """HTML about a result for notebooks, with formulas: how pairs are judged, or the equations of its problem."""
+    result = Result.of(dataset)
+    if result.method == "comparison":
+        return f"<pre>{escape(format_comparison(dataset))}</pre>" + "".join(t.maths for t in tables_of_pairs(result))
+    content = content_of(result)
+    lines = [content.method, *(f"{name:<44} {value}" for name, value in content.numbers)]
+    return f"<pre>{escape(chr(10).join(lines))}</pre>{result.problem._repr_html_() or ''}"
 
 
 def _state_table(dataset: xr.Dataset) -> Table:

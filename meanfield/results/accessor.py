@@ -55,6 +55,10 @@ class ResultAccessor:
         """What to cite for it, as BibTeX; see `meanfield.cite`."""
         return str(resolve("meanfield:cite")(self._dataset))
 
+    def _repr_html_(self) -> str:
+        """Summary for a notebook, with formulas: how a comparison judges, or the equations of the problem."""
+        return str(resolve("meanfield.report.content:summary")(self._dataset))
+
     def report(self, path: str | Path) -> None:
         """Write a page of HTML about it, as the command `report` does."""
         self._write("report", path)
