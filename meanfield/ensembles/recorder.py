@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from meanfield.problems.problem_keys import with_values
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
 
     from meanfield.typing import FloatArray
 
@@ -53,9 +56,9 @@ class Recorder:
 
     Notes
     -----
-    Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. Between output times a
-    call looks up a number, and memory is taken by 2,000 inputs, the weights of the first 17 numbers of steps, and those
-    at the snapshots, `particles.snapshots`.
+    Arrays of PyTorch, JAX and NumPy are taken as they are; none of these packages is imported. A call compares k with
+    the next number of steps after which anything is kept. Memory is taken by 2,000 inputs in single precision, the
+    weights at the snapshots, `particles.snapshots`, and during the first 16 steps those before the last one.
 
     Examples
     --------
@@ -85,17 +88,21 @@ class Recorder:
         self._constants = {
             name: as_array(_at_hand(each), name, "give an array of numbers") for name, each in constants.items()
         }
+        self._dims = dims
         self._outputs: dict[int, int] = {}
-        self._due: set[int] = set()
-        """Numbers of steps after which anything is kept."""
+        self._due: list[int] = []
+        """Numbers of steps after which anything is kept, in order."""
+        self._low, self._high = 0, 0.0
+        """The last of them that was there, and the next one: between them nothing is kept."""
         self._runs: list[dict[int, Arrays]] = [{}]
         """What is kept of runs that are recorded at once, by the number of the output time."""
         self._first, self._count, self._several = 0, 0, False
         """Number of the first of the runs that are recorded now, how many these are, and whether they come at once."""
-        self._path: list[FloatArray] = []
-        """Weights before the first steps of the first run, and after them."""
+        self._before: FloatArray | None = None
+        self._steps, self._moved = 0, 0.0
+        """Weights of the first runs before the last of their first steps, how many these are, and their |dw|^2."""
         self._sampled: frozenset[int] = frozenset()
-        self._samples: list[FloatArray] = []
+        self._samples: list[NDArray[np.float32]] = []
         """Inputs of the first run, after the steps `sampled`."""
 
     def __call__(self, k: int, weights: Any, x: Any = None, **variables: Any) -> None:
@@ -117,19 +124,23 @@ class Recorder:
         InputError
             If something does not fit the problem.
         """
-        if type(k) is int and self._due and k > 0 and k not in self._due:
+        if type(k) is int and self._low < k < self._high:
             return  # most calls end here, and cost a loop next to nothing
         number = as_whole(k, "k", "give the number of steps taken", least=0)
+        if self._low < number < self._high:
+            return
         if number in self._outputs or not self._outputs:
             self._keep(number, {self._weights: weights, **variables})
-        if number == len(self._path) <= FIRST_STEPS and not self._first:
+        if number == self._steps <= FIRST_STEPS and not self._first:
             self._follow(weights)
         if x is not None and not self._first and (number in self._sampled or not self._sampled):
             self._keep_inputs(number, x)
+        place = bisect_right(self._due, number)
+        self._low, self._high = self._due[place - 1], (*self._due[place:], math.inf)[0]
 
     def _keep(self, k: int, variables: Arrays) -> None:
         given = {name: as_array(_at_hand(each), name, "give numbers") for name, each in variables.items()}
-        dims = dims_of(self._problem)
+        dims = self._dims
         own = [dim for dim in dims[self._weights] if dim not in ("replica", "time")]
         # a dim of a single entry may be left out
         of_one = [dim for dim in own if self._problem.fixed_dims.get(dim, 2) > 1 or dim == "coordinate"]
@@ -171,18 +182,21 @@ class Recorder:
 
     def _follow(self, weights: Any) -> None:
         """Refuse first steps that are far longer or shorter than those of the problem, where their length is known."""
-        self._path.append(np.array(as_array(_at_hand(weights), "weights", "give numbers")))
-        address = family_of(self._problem).samples
-        if len(self._path) <= FIRST_STEPS or not address:
+        given = np.array(as_array(_at_hand(weights), "weights", "give numbers"))
+        if self._before is not None:
+            self._moved += float(((given - self._before) ** 2).sum())
+        self._before, self._steps = given, self._steps + 1
+        if self._steps <= FIRST_STEPS:
             return
+        self._before, address = None, family_of(self._problem).samples
         try:
-            squared_step = resolve(address)(self._problem).squared_step
+            squared_step = resolve(address)(self._problem).squared_step if address else None
         except InputError:  # inputs are of another form
             return
         if squared_step is None:
             return
-        square = float((np.diff(self._path, axis=0) ** 2).sum()) / FIRST_STEPS / self._count
-        wanted, root = squared_step(), self._problem.labels["dimension"] ** 0.5
+        square = self._moved / FIRST_STEPS / self._count
+        wanted, root = squared_step(), self._N**0.5
         if not wanted / root < square < wanted * root:
             raise InputError(
                 f"weights: the first {FIRST_STEPS} steps move them by |dw|^2 = {square:.3g} on average, and by "
@@ -192,30 +206,32 @@ class Recorder:
 
     def _keep_inputs(self, k: int, given: Any) -> None:
         """Keep a sample of the inputs of the first run, evenly spread over the steps."""
-        x = as_array(_at_hand(given), "x", "give an array of numbers")
-        if SAMPLES not in family_of(self._problem).all_kinds[KIND].names:
-            raise InputError("x: results of this problem keep no inputs; leave it out")
-        N = self._problem.labels["dimension"]
-        x = x[0] if self._several else x
-        x = x[None] if x.ndim == 1 else x
-        if x.ndim != 2 or x.shape[1] != N:
-            raise InputError(f"x: has the shape {x.shape} for a run; give ({N:g},), or one row for each of a batch")
+        x = _at_hand(given)
         if not self._sampled:
-            steps, batches = max(self._outputs), -(-MOST_SAMPLES // len(x))
+            x = as_array(x, "x", "give an array of numbers")
+            if SAMPLES not in family_of(self._problem).all_kinds[KIND].names:
+                raise InputError("x: results of this problem keep no inputs; leave it out")
+        kept = np.array(x[0] if self._several else x, dtype=np.float32, ndmin=2)
+        if kept.ndim != 2 or kept.shape[1] != self._N:
+            raise InputError(
+                f"x: has the shape {kept.shape} for a run; give ({self._N:g},), or one row for each of a batch"
+            )
+        if not self._sampled:
+            steps, batches = max(self._outputs), -(-MOST_SAMPLES // len(kept))
             self._sampled = frozenset(np.linspace(k, max(steps - 1, k), batches).astype(int).tolist())
-            self._due |= self._sampled
+            self._due = sorted({*self._due, *self._sampled})
         if k in self._sampled:
-            self._samples.append(x.astype(np.float32))
+            self._samples.append(kept)
 
     def _begin(self, N: int) -> None:
         """Find out after how many steps there are output times."""
         self._snapshots = self._problem.particles.snapshot_index(self._problem.time)
         self._problem = with_values(self._problem, settings_of(self._problem, {"replica": 1, "coordinate": N}))
         self._measure, self._times = measure_of(self._problem), self._problem.time.outputs_at
-        N = self._problem.labels.get("dimension")
+        self._N = N = self._problem.labels.get("dimension")
         steps = np.rint(self._times * N) if N else Clock(self._problem).steps_at(self._times)
         self._outputs = {int(step): number for number, step in enumerate(steps)}
-        self._due = {*self._outputs, *range(FIRST_STEPS + 1)}
+        self._due = sorted({*self._outputs, *range(FIRST_STEPS + 1)})
 
     def result(self) -> xr.Dataset:
         """Result of all runs, at the output times that all of them reached; see `runs`.
@@ -229,7 +245,7 @@ class Recorder:
         if not outputs:
             raise InputError("Recorder: no runs are recorded; call it with the number of steps taken and the weights")
         kept = [output for output in outputs if output in self._snapshots]
-        dims = dims_of(self._problem)
+        dims = self._dims
 
         def joined(name: str) -> Any:
             if name not in dims:  # the same of all runs and times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import count
 from typing import Any
 
@@ -13,31 +14,34 @@ from validation import ROOT
 from validation.benchmarks.table import Row, Table
 from validation.benchmarks.timing import ONE_THREAD, seconds
 
-N, BATCH, STEPS = 1000, 10, 4000
-STEP = "own steps of a neuron with 1,000 weights, ten samples each, from t = 0 to 4; 5 output times, 2,000 inputs kept"
+BATCH = 10
+STEP = "own steps of neurons that train at once, ten samples each; 5 output times, 2,000 inputs kept"
 
-Loop = Callable[[Any], None]
+Loop = Callable[[Any, Any, int, int, int], None]
+
+SIZES = ((1000, 1, 4000), (1000, 8, 1000), (10_000, 1, 2000), (10_000, 8, 400))
+"""N, runs at once, and steps: the fewer these are, the more do the first ones and 2,000 inputs count."""
 
 
-def by_numpy(x: Any, record: Any) -> None:
-    """Steps of a neuron in NumPy."""
-    w = np.ones(N)
-    for k in range(STEPS + 1):
-        batch = x.standard_normal((BATCH, N))
+def by_numpy(x: Any, record: Any, N: int, runs: int, steps: int) -> None:
+    """Steps of neurons in NumPy."""
+    w = np.ones((runs, N) if runs > 1 else N)
+    for k in range(steps + 1):
+        batch = x.standard_normal((runs, BATCH, N) if runs > 1 else (BATCH, N))
         if record is not None:
             record(k, w, batch)
-        s = batch @ w / N**0.5
-        w += 0.02 / N**0.5 * (4.0 * s**3 / BATCH) @ batch
-        w *= N**0.5 / np.linalg.norm(w)
+        s = (batch @ w[..., None])[..., 0] / N**0.5
+        w += 0.02 / N**0.5 * ((4.0 * s**3 / BATCH)[..., None, :] @ batch)[..., 0, :]
+        w *= N**0.5 / np.linalg.norm(w, axis=-1, keepdims=True)
 
 
-def by_torch(generator: Any, record: Any) -> None:
-    """The same by the optimiser of PyTorch."""
+def by_torch(generator: Any, record: Any, N: int, runs: int, steps: int) -> None:
+    """Those of one by the optimiser of PyTorch."""
     import torch
 
     w = torch.ones(N, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.02)
-    for k in range(STEPS + 1):
+    for k in range(steps + 1):
         batch = torch.as_tensor(generator.standard_normal((BATCH, N)))
         if record is not None:
             record(k, w, batch)
@@ -50,19 +54,21 @@ def by_torch(generator: Any, record: Any) -> None:
 
 
 def tables() -> Iterator[Table]:
-    """One row for each loop."""
-    problem = meanfield.with_values(
-        meanfield.load_problem(ROOT / "data/problems/no_prior.toml"),
-        {"time.stop": 4.0, "time.outputs": 5, "particles.snapshots": (0.0, 4.0)},
-    )
+    """One row for each loop and size."""
     rows, seeds = [], count()
-    for name, loop in (("NumPy", by_numpy), ("PyTorch", by_torch)):
-        works = [
-            lambda loop=loop: loop(np.random.default_rng(next(seeds)), None),
-            lambda loop=loop: loop(
-                np.random.default_rng(next(seeds)), meanfield.Recorder(problem, features=np.ones((N, 1)))
-            ),
-        ]
-        plain, recorded = (1e6 * each / STEPS for each in seconds(*works, rounds=5))
-        rows.append(Row(f"a step in {name}", recorded, "us", "without the recorder", plain, "ratio at most 1.05"))
+    cases = [("NumPy", by_numpy, *size) for size in SIZES]
+    cases += [("PyTorch", by_torch, *SIZES[0])] if find_spec("torch") else []
+    for name, loop, N, runs, steps in cases:
+        time = {"time.stop": steps / N, "time.outputs": 5, "particles.snapshots": (0.0, steps / N)}
+        problem = meanfield.with_values(meanfield.load_problem(ROOT / "data/problems/no_prior.toml"), time)
+
+        def plain(loop: Loop = loop, size: Any = (N, runs, steps)) -> None:
+            loop(np.random.default_rng(next(seeds)), None, *size)
+
+        def recorded(loop: Loop = loop, size: Any = (N, runs, steps), problem: Any = problem) -> None:
+            loop(np.random.default_rng(next(seeds)), meanfield.Recorder(problem, np.ones((size[0], 1))), *size)
+
+        without, with_it = (1e6 * each / steps for each in seconds(plain, recorded, rounds=5))
+        label = f"a step in {name}, N = {N:,}, {runs} at once"
+        rows.append(Row(label, with_it, "us", "without the recorder", without, "ratio at most 1.05"))
     yield Table("The recorder", f"{STEP}; {ONE_THREAD}", tuple(rows))
