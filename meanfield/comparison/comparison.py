@@ -48,7 +48,7 @@ from meanfield.comparison.wording import overall, reason
 from meanfield.problems.family import Family, resolve
 from meanfield.problems.known_families import family_of
 from meanfield.problems.output_times import same_times
-from meanfield.problems.variable import DIFFERS
+from meanfield.problems.variable import AGREES, DIFFERS
 from meanfield.process.progress import counted
 from meanfield.results.collection import named
 from meanfield.results.provenance import provenance
@@ -78,8 +78,9 @@ def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = 
         beside its mean over independent samples of that size. Density against density: L1 distance. `verdict` is
         AGREES, DIFFERS or CANNOT TELL for each pair, and for all of them together as an attribute; `p_value` and
         `reason` say why, `left_out` what is not compared, and variables that end in `_chance` what is the largest
-        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger. `reason` also
-        says where two results come from different versions of a function or file of one name.
+        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger. Own runs that
+        agree with a prediction DIFFER nevertheless if their samples contradict it. `reason` also says where two results
+        come from different versions of a function or file of one name.
 
     Raises
     ------
@@ -109,9 +110,11 @@ def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = 
     without, reasons = [], []
     for row, (i, j) in zip(counted(rows, "verdicts", "pair"), pairs, strict=True):
         both, given, labels = (results[i], results[j]), (whole[i], whole[j]), (names[i], names[j])
-        judgements.append(judge(*both, row, results))
+        judgement = judge(*both, row, results)
+        agree = judgement.verdict == AGREES and any(result.is_prediction for result in both)
+        in_data = reason_in_data(given, agree) if agree or judgement.verdict == DIFFERS else ""
+        judgements.append(replace(judgement, why="data") if agree and in_data else judgement)
         without.append(left_out(labels, given, both, row, judgements[-1]))
-        in_data = reason_in_data(given) if judgements[-1].verdict == DIFFERS else ""
         origins = different_origins(*given, labels) + reordered
         reasons.append(origins + in_data + reason(judgements[-1], row, not in_data))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}

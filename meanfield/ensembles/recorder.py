@@ -244,6 +244,8 @@ class Recorder:
         outputs = sorted(set.intersection(*map(set, self._runs)))
         if not outputs:
             raise InputError("Recorder: no runs are recorded; call it with the number of steps taken and the weights")
+        if outputs == [0]:
+            raise InputError("Recorder: a run holds its start alone; raise k by 1 after each step")
         kept = [output for output in outputs if output in self._snapshots]
         dims = self._dims
 
@@ -256,6 +258,8 @@ class Recorder:
         arrays = {name: joined(name) for name in self._runs[0][kept[0] if kept else outputs[0]]}
         if self._samples:
             arrays[SAMPLES] = np.concatenate(self._samples)[:MOST_SAMPLES]
+            if not np.isfinite(arrays[SAMPLES]).all():
+                raise InputError("x: inputs of the first run are not all finite; leave out samples with gaps")
         problem = with_values(self._problem, settings_of(self._problem, {"replica": self._first + self._count}))
         return result_of(problem, self._times[outputs], arrays, self._times[kept])
 

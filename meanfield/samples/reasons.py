@@ -15,13 +15,21 @@ from meanfield.samples.findings import findings_of
 from meanfield.samples.problem_from import assumed_of
 from meanfield.samples.statistics import FEWEST_COORDINATES, FEWEST_SAMPLES
 
+BESIDE_DATA = ("N too small", "mass on few coordinates")
+"""Findings on what runs show themselves if it matters."""
 
-def reason_in_data(results: Sequence[Result]) -> str:
-    """Sentences on what in the data of runs explains a difference, or that nothing does; empty without samples."""
+
+def reason_in_data(results: Sequence[Result], agree: bool = False) -> str:
+    """Sentences on what in the data of runs explains a difference, or that nothing does; empty without samples.
+
+    Where what runs show agrees with a limit, on what in their data contradicts it all the same, or nothing.
+    """
     for e in _evidence(results):
-        found = [each for each in findings_of(e) if each.matters]
+        found = [each for each in findings_of(e) if each.matters and not (agree and each.name in BESIDE_DATA)]
+        words = "; ".join(each.words for each in found)
+        if agree:
+            return f"Data of the runs are not those of the problem: {words}; {found[0].remedy}. " if found else ""
         if found:
-            words = "; ".join(each.words for each in found)
             help_ = "helps" if all(each.name == "N too small" for each in found) else "will not help"
             return f"As is to be expected: {words}; a larger N {help_}: {found[0].remedy}. "
         return (

@@ -382,6 +382,15 @@ def test_mistakes_of_recorders_are_named_at_once(one, record, message):
         record(one["weights"].values[0, 0])
 
 
+def test_a_number_of_steps_that_stays_and_inputs_with_gaps_are_refused(one):
+    for ks, x, message in (((0, 0), None, "holds its start alone"), ((0, 8), np.full((2, 64), np.nan), "x: inputs of")):
+        record = meanfield.Recorder(ONE, features=one["U"][0])
+        for place, k in enumerate(ks):
+            record(k, one["weights"].values[0, place], x)
+        with pytest.raises(meanfield.InputError, match=message):
+            record.result()
+
+
 def test_nothing_recorded_is_no_result():
     with pytest.raises(meanfield.InputError, match="no runs are recorded; call it with the number of steps"):
         meanfield.Recorder(PERCEPTRON).result()
