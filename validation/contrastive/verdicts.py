@@ -202,7 +202,7 @@ STUDY = Study(
     "weights, marginal and given u, at once. Several channels have a penalty on their covariance. Many runs at a small "
     "N see the bias of order 1/N of SGD, which no scatter covers: where two features differ, it shows with 16 runs at "
     "N = 256 first, and falls with N. The density of two channels has a tolerance of 0.003, and what it states as its "
-    "errors is allowed for besides chance.",
+    "errors is allowed for besides chance, so that fewer differ.",
     {
         "quadratic, N = 1024": chain(1024),
         "tanh, N = 1024": chain(1024, "tanh"),
