@@ -10,9 +10,10 @@ where dw/dt = f(w) without momentum. It has the noise of batches, and weights ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from meanfield.errors import InputError
 from meanfield.ingredients.part import Part, after_fields
@@ -33,9 +34,17 @@ MomentumRate = Annotated[
 class HasMomentum(Part):
     """Part of a problem with the keys `momentum` and `momentum_rate`."""
 
+    omitted: ClassVar[Mapping[str, Any]] = {}
+    """Later keys that are not written where they have these values: tables without them are what they were."""
+
     if TYPE_CHECKING:
         momentum: Any
         momentum_rate: MomentumRate
+
+    @model_serializer(mode="wrap")
+    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = write(self)
+        return {key: value for key, value in data.items() if key not in self.omitted or self.omitted[key] != value}
 
     @after_fields
     def _momentum_is_said_once(self) -> None:
@@ -46,9 +55,11 @@ class HasMomentum(Part):
             )
 
     @property
-    def remembers(self) -> bool:
-        """Whether a step depends on the one before."""
-        return self.momentum_rate is not None or bool(self.momentum > 0.0)
+    def remembers(self) -> str:
+        """Key and value of a momentum by which a step depends on the one before; empty without."""
+        if self.momentum_rate is not None:
+            return f"momentum_rate = {self.momentum_rate:g}"
+        return f"momentum = {self.momentum:g}" if self.momentum > 0.0 else ""
 
     def shares(self, steps_per_time: float) -> tuple[float, float]:
         """Factors of a step and of the velocity before it, with so many steps in a unit of time."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
@@ -24,6 +25,8 @@ ChannelMatrix = Annotated[tuple[Annotated[tuple[float, ...], Field(strict=False)
 
 class Model(NamesActivation, HasMomentum):
     """Network and its training."""
+
+    omitted: ClassVar[Mapping[str, Any]] = {"channels": 1, "momentum": 0.0, "momentum_rate": None, "average_rate": None}
 
     centering: Literal["none", "population", "batch"] = Field(
         default="none", description="what is subtracted from the outputs: nothing, their mean, or the mean of the batch"
@@ -62,13 +65,6 @@ class Model(NamesActivation, HasMomentum):
     def rate(self) -> float:
         """Learning rate of the limit, tau/(1 - mu): all that a sample moves, with the steps that remember it."""
         return self.learning_rate / (1.0 - self.momentum)
-
-    @model_serializer(mode="wrap")
-    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a model of one channel without momentum and average are those that it had before."""
-        data: dict[str, Any] = write(self)
-        without = (("channels", 1), ("momentum", 0.0), ("momentum_rate", None), ("average_rate", None))
-        return {key: value for key, value in data.items() if (key, value) not in without}
 
 
 class Feature(Part):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
@@ -19,6 +20,8 @@ NonNegative = Annotated[float, Field(ge=0, le=1e6), OrSchedule()]
 
 class Training(HasMomentum):
     """One-pass SGD of the student, on fresh samples in each step."""
+
+    omitted: ClassVar[Mapping[str, Any]] = {"momentum": 0.0, "momentum_rate": None, "average_rate": None}
 
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule()] = Field(
         description="eta, the step size of the first layer, for instance 0.2, or a schedule"
@@ -52,13 +55,6 @@ class Training(HasMomentum):
     def second_layer(self) -> float:
         """eta_v."""
         return self.learning_rate if self.output_learning_rate is None else self.output_learning_rate
-
-    @model_serializer(mode="wrap")
-    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a training without momentum and average are those that it had before there were any."""
-        data: dict[str, Any] = write(self)
-        without = (("momentum", 0.0), ("momentum_rate", None), ("average_rate", None))
-        return {key: value for key, value in data.items() if (key, value) not in without}
 
     @property
     def numbers(self) -> tuple[float, ...]:

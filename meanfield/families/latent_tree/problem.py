@@ -5,11 +5,12 @@ All quantities are dimensionless; time is that of the flow W' = -grad L (latent_
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, cast
 
 from numpy.random import Generator
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from meanfield.ensembles.momentum import HasMomentum, MomentumRate
 from meanfield.ensembles.settings import AverageRate
@@ -102,6 +103,8 @@ class Loss(Part):
 class Training(HasMomentum):
     """SGD with fresh samples in each batch."""
 
+    omitted: ClassVar[Mapping[str, Any]] = {"momentum": 0.0, "momentum_rate": None, "weight_decay": 0.0}
+
     learning_rate: Annotated[float, Field(gt=0, le=1e6), OrSchedule(may_vanish=False)] = Field(
         default=0.1, description="step size of SGD with the gradient through all branches"
     )
@@ -111,13 +114,6 @@ class Training(HasMomentum):
     )
     momentum_rate: MomentumRate = None
     average_rate: AverageRate = None
-
-    @model_serializer(mode="wrap")
-    def _omit_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The keys of a training without momentum and decay are those that it had before there were any."""
-        data: dict[str, Any] = write(self)
-        without = (("momentum", 0.0), ("weight_decay", 0.0), ("momentum_rate", None))
-        return {key: value for key, value in data.items() if (key, value) not in without}
 
 
 class TrainingTime(Time):

@@ -150,10 +150,9 @@ def _check_fast(piece: Piece[Problem]) -> None:
     """Refuse a phase in which inputs have a mean, and averages over its moves do not close."""
     training = piece.problem.training
     if training.remembers:
-        key = "momentum" if training.momentum_rate is None else "momentum_rate"
         raise InputError(
-            f"training.{key} = {getattr(training, key):g}: the means of inputs move the student within single "
-            "steps, over which averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
+            f"training.{training.remembers}: the means of inputs move the student within single steps, over which "
+            "averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
         )
     ends = [piece.start, *(time for time in corners_of(piece.problem) if piece.start < time < piece.stop), piece.stop]
     for start, stop in itertools.pairwise(ends):

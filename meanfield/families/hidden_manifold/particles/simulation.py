@@ -137,12 +137,11 @@ def chosen_method(problem: Problem) -> str:
     """
     _ = latent_dimension(problem)
     settings = problem.particles
-    moving = next((each.problem.training for each in pieces_of(problem) if each.problem.training.remembers), None)
-    if settings.method == "chain" and moving is not None:
-        key = "momentum" if moving.momentum_rate is None else "momentum_rate"
+    moving = max(each.problem.training.remembers for each in pieces_of(problem))
+    if settings.method == "chain" and moving:
         raise InputError(
-            f"particles.method = 'chain' with training.{key} = {getattr(moving, key):g}: the chain follows products of "
-            "weights, and of no velocity; set particles.method to 'plain', or remove the momentum"
+            f"particles.method = 'chain' with training.{moving}: the chain follows products of weights, and of no "
+            "velocity; set particles.method to 'plain', or remove the momentum"
         )
     average = problem.training.average_rate
     if settings.method == "chain" and average is not None:
@@ -153,7 +152,7 @@ def chosen_method(problem: Problem) -> str:
     if problem.initial is not None:
         _check_from_file(problem)
         return "plain"
-    exact = covariates_are_gaussian(problem) and not settings.snapshots and moving is None and average is None
+    exact = covariates_are_gaussian(problem) and not settings.snapshots and not moving and average is None
     if settings.method == "plain" or (settings.method == "auto" and not exact):
         return "plain"
     try:
