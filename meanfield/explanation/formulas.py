@@ -79,13 +79,23 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         return text if below == 1 else rf"\frac{{{text}}}{{{self._print(below)}}}"
 
     def _print_Symbol(self, symbol: Any, style: str = "plain") -> str:
+        if "__" in symbol.name:
+            return self._with_view(symbol.name)
         text = str(super()._print_Symbol(symbol, style))
         return rf"\mathrm{{{text}}}" if text.isalpha() and len(text) > 1 else text
 
     def _print_Indexed(self, entry: Any) -> str:
-        name, _, view = str(entry.base.label).partition("_")
-        text, below = self._print(sp.Symbol(name)), "".join(map(self._print, entry.indices))
-        return rf"{{{text}^{{({view})}}}}_{{{below}}}" if view else rf"{text}_{{{below}}}"
+        short = all(each.is_Symbol or each.is_Integer for each in entry.indices)
+        below = ("" if short else ", ").join(map(self._print, entry.indices))
+        text = self._with_view(str(entry.base.label), "_")
+        return rf"{{{text}}}_{{{below}}}" if "^" in text else rf"{text}_{{{below}}}"
+
+    def _with_view(self, name: str, sign: str = "__") -> str:
+        """A name with what is behind a sign, such as the number of a view, above it."""
+        name, _, view = name.replace("__", sign).partition(sign)
+        text = str(super()._print_Symbol(sp.Symbol(name)))
+        text = rf"\mathrm{{{name}}}" if name.isalpha() and text == name and len(name) > 1 else text
+        return rf"{text}^{{({super()._print_Symbol(sp.Symbol(view))})}}" if view else text
 
     def _print_Heaviside(self, step: Any, exp: str | None = None) -> str:
         return rf"\mathbf{{1}}\left[{self._print(step.args[0])} > 0\right]"
@@ -178,7 +188,7 @@ def real(names: str) -> Any:
 
 
 def entry(name: str, *indices: Any) -> Any:
-    """Entry of an array, by indices that count from 1; without them a symbol. A number behind `_` is that of a view."""
+    """Entry of an array, by indices that count from 1; without them a symbol. What is behind `__` is printed above."""
     return sp.IndexedBase(name, real=True)[indices] if indices else real(name)
 
 

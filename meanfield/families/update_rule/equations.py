@@ -1,175 +1,229 @@
 """Equations of an update rule: its step, the averages of the limit, and the order parameters.
 
-Source: update_rules.md, eq-rule-step to eq-rule-ode.
+Source: update_rules.md, eq-rule-step to eq-rule-ode, and section 11. Indices k, l and i count students, j features, b
+samples that functions see at once; superscripts count kinds of samples and their views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from meanfield.errors import InputError
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, expectation, function_of, latex_of, mean, real, rounded
+from meanfield.explanation.formulas import Table, entry, expectation, index, latex_of, mean, total
 from meanfield.explanation.weight_equations import FORCE, force_line
-from meanfield.families.update_rule.places import squeezed
+from meanfield.families.update_rule.kinds import Kind
+from meanfield.families.update_rule.places import FEATURES, names_of_mean, places_of
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.rule import arguments_of
+from meanfield.families.update_rule.symbols import Names, Numbers, called, data_rows, noises, values
 
-RULES = {
-    "hebb": "rate*sign(y)",
-    "perceptron": "rate*sign(y)*Heaviside(-s*y)",
-    "adatron": "-rate*s*Heaviside(-s*y)",
-}
-"""Steps of the named rules that are no arithmetic of numbers alone, for one feature and one student."""
+LONGEST = 12
+"""Largest number of values of a function that are printed one by one."""
 
 FIELDS = (
     r"A sample shows the fields $y_j = u_j \cdot x/\sqrt N$ of features and $s_k = w_k \cdot x/\sqrt N$ of students; "
     r"averages are over samples at the present $R = W^{\mathsf T} U/N$ and $Q = W^{\mathsf T} W/N$."
 )
 RESTORED = {
-    "sphere": r"Each $w_k$ goes back to its length after a step.",
-    "gram_schmidt": r"Students are made orthonormal one after the other after a step: $S_{kl} = \Psi_{kl}$ above the "
-    r"diagonal, $\Psi_{kk}/2$ on it, 0 below, where $\Psi$ is $\mathrm dQ/\mathrm dt$ without $S$.",
-    "polar": r"Students are made orthonormal, all alike, after a step: $S = \Psi/2$, where $\Psi$ is "
-    r"$\mathrm dQ/\mathrm dt$ without $S$.",
+    "sphere": r"$S_{kk} = \Psi_{kk}/(2 Q_{kk})$, 0 beside the diagonal: each goes back to its length.",
+    "gram_schmidt": r"$S_{kl} = \Psi_{kl}$ above the diagonal, $\Psi_{kk}/2$ on it, 0 below: they are made orthonormal "
+    "one after the other.",
+    "polar": r"$S = \Psi/2$: they are made orthonormal, all alike.",
 }
 
 
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
-    data, model = problem.data, problem.model
-    given = {
-        "draws": problem.draws,
-        "side": problem.side or None,
-        "data.classes": data.classes,
-        "data.scale": data.scale,
-        "data.spectrum": data.spectrum,
-    }
-    for key, value in given.items():
-        if value is not None:
-            raise InputError(f"{key}: equations are printed without it; remove it, or read docs/theory/update_rules.md")
-    m, w = table.known("m", "model.batch_size", model.batch_size), real("w")
-    eta, p = table.known("eta", "data.noise", data.noise), table.known("p", "data.observed", data.observed)
-    for j, feature in enumerate(problem.features):
-        table.part(f"u_{j + 1}", f"features[{j}].coordinate", feature.coordinate)
-        if feature.hidden is not None:
-            table.part(f"c_{j + 1}", f"features[{j}].hidden", feature.hidden)
-    N, b = real("N"), sp.Symbol("b", integer=True)
-    shown = sp.Sum(sp.IndexedBase("x", real=True)[b] * sp.IndexedBase("F", real=True)[b], (b, 1, m))
-    along = model.at_hand and model.functions.along is not None
+    names = Names(problem, table)
+    numbers = data_rows(names)
+    yield Section("Step", [*_step(names, numbers), force_line(problem.prior, table)])
+    yield Section("Fields", list(_fields(names, numbers)))
+    yield Section("Order parameters", list(_rates(names, numbers)))
+    yield Section("Coordinates of the students, given those of the features", list(_coordinates(names)))
+
+
+def _step(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
+    """Step of all kinds of samples, and the functions of each."""
+    problem, N, b = names.problem, entry("N"), index("b")
+    yield FIELDS
+    groups = [(name, each) for name, each in problem.vectors.items() if name != FEATURES]
+    if problem.groups is not None:
+        told = (f"those from {each.start - names.M + 1} to {each.stop - names.M} are {name}" for name, each in groups)
+        yield f"Students and their fields have the names of groups: {', '.join(told)}."
+    if any(kind.views > 1 for kind in names.kinds) or len(names.kinds) > 1:
+        yield "Superscripts count kinds of samples and their views; steps that are not said are 0."
+    for number, kind in enumerate(names.kinds):
+        yield from _functions(names, number, kind)
+    w, move = entry("w", *names.k), sp.S.Zero
+    for number, _, (tag, samples) in names.inputs():
+        m, tag = numbers[number].m, f"__{tag}" if tag else ""
+        F = entry(f"F{tag}", *names.k, b)
+        if samples > 1:
+            F = entry(f"F{tag}", b, *names.k)
+        move += total(entry(f"x{tag}", b) * F, b, samples if samples > 1 else m) / (m * sp.sqrt(N))
     pull = 0 if problem.prior.name == "none" else FORCE(w) / N
-    step = [FIELDS, *step_lines(problem, table), force_line(problem.prior, table)]
-    step.append(Equation(r"\tilde w", w + shown / (m * sp.sqrt(N)) - pull))
-    step += [r"Besides $Z B/N$ is added, with $Z = (U, W)$ and factors $B$ of the rule."] * along
-    if model.constraint in RESTORED:
-        step.append(RESTORED[model.constraint])
-    yield Section("Step", step)
-    yield Section("Fields", list(_fields(data.signal, p, eta)))
-    yield Section("Order parameters", list(_rates(problem, table, p * eta / m, along)))
-    yield Section(
-        "Coordinates of the students, given those of the features",
-        [
-            r"With $z = (u, w)$, $\psi = (y, s)$ and $G = \langle z z^{\mathsf T} \rangle$:",
-            Equation(
-                r"\mathrm dw_k",
-                r"\left[ z \cdot \gamma_k - \varphi(w_k) - (w S)_k \right] \mathrm dt + \mathrm d\beta_k",
-            ),
-            Equation(r"\gamma", r"G^{-1} \langle \psi F^{\mathsf T} \rangle" + r" + \langle B \rangle" * along),
-            Equation(r"\mathrm d\beta_k \mathrm d\beta_l/\mathrm dt", p * eta / m * mean(real("F_k") * real("F_l"))),
-        ],
-    )
+    yield Equation(rf"\tilde w{'_k' if names.k else ''}", w + move - pull)
+    if any(kind.moves for kind in names.kinds):
+        yield r"Besides means of $Z B/N$ over samples are added, with $Z = (U, W)$, and of $H/N$ to side variables."
 
 
-def step_lines(problem: Problem, table: Table) -> Iterator[Equation]:
-    """F of the rule, where it is arithmetic, and else its name."""
-    model = problem.model
-    numbers, path = model.rule_parameters, "model.rule_parameters"
-    known = {name: table.known(name, f"{path}.{name}", value, False) for name, value in numbers.items()}
-    F = None
-    if model.rule in RULES and len(problem.features) == len(problem.students) == 1:
-        F = function_of(RULES[model.rule], known | dict(zip("ys", real("y s"), strict=True)), 0)
-    elif model.at_hand:
-        F = _arithmetic(model.functions.step, known, problem)
-    if F is None:
-        table.named("F", "model.rule", str(model.rule))
-    elif isinstance(F, sp.Expr):
-        yield Equation(real("F"), F)
-    else:
-        yield from (Equation(real(f"F_{k + 1}"), each) for k, each in enumerate(F))
+def _functions(names: Names, number: int, kind: Kind) -> Iterator[Equation | str]:
+    """Functions of a kind of sample, where they are arithmetic, and else their names."""
+    problem, tag = names.problem, names.tag(number)
+    own = f"__{tag}" if tag else ""
+    for name, each in zip(kind.mean_names, kind.means, strict=True):
+        letters = names.letters(number, names_of_mean(problem, kind, each.view), each.view)
+        found = values(names, each.what, each.function, letters)
+        if found is None or found.size > LONGEST:
+            names.table.named(latex_of(entry(f"{name}{own}")), each.what, called(problem, each.what))
+            continue
+        for place in np.ndindex(found.shape):
+            yield Equation(entry(f"{name}{own}", *(i + 1 for i in place)), mean(found[place]))
+    letters = names.letters(number, places_of(problem, kind).names)
+    uses = [
+        (f"F__{names.tag(number, view)}".rstrip("_"), use) for view, gains in enumerate(kind.gains) for use in gains
+    ]
+    for symbol, use in [*uses, *((f"B{own}", use) for use in kind.moves)]:
+        found = values(names, use.what, use.function, letters)
+        students = [k - names.M + 1 for k in use.students]
+        if found is None or found.size > LONGEST:
+            names.table.named(latex_of(entry(symbol)), use.what.partition(",")[0], called(problem, use.what))
+            continue
+        rows = [i + 1 for i in use.vectors] if len(use.vectors) else [b + 1 for b in range(kind.samples)]
+        several = len(use.vectors) > 0 or kind.samples > 1
+        for row, value in zip(rows, found.reshape(len(rows), len(students)), strict=True):
+            for k, each in zip(students, value, strict=True):
+                at = ((row,) if several else ()) + ((k,) if names.K > 1 or symbol[0] == "B" else ())
+                yield Equation(entry(symbol, *at), each)
+    for name in kind.side:
+        found = (
+            values(names, f"side.{name}.step", problem.side[name].function, letters)
+            if problem.side[name].at_hand
+            else None
+        )
+        if found is None:
+            names.table.named(rf"H_{{{latex_of(entry(name))}}}", f"side.{name}.step", problem.side[name].step)
+        value = mean(entry(f"H_{name}")) if found is None else mean(found[()])
+        yield Equation(rf"\frac{{\mathrm d{latex_of(entry(name))}}}{{\mathrm dt}}", value)
 
 
-def _arithmetic(step: Callable[..., Any], known: dict[str, Any], problem: Problem) -> Any:
-    """F of a function that takes symbols for numbers, if what it then says is what it says of numbers; else None."""
-    M, K = len(problem.features), len(problem.students)
-    shapes = {"y": (M,), "c": (M,), "s": (K,), "R": (K, M), "Q": (K, K)}
-    letters = {name: known.get(name) or _symbols(name, shapes.get(name, ())) for name in arguments_of(step, "step")}
-    symbols = sorted(set().union(*(sp.sympify(each).free_symbols for each in letters.values())), key=str)
-    point = dict(zip(symbols, np.random.default_rng(0).normal(size=len(symbols)), strict=True))
-    at = np.vectorize(lambda each: float(sp.sympify(each).subs(point)), otypes=[float])
-    plain = getattr(step, "py_func", step)
-    try:
-        found = [sp.sympify(each) for each in np.atleast_1d(plain(**letters))]
-        found = [each.xreplace({number: rounded(number) for number in each.atoms(sp.Float)}) for each in found]
-        same = np.allclose(at(found), plain(**{name: at(each)[()] for name, each in letters.items()}), rtol=1e-12)
-    except Exception:  # whatever a function makes of symbols that are no numbers
-        return None
-    return (found[0] if len(found) == 1 else found) if same else None
-
-
-def _symbols(name: str, shape: tuple[int, ...]) -> Any:
-    """A symbol, or an array of them, which count from 1."""
-    shape = squeezed(*shape)
-    found = np.empty(shape, dtype=object)
-    for place in np.ndindex(shape):
-        found[place] = real(f"{name}_" + "".join(str(i + 1) for i in place) if shape else name)
-    return found[()]
-
-
-def _fields(signal: str, p: Any, eta: Any) -> Iterator[Equation | str]:
-    """Law of the fields given hidden variables; update_rules.md, eq-rule-fields."""
+def _fields(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
+    """Law of the fields given hidden variables; update_rules.md, eq-rule-fields and section 11."""
+    spectrum = names.problem.data.spectrum is not None
     yield r"Given hidden variables the fields $\psi = (y, s)$ are Gaussian; $G = (I, R^{\mathsf T}; R, Q)$."
-    G = sp.Symbol("G")
-    yield Equation(r"E[\psi | c]", "0" if signal == "none" else rf"{latex_of(p * G)}\,(c, 0)^{{\mathsf T}}")
-    if signal == "orthogonal":
-        yield Equation(r"\mathrm{Cov}[\psi | c]", p**2 * eta * sp.Symbol("G_perp") + p * (1 - p) * eta * G)
-        yield r"$G_\perp$ is $Q - R R^{\mathsf T}$ for students, and 0 for features."
-    else:
-        yield Equation(r"\mathrm{Cov}[\psi | c]", p * eta * G)
+    if any(kind.scales_noise for kind in names.kinds):
+        yield r"Of a sample $\varsigma$ multiplies the noise: its scale, or the deviation of its class."
+    if spectrum:
+        yield (
+            r"$G^{(\rho)}$ is $G$ of coordinates with the eigenvalue $\rho$ and $\psi_\rho$ are their fields, per "
+            r"share of them; over the spectrum $G = \langle G^{(\rho)} \rangle$ and "
+            r"$\hat G = \langle \rho\,G^{(\rho)} \rangle$."
+        )
+    G, beside = (entry("Ghat"), sp.Symbol(r"\hat G_\perp")) if spectrum else (entry("G"), sp.Symbol(r"G_\perp"))
+    for number, kind in enumerate(names.kinds):
+        psi = [
+            rf"\psi^{{({names.tag(number, view)})}}" if names.tag(number, view) else r"\psi"
+            for view in range(kind.views)
+        ]
+        signal = r"G\,(c, 0)^{\mathsf T}" if kind.along.start < names.M else r"G\,(0, c)^{\mathsf T}"
+        for first, p in enumerate(numbers[number].p):
+            along = (
+                p * (entry("varsigma") if kind.scales_signal else 1) * sp.Symbol(signal) if kind.along else sp.S.Zero
+            )
+            yield Equation(rf"E[{psi[first]} | c]", along)
+            for second in range(first, kind.views):
+                _, white, apart = noises(kind, numbers[number], first, second)
+                same = "" if first == second else f", {psi[second]}"
+                yield Equation(rf"\mathrm{{Cov}}[{psi[first]}{same} | c]", white * G + apart * beside)
+                if spectrum:
+                    rest = sp.Symbol(r"\left(\rho\,G^{(\rho)} - G^{(\rho)}_{\cdot U} \hat G_{U \cdot}\right) \Pi")
+                    of_node = white * entry("rho") * entry("G__rho") + apart * rest
+                    left = rf"\mathrm{{Cov}}[{{{psi[first]}}}_\rho, {psi[second]} | c]"
+                    yield Equation(left, of_node)
+    if any(kind.projected for kind in names.kinds):
+        hat = (
+            r"$\hat G_\perp = \Pi^{\mathsf T} \hat G\,\Pi$, where $\Pi$ takes what is along features from all vectors."
+        )
+        yield hat if spectrum else r"$G_\perp$ is $Q - R R^{\mathsf T}$ for students, and 0 for features."
 
 
-def _rates(problem: Problem, table: Table, noise: Any, along: bool) -> Iterator[Equation | str]:
-    """Equations of R and Q, entry by entry; update_rules.md, eq-rule-ode."""
-    model, prior, several = problem.model, problem.prior, len(problem.students) > 1
-    k, m, j = "k" * several, "l" * several, "j" * (len(problem.features) > 1)
+def _diffusion(names: Names, numbers: Sequence[Numbers]) -> Any:
+    """Lambda; update_rules.md, eq-rule-averages."""
+    found = sp.S.Zero
+    for number, first, one in names.inputs():
+        kind = names.kinds[number]
+        for other, second, two in names.inputs():
+            if other == number:
+                C = noises(kind, numbers[number], first, second)[0]
+                b, scale = (index("b"),) * (kind.samples > 1), entry("varsigma") ** 2 if kind.scales_noise else 1
+                F = [entry(f"F__{each.tag}".rstrip("_"), *b, *at) for each, at in ((one, names.k), (two, names.other))]
+                average = mean(scale * F[0] * F[1])
+                found += C / scale / numbers[number].m * (total(average, b[0], kind.samples) if b else average)
+    return found
 
-    def entry(name: str, *indices: str) -> Any:
-        return real(f"{name}_{{{''.join(indices)}}}" if any(indices) else name)
 
-    Fk, Fl, sk, sl, wk, wl = (entry(name, index) for name in "Fsw" for index in (k, m))
-    R, Q, y, u = entry("R", k, j), entry("Q", k, m), entry("y", j), entry("u", j)
+def _rates(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
+    """Equations of R and Q, entry by entry; update_rules.md, eq-rule-ode and eq-rule-spectrum-ode."""
+    problem, k, m, j, i = names.problem, names.k, names.other, names.j, index("i")
+    prior, at = problem.prior, "__rho" if problem.data.spectrum is not None else ""
+    Lambda, R, Q = entry("Lambda", *k, *m), entry(f"R{at}", *k, *j), entry(f"Q{at}", *k, *m)
+    yield Equation(Lambda, _diffusion(names, numbers))
+    inputs = [each for _, _, each in names.inputs()]
+    of_R = sum(each.times((f"y{at}", *j), ("F", *k)) for each in inputs)
+    of_Q = sum(each.times((f"s{at}", *k), ("F", *m)) + each.times((f"s{at}", *m), ("F", *k)) for each in inputs)
+    of_Q += (entry("rho") if at else 1) * Lambda
     if prior.name in ("none", "l2"):
-        strength = 0 if prior.name == "none" else table.known("lambda", "prior.strength", prior.strength)
-        lost = [strength * R, 2 * strength * Q]
+        strength = 0 if prior.name == "none" else names.table.known("lambda", "prior.strength", prior.strength)
+        of_R, of_Q = of_R - strength * R, of_Q - 2 * strength * Q
     else:
-        lost = [expectation(u * FORCE(wk)), expectation(wk * FORCE(wl)) + expectation(wl * FORCE(wk))]
-    drift = [mean(y * Fk) - lost[0], mean(sk * Fl) + mean(sl * Fk) + noise * mean(Fk * Fl) - lost[1]]
-    if along:
-        drift[0] += sp.Symbol(rf"(G \langle B \rangle)_{{{j or 'u'}{k}}}")
-        drift[1] += sum(sp.Symbol(rf"(G \langle B \rangle)_{{w {a}{b}}}") for a, b in ((k, m), (m, k)))
-    back = [sp.S.Zero, sp.S.Zero]
-    if model.constraint == "sphere":
-        back = [entry("S", k) * R, Q * (entry("S", k) + entry("S", m))]
-        length = entry("Q", k, k)
-        yield Equation(entry("S", k), drift[1].subs({Fl: Fk, sl: sk, wl: wk, Q: length}) / (2 * length))
-    elif model.constraint != "none":
-        both = [sp.Symbol(rf"(Q S)_{{{each}}}") for each in (k + m, m + k)]
-        back = [sp.Symbol(rf"(S^{{\mathsf T}} R)_{{{k + j}}}"), sum(both)]
-    for left, rate, taken in zip((R, Q), drift, back, strict=True):
-        if left == Q or problem.features:
-            yield Equation(rf"\frac{{\mathrm d{latex_of(left)}}}{{\mathrm dt}}", rate - taken)
+        wk, wl, u = entry("w", *k), entry("w", *m), entry("u", *j)
+        of_R -= expectation(u * FORCE(wk))
+        of_Q -= expectation(wk * FORCE(wl)) + expectation(wl * FORCE(wk))
+    if any(kind.moves for kind in names.kinds):
+        yield r"$\bar B = \langle B \rangle$ is summed over kinds of samples; rows, as those of $G$, count all vectors."
+        n, first, second = names.M + names.K, names.M + (k or (1,))[0], names.M + (m or (1,))[0]
+
+        def along(row: Any, student: Any) -> Any:
+            return total(entry(f"G{at}", row, i) * entry("Bbar", i, student), i, n)
+
+        of_R += along(*(j or (1,)), *(k or (1,)))
+        of_Q += along(first, *(m or (1,))) + along(second, *(k or (1,)))
+    restored = {name: each for name, each in problem.constraints if name != "none"}
+    if restored:
+        Psi = entry(f"Psi{at}", *k, *m)
+        yield Equation(Psi, of_Q)
+        for name, each in restored.items():
+            of = f"students {each.start + 1} to {each.stop}: " if len(each) < names.K else ""
+            yield f"After a step, {of}{RESTORED[name]}"
+        other = (i,) * bool(k)
+        of_R -= total(entry("S", *other, *k) * entry(f"R{at}", *other, *j), i, names.K)
+        back = entry("S", *other, *m) * entry(f"Q{at}", *k, *other) + entry("S", *other, *k) * entry(
+            f"Q{at}", *other, *m
+        )
+        of_Q = Psi - total(back, i, names.K)
+        if at:
+            yield r"$\Psi$ and $Q$ are averages of $\Psi^{(\rho)}$ and $Q^{(\rho)}$ over the spectrum."
+    if names.M:
+        yield Equation(rf"\frac{{\mathrm d{latex_of(R)}}}{{\mathrm dt}}", of_R)
+    yield Equation(rf"\frac{{\mathrm d{latex_of(Q)}}}{{\mathrm dt}}", of_Q)
     if prior.name not in ("none", "l2"):
         yield "Averages of the prior ask for the density of the weights."
+
+
+def _coordinates(names: Names) -> Iterator[Equation | str]:
+    """Weights at a coordinate; update_rules.md, eq-rule-sde and eq-rule-spectrum-sde."""
+    moves = any(kind.moves for kind in names.kinds)
+    if names.problem.data.spectrum is None:
+        yield r"With $z = (u, w)$, $\psi = (y, s)$ and $G = \langle z z^{\mathsf T} \rangle$, summed over inputs:"
+        yield Equation(r"\gamma", r"G^{-1} \langle \psi F^{\mathsf T} \rangle" + r" + \bar B" * moves)
+        drift, noise = r"z \cdot \gamma_k", r"\mathrm d\beta_k"
+    else:
+        yield r"With $z = (u, w)$ and $\xi = \psi - E[\psi | c]$, summed over inputs:"
+        yield Equation(r"\hat\gamma", r"\hat G^{-1} \langle \xi F^{\mathsf T} \rangle")
+        yield Equation(r"\gamma", r"\langle (c, 0) F^{\mathsf T} \rangle" + r" + \bar B" * moves)
+        drift, noise = r"\rho\,z \cdot \hat\gamma_k + z \cdot \gamma_k", r"\sqrt\rho\,\mathrm d\beta_k"
+    yield Equation(r"\mathrm dw_k", rf"\left[ {drift} - \varphi(w_k) - (w S)_k \right] \mathrm dt + {noise}")
+    yield Equation(r"\mathrm d\beta_k \mathrm d\beta_l/\mathrm dt", r"\Lambda_{kl}")

@@ -1,23 +1,25 @@
 """Equations that update rules print, evaluated by SymPy, against rules, rates, and averages over samples."""
 
 import inspect
+import re
 from itertools import product
 
 import numpy as np
 import pytest
 
 import meanfield
-from meanfield.families.update_rule.averages import Averages
+from meanfield.explanation.equations import Equation
+from meanfield.families.update_rule.hidden_variables import hidden_of
 from meanfield.families.update_rule.model import RULES
-from meanfield.families.update_rule.order_parameters.equations import Equations, decay_of
-from meanfield.families.update_rule.rates import packed, rates_of, unpacked
+from meanfield.families.update_rule.order_parameters.equations import Equations
+from meanfield.families.update_rule.rates import State, normalisation, packed, unpacked
 from tests.families.update_rule.problems import feature
-from tests.printed_equations import evaluate, lines_of, section
+from tests.printed_equations import counted, evaluate, lines_of, section, unsaid
 
 ROUNDING = 1e-12
-"""Largest error of a formula: sums of some ten terms of order 1 in double precision."""
+"""Largest error of a formula, relative to the largest value: sums of some hundred terms in double precision."""
 
-INDICES = "kl"
+POINTS = 100
 
 
 def committee(y, s, rate):
@@ -28,94 +30,410 @@ def bends(s, rate):
     return rate * s if s > 0 else 0.0
 
 
-def problem(rule, size=1, model=None, **keys):
-    """Problem of a rule with as many features as students."""
+def linear(s, y, rate):
+    return rate * (2 * y - s)
+
+
+def cubic(s, rate):
+    return rate * s**3
+
+
+def oja(s, rate):
+    return rate * s
+
+
+def along(s, gain, Q, rate):
+    return -rate * gain * s**2 / Q
+
+
+def adaptive(s, gain, Q):
+    return gain * s / Q
+
+
+def gain_step(s, gain):
+    return gain * (1 - gain * s**2)
+
+
+def labelled(label, s, rate, eps, flip):
+    return rate * ((label - s) * (1 - 2 * flip) + 0.3 * eps)
+
+
+def output(s):
+    return s**2
+
+
+def first(s1, s2, mean2, rate):
+    return rate * s1 * (s2**2 - mean2)
+
+
+def second(s1, s2, mean1, rate):
+    return rate * s2 * (s1**2 - mean1)
+
+
+def toward_second(s2, rate):
+    return 0.5 * rate * s2
+
+
+def toward_first(s1, rate):
+    return 0.5 * rate * s1
+
+
+def centred(s, rate):
+    return rate * (s - s.mean())
+
+
+def up(w, rate):
+    return rate * w
+
+
+def down(w, rate):
+    return -rate * w
+
+
+def teach(w, c, rate):
+    return 0.5 * rate * w * c
+
+
+def hold(Q, rate):
+    return -rate * (Q[0, 0] - 1)
+
+
+def hold_generator(Q, rate):
+    return -0.5 * rate * (Q[1, 1] - 1)
+
+
+def problem(rule=None, size=1, model=None, hidden=None, **keys):
+    """Problem with as many features as students."""
+    model = {"rule_parameters": {"rate": 0.7}} | ({} if rule is None else {"rule": rule}) | (model or {})
+    given = {"students": [{"initial_norm": 0.5 + 0.3 * k} for k in range(size)], "time": {"stop": 1.0}}
     return meanfield.Problem(
-        family="update_rule",
-        model={"rule": rule, "rule_parameters": {"rate": 0.7}} | (model or {}),
-        features=[feature(0.2)] * size,
-        students=[{"initial_norm": 0.5 + 0.3 * k} for k in range(size)],
-        time={"stop": 1.0},
-        **keys,
+        family="update_rule", model=model, features=[feature(0.2, hidden) for _ in range(size)], **given | keys
     )
 
 
-def printed_rates(given, R, Q, values, average):
-    """dR/dt and dQ/dt as they are printed, entry by entry; `values` has fields and steps by name."""
-    (K, M), lines = R.shape, section(given, "Order")
-    found = np.empty((K, M)), np.empty((K, K))
-    for k, m, j in product(range(K), range(K), range(M)):
-        place = {"k": k, "l": m, "j": j}
-        known = {}
-        for name, each in values.items():
-            for letter in "j" if name == "y" else INDICES:
-                several = M > 1 if name == "y" else K > 1
-                known[f"{name}_{{{letter}}}" if several else name] = each[place[letter]]
-        at = [letter if several else "" for letter, several in (("k", K > 1), ("l", K > 1), ("j", M > 1))]
-        names = [f"{name}_{{{a}{b}}}" if a + b else name for name, a, b in (("R", at[0], at[2]), ("Q", *at[:2]))]
-        known |= {names[0]: R[k, j], names[1]: Q[k, m]}
-        if K > 1:
-            known["Q_{kk}"] = Q[k, k]
-        if sphere := lines_of(lines, "S", "S_{k}"):
-            for letter in INDICES if K > 1 else [""]:
-                i = place.get(letter, 0)
-                turned = {f"{name}_{{k}}": values[name][i] for name in "Fs"} if K > 1 else {}
-                name = f"S_{{{letter}}}" if letter else "S"
-                own_length = {"Q_{kk}": Q[i, i]} if K > 1 else {}
-                (known[name],) = next(iter(evaluate(sphere, known | turned | own_length, average()).values()))
+GENERATOR = {
+    "groups": [{"name": "w"}, {"name": "V"}],
+    "students": [{"group": "w"}, {"group": "V", "hidden": {"law": "gaussian", "second_moment": 2.5}}],
+    "draws": [
+        {"along": "u", "noise": 0.8, "gain": {"w": up}, "move": {"w": {"w": hold}, "V": {"V": hold_generator}}},
+        {"along": "V", "gain": {"w": down}, "batch_size": 2},
+        {"along": "V", "move": {"V": {"w": teach}}},
+    ],
+}
+ORTHONORMAL = {"students": [{}, {}]}
+MASKED = {"views": 2, "observed": [0.6, 0.9], "view_covariance": [[0.4, 0.1], [0.1, 0.2]]}
+CLASSES = [{"probability": 0.4, "mean": [1.5], "noise": 0.5}, {"probability": 0.6, "mean": [-0.5], "noise": 2.0}]
+SCALE = {"law": "discrete", "values": [0.5, 1.2], "probabilities": [0.3, 0.7], "of": "sample"}
+CASES = {
+    "committee": lambda **d: problem(committee, 2, {"batch_size": 4}, prior={"name": "l2", "strength": 0.1}, data=d),
+    "subspace": lambda **d: problem(
+        oja, 2, {"constraint": "gram_schmidt", "batch_size": 3}, 1.5, **ORTHONORMAL, data={"signal": "spiked"} | d
+    ),
+    "missing beside features": lambda **d: problem(
+        cubic, 1, {"constraint": "sphere"}, 2.0, data={"signal": "orthogonal", "observed": 0.6, "noise": 0.7} | d
+    ),
+    "moves and a side variable": lambda **d: problem(
+        meanfield.Rule(adaptive, along=along),
+        1,
+        None,
+        2.0,
+        data={"signal": "spiked", "observed": 0.4} | d,
+        side={"gain": {"start": 0.5, "step": gain_step}},
+    ),
+    "classes": lambda **d: problem(
+        labelled, data={"signal": "spiked", "classes": CLASSES, "coins": {"flip": 0.1}, "normals": ["eps"]} | d
+    ),
+    "scale": lambda **d: problem(cubic, 1, None, 2.0, data={"signal": "orthogonal", "scale": SCALE} | d),
+    "generator": lambda **d: problem(None, 1, None, 3.0, **GENERATOR, data=d),
+    "masked views": lambda **d: problem(
+        None,
+        1,
+        None,
+        2.0,
+        draws=[MASKED | {"gain": {"s": [toward_second, toward_first]}}],
+        data={"signal": "orthogonal"} | d,
+    ),
+    "views less means": lambda **d: problem(
+        None,
+        1,
+        None,
+        2.0,
+        draws=[{"views": 2, "means": [output], "gain": {"s": [first, second]}}],
+        data={"signal": "spiked"} | d,
+    ),
+    "samples of a batch": lambda **d: problem(
+        None, 1, None, 2.0, draws=[{"samples": 2, "gain": {"s": centred}}], data={"signal": "spiked"} | d
+    ),
+}
+"""Problems by names, with more keys of their data."""
+
+QUICK = "missing beside features", "classes"
+"""Problems that are quick with a spectrum, too."""
+
+SPECTRUM = {"law": "atoms", "eigenvalues": [0.5, 1.7], "weights": [0.6, 0.4]}
+
+
+def states_of(equations, M, K, S):
+    """Overlaps of random vectors, where there is a spectrum at each of its eigenvalues, and side variables."""
+    rng, nodes = np.random.default_rng(0), equations.nodes
+    w = rng.normal(size=(POINTS, *(() if nodes is None else (len(nodes.rho),)), K, M + K + 3)) / 2
+    R = w[..., :M] * (1.0 if nodes is None else np.sqrt(nodes.teacher)[:, None, None])
+    return State(R, w @ w.swapaxes(-1, -2), rng.uniform(0.5, 1.5, (POINTS, S)))
+
+
+def nodes_of(kind, data, nodes):
+    """Nodes of the hidden variables, normals, coins and noise of a kind of sample, a row each, and their weights."""
+    law, x = hidden_of(kind.laws), np.polynomial.hermite_e.hermegauss(nodes)
+    wide = np.flatnonzero(law.covariance.diagonal(axis1=1, axis2=2).any(axis=0))
+    others = kind.samples * len(data.normals)
+
+    def rows(noises):
+        axes = [(np.arange(len(law.probability)), law.probability)]
+        axes += [([0.0, 1.0], [1 - p, p]) for p in data.coins.values() for _ in range(kind.samples)]
+        axes += [(x[0], x[1] / x[1].sum())] * (len(wide) + others + noises)
+        grids = [grid.ravel() for grid in np.meshgrid(*(values for values, _ in axes), indexing="ij")]
+        weight = np.ones(1)
+        for _, each in axes:
+            weight = np.multiply.outer(weight, each)
+        component, coins = grids[0].astype(int), grids[1 : 1 + kind.samples * len(data.coins)]
+        z, hidden = grids[1 + len(coins) :], law.mean[component].T.copy()
+        for place, each in zip(wide, z, strict=False):
+            hidden[place] += np.sqrt(law.covariance[component, place, place]) * each
+        return (
+            hidden,
+            np.array(z[len(wide) : len(wide) + others]),
+            np.array(coins),
+            np.array(z[len(wide) + others :]),
+            weight.ravel(),
+        )
+
+    return rows
+
+
+def fields_of(given, number, lines, grams, nodes):
+    """Fields of a kind of sample by the law that is printed, at nodes of the spectrum, and what else functions read.
+
+    Returns
+    -------
+    fields : ndarray, shape (spectrum nodes + 1, samples, views, vectors, points, draws)
+        The last are those of all coordinates.
+    read : dict
+    weight : ndarray, shape (draws,)
+    """
+    kind, (per_node, rho, _, G, hat, beside) = given.kinds[number], grams
+    n, L, m, M = G.shape[-1], kind.views, kind.samples, len(given.features)
+    hidden, normals, coins, noise, weight = nodes_of(kind, given.data, nodes)(n * L * m)
+    factor, signal = (hidden[list(which)].prod(axis=0) for which in (kind.scales_noise, kind.scales_signal))
+    tags = tags_of(given, number)
+    psi = [rf"\psi^{{({tag})}}" if tag else r"\psi" for tag in tags]
+    spectrum = given.data.spectrum is not None
+
+    def printed(left, **values):
+        (line,) = lines_of(lines, left)
+        names = {str(each): each for each in line.right.free_symbols} if hasattr(line.right, "free_symbols") else {}
+        return evaluate([line], {name: values.get(name, values.get("other", 0.0)) for name in names})[left][0]
+
+    fields = np.empty((len(rho) + 1, m, L, n, len(G), len(weight)))
+    place = slice(kind.along.start, kind.along.stop)
+    c = hidden.reshape(m, -1, len(weight))[:, : len(kind.along)]
+    for value in np.unique(factor):
+        chosen = factor == value
+        at = {"varsigma": value}
+        cov, of_node = np.empty((len(G), L, n, L, n)), np.empty((len(rho), len(G), L, n, L, n))
+        for a, b in product(range(L), repeat=2):
+            pair = psi[min(a, b)] + (f", {psi[max(a, b)]}" if a != b else "")
+            left = rf"\mathrm{{Cov}}[{pair} | c]"
+            white = G if not spectrum else hat
+            cov[:, a, :, b] = printed(left, G=white, Ghat=white, **{r"G_\perp": beside, r"\hat G_\perp": beside}, **at)
+            for i, each in enumerate(rho):
+                if not spectrum:
+                    of_node[i] = cov
+                    continue
+                turned = beside_features(G, M)
+                other = (each * per_node[:, i] - per_node[:, i][..., :M] @ hat[:, :M]) @ turned
+                left_node = rf"\mathrm{{Cov}}[{{{psi[min(a, b)]}}}_\rho, {psi[max(a, b)]} | c]"
+                of_node[i, :, a, :, b] = printed(left_node, rho=each, G__rho=per_node[:, i], other=other, **at)
+        cov, of_node = cov.reshape(len(G), n * L, n * L), of_node.reshape(len(rho), len(G), n * L, n * L)
+        values, vectors = np.linalg.eigh(cov)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+        inverse = (vectors / np.where(values > 1e-12, values, np.inf)[:, None]) @ vectors.swapaxes(1, 2)
+        for b in range(m):
+            own = root @ noise.reshape(m, n * L, -1)[b][:, chosen]  # (points, views vectors, draws)
+            for i in range(len(rho) + 1):
+                deviation = own if i == len(rho) else of_node[i] @ inverse @ own
+                along = (G if i == len(rho) else per_node[:, i])[..., place] @ c[b][:, chosen]
+                for view in range(L):
+                    p = printed(rf"E[{psi[view]} | c]", varsigma=signal[chosen], other=1.0)
+                    part = deviation.reshape(len(G), L, n, -1)[:, view] + p * along
+                    fields[i, b, view][..., chosen] = part.swapaxes(0, 1)
+    read = dict(zip(given.data.coins, coins.reshape(-1, m, len(weight)), strict=True))
+    read |= dict(zip(given.data.normals, normals.reshape(-1, m, len(weight)), strict=True))
+    read |= {"c": c.swapaxes(0, 1)} if len(kind.along) else {}
+    read |= {name: hidden[i][None, None] for name, i in kind.others.items()}
+    return fields, read, weight
+
+
+def under(name, tag):
+    """Name of a symbol with a tag."""
+    return f"{name}__{tag}" if tag else name
+
+
+def tags_of(given, number):
+    kind = given.kinds[number]
+    return [str(number + 1) * (len(given.kinds) > 1) + str(view + 1) * (kind.views > 1) for view in range(kind.views)]
+
+
+def beside_features(G, M):
+    turned = np.broadcast_to(np.eye(G.shape[-1]), G.shape).copy()
+    turned[:, :M, M:] = -np.linalg.solve(G[:, :M, :M], G[:, :M, M:])
+    turned[:, :M, :M] = 0.0
+    return turned
+
+
+def array_of(axes, values):
+    """What a name of several stands for, which counts from 1 along axes of more than one."""
+    kept = [size > 1 for size in values.shape[:axes]]
+    values = values.reshape(
+        [size for size, keep in zip(values.shape, kept, strict=False) if keep] + list(values.shape[axes:])
+    )
+    return counted(values, [keep for keep in kept if keep])
+
+
+def printed_velocity(given, equations, states, nodes):
+    """Rates of R, Q and v at states, as they are printed."""
+    M, K, P = len(given.features), len(given.students), POINTS
+    spectrum, at = equations.nodes, "__rho" if equations.nodes is not None else ""
+    G = equations.stretches[0].system.gram(states.R, states.Q, spectrum)
+    per_node = G[:, None] if spectrum is None else G
+    rho, share = (np.ones(1), np.ones(1)) if spectrum is None else (spectrum.rho, spectrum.weight)
+    G, hat = (np.einsum("b,pbij->pij", each, per_node) for each in (share, share * rho))
+    turned = beside_features(G, M)
+    grams = per_node, rho, share, G, hat, turned.swapaxes(1, 2) @ hat @ turned
+    lines, step, rates = (section(given, title) for title in ("Fields", "Step", "Order"))
+    R, Q = G[:, M:, :M].transpose(1, 2, 0)[..., None], G[:, M:, M:].transpose(1, 2, 0)[..., None]
+    shared = {"R": array_of(2, R), "Q": array_of(2, Q)}
+    shared |= {name: each[:, None] for name, each in zip(given.side, states.v.T, strict=True)}
+    weights, values, B, v = {}, [dict(shared) for _ in rho], np.zeros((M + K, K, P)), np.zeros((P, 0))
+    groups = {"y" if name == "u" else name: each for name, each in given.vectors.items() if len(each)}
+    average = {
+        "average_of": lambda of: (
+            np.broadcast_to(of, np.broadcast_shapes(of.shape, (P, 1))) @ weights[of.shape[-1]]
+            if of.shape[-1] > 1
+            else of[..., 0]
+        )
+    }
+    for number, kind in enumerate(given.kinds):
+        tags, own = tags_of(given, number), str(number + 1) * (len(given.kinds) > 1)
+        fields, read, weight = fields_of(given, number, lines, grams, nodes)
+        weights[len(weight)] = weight
+        known = shared | {under(name, own): array_of(2, each[..., None, :]) for name, each in read.items()}
+        for view, tag in enumerate(tags):
+            for name, each in groups.items():
+                whole = fields[-1, :, view, each.start : each.stop]
+                known[under(name, tag)] = array_of(2, whole)
+            for i in range(len(rho)):
+                for name, each in (("y", range(M)), ("s", range(M, M + K))):
+                    part = fields[i if at else -1, :, view, each.start : each.stop]
+                    values[i][f"{name}{at}{tag}" if at else under(name, tag)] = array_of(2, part)
+        F = {under("F", tag): np.zeros((kind.samples, K, P, len(weight))) for tag in tags}
+        for line in step:
+            if (
+                not isinstance(line, Equation)
+                or not hasattr(line.right, "free_symbols")
+                or (hasattr(line.left, "args") and str(line.left).startswith("phi"))
+            ):
+                continue
+            name = str(getattr(line.left, "base", line.left))
+            indices = [int(each) - 1 for each in getattr(line.left, "indices", ())]
+            mine = name.startswith("mean") and (name.partition("__")[2] or own) == own
+            if mine:
+                (found,) = next(iter(evaluate([line], known, average).values()))
+                known[name] = np.asarray(found)[..., None]
+            elif name in F:
+                (found,) = next(iter(evaluate([line], known).values()))
+                b, k = [0, 0, *indices][-2:] if kind.samples == 1 else [*indices, 0][:2]
+                F[name][b, k] = found
+            elif name == under("B", own):
+                (found,) = next(iter(evaluate([line], known).values()))
+                B[indices[0], indices[1]] += np.broadcast_to(found, (P, len(weight))) @ weight
+            elif name.startswith(r"\frac{\mathrm d") and kind.side:
+                (found,) = next(iter(evaluate([line], known, average).values()))
+                v = np.asarray(found)[:, None]
+        for each in values:
+            each |= {name: array_of(2, of) for name, of in F.items()}
+            each[under("varsigma", "")] = hidden_factor(kind, given, nodes, weight) if kind.scales_noise else 1.0
+    found = [np.empty((P, len(rho), K, size)) for size in (M, K)]
+    counts, S = {"k": K, "l": K, "j": M}, np.zeros((K, K, P))
+    (Lambda,) = lines_of(rates, "Lambda", "Lambda[k, l]")
+    Psi = lines_of(rates, *(f"Psi{at}{end}" for end in ("", "[k, l]")))
+    total = np.zeros((K, K, P))
+    for i, each in enumerate(values):
+        each |= {
+            f"R{at}": array_of(2, per_node[:, i, M:, :M].transpose(1, 2, 0)),
+            f"Q{at}": array_of(2, per_node[:, i, M:, M:].transpose(1, 2, 0)),
+        }
+        each |= {f"G{at}": counted(per_node[:, i].transpose(1, 2, 0), "ij"), "Bbar": counted(B, "ij"), "rho": rho[i]}
+        each |= {"Lambda": array_of(2, np.reshape(evaluate([Lambda], each, average, counts)["Lambda"][0], (K, K, P)))}
+        if Psi:
+            of_node = np.reshape(evaluate(Psi, each, average, counts)[f"Psi{at}"][0], (K, K, P))
+            each |= {f"Psi{at}": array_of(2, of_node)}
+            total += share[i] * of_node
+    if Psi:
+        S = np.array([normalisation(given.constraints, total[..., p], Q[..., p, 0]) for p in range(P)]).transpose(
+            1, 2, 0
+        )
+    for i, each in enumerate(values):
+        each |= {"S": array_of(2, S)}
         for which, array in zip("RQ", found, strict=True):
-            left = [line for line in lines if str(line.left).startswith(rf"\frac{{\mathrm d{which}")]
-            (value,) = next(iter(evaluate(left, known, average()).values()))
-            array[k, j if which == "R" else m] = value
-    return found
+            (line,) = [
+                line
+                for line in rates
+                if isinstance(line, Equation) and re.match(rf".frac..mathrm d(.)?{which}", str(line.left))
+            ]
+            for k, j in product(range(K), range(array.shape[-1])):
+                (value,) = next(iter(evaluate([line], each | {"k": k + 1, "j": j + 1, "l": j + 1}, average).values()))
+                array[:, i, k, j] = value
+    return found[0], found[1], v
 
 
-@pytest.mark.parametrize("constraint", ["none", "sphere"])
-@pytest.mark.parametrize("prior", ["none", "l2"])
-@pytest.mark.parametrize("size", [1, 2])
-def test_rates_are_those_of_the_code(size, prior, constraint):
-    given = problem(
-        committee if size > 1 else "perceptron",
-        size,
-        {"constraint": constraint, "batch_size": 3},
-        prior={"name": prior, "strength": 0.3},
-        data={"noise": 1.5, "observed": 0.8},
+def hidden_factor(kind, given, nodes, weight):
+    hidden, *_ = nodes_of(kind, given.data, nodes)(
+        (len(given.features) + len(given.students)) * kind.views * kind.samples
     )
-    rng = np.random.default_rng(0)
-    values = {name: rng.normal(size=(size, 100)) for name in "ysF"}
-    vectors = rng.normal(size=(2 * size, 50))
-    G = vectors @ vectors.T / 50
-    G[:size, :size] = np.eye(size)
-    fields = np.vstack([values["y"], values["s"]])
-    E, Lambda = fields @ values["F"].T / 100, 1.5 * 0.8 / 3 * values["F"] @ values["F"].T / 100
-    averages = Averages(E, np.zeros_like(E), Lambda, np.empty(0))
-    right = rates_of(averages, G, size, decay_of(given), given.constraints)
-    R, Q = G[size:, :size], G[size:, size:]
-    found = printed_rates(given, R, Q, values, lambda: {"average_of": np.mean})
-    assert np.abs(found[0] - right.R).max() <= ROUNDING
-    assert np.abs(found[1] - right.Q).max() <= ROUNDING
+    return hidden[list(kind.scales_noise)].prod(axis=0)
 
 
-def test_averages_over_the_fields_that_are_printed_are_those_of_the_limit():
-    data, prior = {"noise": 1.5, "observed": 0.8}, {"name": "l2", "strength": 0.1}
-    given = problem(committee, 2, {"batch_size": 4}, data=data, prior=prior)
+NODES = {
+    "committee": 4,
+    "missing beside features": 4,
+    "scale": 4,
+    "views less means": 4,
+    "moves and a side variable": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "spectrum"),
+    [
+        *((name, None) for name in CASES),
+        *(pytest.param(name, SPECTRUM, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES),
+    ],
+)
+def test_equations_are_the_rates_of_the_code(name, spectrum):
+    """From the law of the fields to the rates at random overlaps; rules are polynomials, and nodes exact."""
+    given = CASES[name](**({} if spectrum is None else {"spectrum": spectrum}))
     equations = Equations(given)
+    M, K = len(given.features), len(given.students)
+    states = states_of(equations, M, K, len(given.side))
     choices = equations.choose([(0.0, equations.start)], 1e-9, {})
-    velocity = equations.velocity(0, equations.rules(choices, lambda each: each.rule))(0.0, equations.start)
-    right = unpacked(velocity, 2, 2)
-    R, Q = given.initial_R, given.initial_Q
-    G = np.block([[np.eye(2), R.T], [R, Q]])
-    covariance = evaluate(lines_of(section(given, "Fields"), r"\mathrm{Cov}[\psi | c]"), {"G": G})
-    x, weight = np.polynomial.hermite_e.hermegauss(5)  # exact to degree 9: those of F are at most 6
-    nodes = np.array(list(product(x, repeat=4))).T
-    weights = np.prod(list(product(weight / weight.sum(), repeat=4)), axis=1)
-    fields = np.linalg.cholesky(covariance[r"\mathrm{Cov}[\psi | c]"][0]) @ nodes
-    values = {"y": fields[:2], "s": fields[2:]}
-    named = {f"{name}_{i + 1}": each for name, rows in values.items() for i, each in enumerate(rows)}
-    steps = evaluate(lines_of(section(given, "Step"), "F_1", "F_2"), named)
-    values["F"] = np.array([steps["F_1"][0], steps["F_2"][0]])
-    found = printed_rates(given, R, Q, values, lambda: {"average_of": lambda of: of @ weights})
-    assert np.abs(packed(right._replace(R=found[0], Q=found[1])) - velocity).max() <= ROUNDING
+    velocity = equations.velocity(0, equations.rules(choices, lambda each: each.rule))
+    nodes = None if spectrum is None else len(equations.nodes.rho)
+    right = [unpacked(velocity(0.0, packed(State(*each))), K, M, nodes) for each in zip(*states, strict=True)]
+    found = printed_velocity(given, equations, states, NODES.get(name, 2))
+    for which, of in zip(("R", "Q", "v"), found, strict=True):
+        known = np.array([getattr(each, which) for each in right])
+        assert np.abs(of.reshape(known.shape) - known).max(initial=0.0) <= ROUNDING * np.abs(known).max(initial=1.0)
+    assert not unsaid(given)
 
 
 @pytest.mark.parametrize("name", [*RULES, committee])
@@ -124,8 +442,9 @@ def test_steps_are_what_they_print(name):
     step = committee if name is committee else RULES[name].step
     given, (y, s) = problem(name, size), np.random.default_rng(0).normal(size=(2, size, 100))
     fields = {"y": y, "s": s}
-    named = {(f"{key}_{i + 1}" if size > 1 else key): each for key in fields for i, each in enumerate(fields[key])}
-    found = evaluate(lines_of(section(given, "Step"), "F", "F_1", "F_2"), named)
+    found = evaluate(
+        lines_of(section(given, "Step"), "F", "F[1]", "F[2]"), {key: array_of(1, each) for key, each in fields.items()}
+    )
     reads = [key for key in fields if key in inspect.signature(step).parameters]
     samples = [{key: fields[key][:, n] if size > 1 else fields[key][0, n] for key in reads} for n in range(100)]
     right = np.array([np.atleast_1d(step(rate=0.7, **each)) for each in samples]).T
