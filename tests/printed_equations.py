@@ -35,7 +35,7 @@ def evaluate(lines, values, functions=None, counts=None):
     """
     known, found = dict(values), {}
     functions = {} if functions is None else functions
-    functions["dot"] = dot
+    functions.setdefault("dot", dot)
     for line in lines:
         if not isinstance(line, Equation) or not isinstance(line.right, sp.Expr):
             continue

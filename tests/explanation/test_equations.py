@@ -3,12 +3,14 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 import meanfield
 from meanfield.explanation.formulas import latex_of, rounded
+from meanfield.problems.known_families import family_of
 from meanfield.report import report
 from tests.example_problems import SMALL, make_problem
 
@@ -60,8 +62,10 @@ def test_notebooks_and_reports_have_mathml():
     assert "<math" in page
 
 
-def test_problems_without_equations_say_so_and_show_their_text():
+def test_problems_without_equations_say_so_and_show_their_text(monkeypatch):
     problem = meanfield.load_problem("data/problems/nine_points.toml")
+    without = replace(family_of(problem), equations="")
+    monkeypatch.setattr("meanfield.explanation.equations.family_of", lambda _: without)
     assert problem._repr_html_() is None
     with pytest.raises(meanfield.InputError, match="family = 'alpha_contrastive' declares no equations"):
         problem.latex()

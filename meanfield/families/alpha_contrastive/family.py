@@ -81,6 +81,7 @@ FAMILY = Family(
     reductions={"critical_points": f"{HERE}.numbers:critical_points"},
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
+    equations=f"{HERE}.equations:equations_of",
     key_words={
         r"importance\.temperature": r"temperature $\tau$",
         r"training\.learning_rate": r"learning rate $\eta$",
