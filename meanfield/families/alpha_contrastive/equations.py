@@ -45,8 +45,8 @@ LARGE = (
     r"$z_i = w \cdot x_i$."
 )
 PLACES = (
-    r"Places are independent given the generator or component of a sample, over which averages are; $F_{km}$ is the mean "
-    r"of $f_{km}$ given it, and $X_{km}$ that of $g_{km} = "
+    r"Places are independent given the generator or component of a sample, over which averages are; $F_{km}$ is the "
+    r"mean of $f_{km}$ given it, and $X_{km}$ that of $g_{km} = "
 )
 GATED = r"h'(w_{km} \cdot x_k)\,x_k$."
 GATED_NORMALISED = r"h'(w_{km} \cdot x_k)\,x_k/\sigma_{km}$"
