@@ -115,7 +115,7 @@ class Printer(LatexPrinter):  # type: ignore[misc]
         signs = "".join(
             rf"\sum_{{{self._print(i)}={self._print(low)}}}^{{{self._print(high)}}} " for i, low, high in sums.limits
         )
-        return signs + self.parenthesize(sums.function, PRECEDENCE["Mul"], strict=True)
+        return signs + str(self.parenthesize(sums.function, PRECEDENCE["Mul"], strict=True))
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> Any:
         terms = super()._as_ordered_terms(expr, order=order)

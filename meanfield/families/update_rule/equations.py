@@ -89,14 +89,17 @@ def _functions(names: Names, number: int, kind: Kind) -> Iterator[Equation | str
     for symbol, use in [*uses, *((f"B{own}", use) for use in kind.moves)]:
         found = values(names, use.what, use.function, letters)
         students = [k - names.M + 1 for k in use.students]
-        if found is None or found.size > LONGEST:
-            names.table.named(latex_of(entry(symbol)), use.what.partition(",")[0], called(problem, use.what))
-            continue
         rows = [i + 1 for i in use.vectors] if len(use.vectors) else [b + 1 for b in range(kind.samples)]
-        several = len(use.vectors) > 0 or kind.samples > 1
+        several, moves = len(use.vectors) > 0 or kind.samples > 1, symbol[0] == "B"
+        if found is None or found.size > LONGEST:
+            spans = [rows] * several + [students] * (names.K > 1 or moves)
+            below = ", ".join(str(each[0]) + rf" \dots {each[-1]}" * (len(each) > 1) for each in spans)
+            label = latex_of(entry(symbol)) + (f"_{{{below}}}" if below else "")
+            names.table.named(label, use.what.partition(",")[0], called(problem, use.what))
+            continue
         for row, value in zip(rows, found.reshape(len(rows), len(students)), strict=True):
             for k, each in zip(students, value, strict=True):
-                at = ((row,) if several else ()) + ((k,) if names.K > 1 or symbol[0] == "B" else ())
+                at = ((row,) if several else ()) + ((k,) if names.K > 1 or moves else ())
                 yield Equation(entry(symbol, *at), each)
     for name in kind.side:
         found = (

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import meanfield
-from meanfield.explanation.equations import Equation
+from meanfield.explanation.equations import Equation, equations_of
 from meanfield.families.update_rule.hidden_variables import hidden_of
 from meanfield.families.update_rule.model import RULES
 from meanfield.families.update_rule.order_parameters.equations import Equations
 from meanfield.families.update_rule.rates import State, normalisation, packed, unpacked
 from tests.families.update_rule.problems import feature
+from tests.families.update_rule.test_draws import gan
 from tests.printed_equations import counted, evaluate, lines_of, section, unsaid
 
 ROUNDING = 1e-12
@@ -455,3 +456,9 @@ def test_a_step_that_is_no_arithmetic_has_its_name():
     given = problem(bends)
     assert not lines_of(section(given, "Step"), "F")
     assert r"$F$ & \verb|model.rule|" in given.latex()
+
+
+def test_each_function_that_is_no_arithmetic_has_a_row():
+    rows = {key: words for _, key, words in equations_of(gan()).symbols}
+    assert rows["draws[0].move.w.w"].endswith(":hold")
+    assert rows["draws[0].move.V.V"].endswith(":hold_generator")
