@@ -74,7 +74,7 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
         sizes[columns] = SIZE_MARGIN * extent.width / axes.bbox.width, SIZE_MARGIN * extent.height / axes.bbox.height
         place = _free_place(taken, *sizes[columns])
         if place is not None and (columns == 1 or sizes[columns][0] < 1.0):
-            legend.set_loc(place)
+            legend.set_loc(place)  # type: ignore[arg-type]
             return legend
     columns = 2 if sizes[2][0] < 1.0 else 1
     width, height = sizes[columns]

@@ -104,7 +104,8 @@ class _OfPoints(_Maps):
         """See `_Maps.shares`."""
         kept = [self._known[k] & (membership > 0.0) for k in range(len(self._w))]
         drawn = [
-            np.histogram2d(*w[at].T, bins=[self.grid, self.grid], weights=membership[at])[0] / membership[at].sum()
+            np.histogram2d(w[at, 0], w[at, 1], bins=(self.grid, self.grid), weights=membership[at])[0]
+            / membership[at].sum()
             if at.any()
             else np.zeros((PLANE_CELLS, PLANE_CELLS))
             for w, at in zip(self._w, kept, strict=True)

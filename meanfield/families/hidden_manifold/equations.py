@@ -210,7 +210,8 @@ def _start(problem: Problem, sizes: Sizes, delta: Any, table: Table) -> Iterator
     if L > M:
         coefficients, elsewhere = sp.MatrixSymbol("P", L, M), sp.MatrixSymbol("E", L, L)
         for q, component in enumerate(inputs.mixture):
-            table.named(rf"\mu_{{{q + 1}}}", f"inputs.components[{q}].mean", str([*component.mean]))
+            mean = [*component.mean] if isinstance(component.mean, tuple) else component.mean
+            table.named(rf"\mu_{{{q + 1}}}", f"inputs.components[{q}].mean", str(mean))
             table.named(rf"e_{{{q + 1}}}", f"inputs.components[{q}].mean_elsewhere", f"{component.mean_elsewhere:g}")
         yield (
             r"Rows of $P$ are those of 1 for the teacher, and the coefficients $\mu_q$ of means on it; $E$ has the "

@@ -287,7 +287,7 @@ def _closed(problem: Problem, table: Table) -> Iterator[Equation | str]:
         return
     rho, u = real(r"{\rho_{0\mu}}"), real("v" if averages else "u")
     drift = o * rho * dot(u, real("Delta")) * gradient
-    held = averages and start.fixed_lengths
+    held = isinstance(start, SphereStart) and start.fixed_lengths
     if held:
         w = real("w")
         yield Equation(real("X"), drift)

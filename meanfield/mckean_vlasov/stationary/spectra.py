@@ -180,6 +180,7 @@ class MixedEquations(StationaryEquations):
         by_x, by_G, rows = np.zeros((2, d1 + 1, n)), np.zeros((2, d1 + 1)), [*range(d1), d1 + 1]
         for rho, share, each in state.members:
             own_x, own_G = (part[rows] for part in self._derivatives(each))
+            assert each.coefficients.growth_slope is not None  # see `given_variance`
             own_x = own_x + own_G[:, None] * each.coefficients.growth_slope
             by_x += share * np.array([own_x, rho * own_x])
             by_G += share * np.array([own_G, rho * own_G])
