@@ -7,10 +7,12 @@ from typing import Any
 
 import sympy as sp
 
+from meanfield.ensembles.momentum import HasMomentum
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, dot, expectation, function_of, latex_of, named, real
 from meanfield.ingredients.formulas import ACTIVATIONS, PRIORS
 from meanfield.ingredients.priors import PriorSettings
+from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.ingredients.user_functions import is_address
 
 DEFAULTS = {"slope": sp.Rational(1, 100), "width": sp.Rational(1, 10)}
@@ -103,3 +105,16 @@ def overlap_section(prior: PriorSettings, tau: Any, features: int) -> Section:
             "The last average asks for the density: the overlaps do not close.",
         ],
     )
+
+
+def speed_lines(training: HasMomentum, table: Table) -> Iterator[Equation | str]:
+    """What momentum makes of a flow f of all weights theta."""
+    f, p = real("f p")
+    if training.momentum_rate is not None:
+        b = table.known("b", "training.momentum_rate", training.momentum_rate)
+        yield r"With $f$ for this flow, a velocity that lasts moves the weights:"
+        yield Equation(r"\dot p", b * (f - p))
+        yield Equation(r"\dot\theta", p)
+    elif isinstance(training.momentum, Schedule) or training.momentum > 0.0:
+        yield r"With $f$ for this flow, momentum makes it"
+        yield Equation(r"\dot\theta", f / (1 - table.known("mu", "training.momentum", training.momentum)))

@@ -13,7 +13,7 @@ import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, dot, entry, function_of, index, mean, named, real, total
-from meanfield.explanation.weight_equations import with_slope
+from meanfield.explanation.weight_equations import speed_lines, with_slope
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE
 from meanfield.families.alpha_contrastive.laws import Images
 from meanfield.families.alpha_contrastive.limit.pairs import NORMALISED
@@ -86,7 +86,7 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     yield Section("Step", [*_importance(problem, numbers, N, table), *_training(problem, eta, decay, table)])
     share = 1 - 1 / sp.sympify(N) if problem.population.finite_batch else sp.S.One
     flow = _flow(problem, share, numbers) if model.layers == 1 else _places(problem, share, N, decay)
-    yield Section(FLOW, [*flow, *_speed(problem)])
+    yield Section(FLOW, [*flow, *speed_lines(problem.training, table)])
 
 
 def _importance(problem: Problem, numbers: dict[str, Any], N: Any, table: Table) -> Iterator[Equation | str]:
@@ -224,11 +224,3 @@ def _places(problem: Problem, share: Any, N: Any, decay: Any) -> Iterator[Equati
     yield Equation(r"\dot w_{km}", of_w - decay * entry("w", k, m))
     if model.unit_filters or model.unit_top:
         yield "Where lengths are kept, only what is tangential counts."
-
-
-def _speed(problem: Problem) -> Iterator[str]:
-    """What momentum makes of a flow."""
-    if problem.training.momentum_rate is not None:
-        yield r"With the velocity $p$, and $f$ for this flow, $\dot p = b\,(f - p)$ and $\dot\theta = p$."
-    elif problem.training.momentum != 0.0:
-        yield r"With momentum the flow is $1/(1 - \mu)$ times as fast."

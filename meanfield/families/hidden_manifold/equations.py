@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, latex_of, real
 from meanfield.families.hidden_manifold.field_equations import FAST, average_lines, chain_lines, step_lines
@@ -90,6 +91,7 @@ def _average(matrix: Any) -> Any:
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
     check_averages(problem)
+    check_no_velocity(problem.training, "order parameters, the density and SGD")
     fast, training = has_fast_means(problem), problem.training
     eta = table.known("eta", "training.learning_rate", training.learning_rate)
     eta_v = eta

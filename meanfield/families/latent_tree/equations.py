@@ -14,6 +14,7 @@ import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, dot, entry, index, real, rounded
+from meanfield.explanation.weight_equations import speed_lines
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import FIELD, OBJECTS, SphereStart
 from meanfield.families.latent_tree.wording import edges_in_words, ring_in_words
@@ -54,7 +55,7 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     yield Section("Data", [*_data(problem, table)])
     yield Section("Network", [*_network(problem, table)])
     yield Section("Loss", [*_loss(problem, table)])
-    yield Section("Flow of the weights", [*_flow(problem, table)])
+    yield Section("Flow of the weights", [*_flow(problem, table), *speed_lines(problem.training, table)])
     yield Section("Covariance operator of a latent", [*_operator(problem)])
     if lines := [*_closed(problem, table)]:
         yield Section("Closed form", lines)

@@ -260,7 +260,7 @@ def test_a_mean_of_inputs_moves_students_as_the_chain_does():
     assert close(np.array(found), omega[0])
 
 
-@pytest.mark.parametrize("name", NONLINEARITIES.keys() - ACTIVATIONS)
+@pytest.mark.parametrize("name", sorted(NONLINEARITIES.keys() - ACTIVATIONS))
 def test_nonlinearities_are_what_they_print(name):
     u, functions = np.random.default_rng(0).normal(0.0, 3.0, 100), {}
     evaluate(lines_of(section(problem(inputs={"nonlinearity": name}), "Step"), "f"), {}, functions)
