@@ -5,6 +5,7 @@ import pytest
 
 import meanfield
 from meanfield.ensembles.streams import fill_normals
+from meanfield.errors import InputError
 from meanfield.explanation.equations import Equation
 from meanfield.families.hidden_manifold.density import conditional_law
 from meanfield.families.hidden_manifold.expectations.choice import expectations
@@ -294,3 +295,9 @@ def test_means_of_latents_have_no_equations():
     one = {"components_drawn": "coordinate", "components": [{"weight": 1.0, "mean": 2.0}]}
     with pytest.raises(meanfield.InputError, match="every latent has the mean 2"):
         problem(inputs={"centered": False} | one).latex()
+
+
+def test_a_velocity_that_lasts_is_refused():
+    given = problem(training={"momentum_rate": 2.0})
+    with pytest.raises(InputError, match=r"training.momentum_rate = 2: .*only order parameters.*remove it"):
+        given.latex()

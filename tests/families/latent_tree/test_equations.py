@@ -12,6 +12,7 @@ from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.ring_tables import tables_of
 from meanfield.networks.population import Views
 from meanfield.networks.population import evaluate as loss_of
+from meanfield.problems.problem_keys import with_value
 from tests.families.latent_tree.enumeration import leaf_law as enumerated
 from tests.families.latent_tree.problems import REGULAR, case_b, drawn, several
 from tests.printed_equations import counted, evaluate, lines_of, section, unsaid
@@ -338,3 +339,18 @@ def test_closed_operators_are_those_of_the_code():
 @pytest.mark.parametrize("symbols", [False, True])
 def test_each_number_has_a_row(given, symbols):
     assert unsaid(given, symbols) == []
+
+
+@pytest.mark.parametrize("key", ["momentum", "momentum_rate"])
+def test_momentum_is_printed_with_the_flow(key):
+    """A velocity moves by what a step of SGD makes of it; a fixed share has the sum of its powers."""
+    given = with_value(case_b(), f"training.{key}", 0.25)
+    f, p = np.array([0.7, -1.2]), np.array([0.3, 0.9])
+    found = evaluate(lines_of(section(given, "Flow"), r"\dot p", r"\dot\theta"), {"f": f, "p": p})
+    found = {name: values[0] for name, values in found.items()}
+    if key == "momentum":
+        assert found[r"\dot\theta"] == pytest.approx(f * (0.25 ** np.arange(40)).sum(), rel=1e-14)  # rounding
+        return
+    step = given.training.velocity(p, f) - p
+    assert found[r"\dot p"] == pytest.approx(step / given.training.learning_rate, rel=1e-14)  # rounding
+    assert found[r"\dot\theta"] == pytest.approx(p, rel=0)
