@@ -29,17 +29,19 @@ def cell_arrays(edges: FloatArray) -> dict[str, FloatArray]:
     return {"w": 0.5 * (edges[1:] + edges[:-1]), "w_bnds": np.stack([edges[:-1], edges[1:]], axis=1)}
 
 
-def edges_of(result: Mapping[Any, Any]) -> FloatArray:
-    """Edges of the cells of a result, or of the arrays that it is made of, shape (cells + 1,).
+def edges_of(result: Mapping[Any, Any], name: str = "w") -> FloatArray:
+    """Edges of the cells of a result along a coordinate, or of the arrays that it is made of, shape (cells + 1,).
 
     Raises
     ------
     InputError
         If it has none, as files of schema versions before 5 in plain xarray.
     """
-    if "w_bnds" not in result:
-        raise InputError("there is no 'w_bnds' with edges of cells; read files by meanfield.load(path), old ones too")
-    bounds = np.asarray(result["w_bnds"])
+    if f"{name}_bnds" not in result:
+        raise InputError(
+            f"there is no '{name}_bnds' with edges of cells; read files by meanfield.load(path), old ones too"
+        )
+    bounds = np.asarray(result[f"{name}_bnds"])
     return np.concatenate([bounds[:, 0], bounds[-1:, 1]])
 
 

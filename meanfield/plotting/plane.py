@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.plotting.arguments import draws, index_at
 from meanfield.plotting.style import COLOURS
 from meanfield.plotting.weights import MOST_DOTS, plot_densities, visible_range
@@ -61,16 +62,16 @@ def plot_joint_density(
         _dots(particles, at, axes)
     colour = "white" if particles is None else COLOURS[-1]
     axes.contour(w1, w2, P.T, levels=sorted(_levels(P)), colors=colour, linewidths=0.9)
-    ranges = [_visible(P.sum(axis=1 - k), density[f"w{k + 1}_bnds"].values) for k in (0, 1)]
+    ranges = [_visible(P.sum(axis=1 - k), edges_of(density, f"w{k + 1}")) for k in (0, 1)]
     axes.set(xlabel="weight $w_1$", ylabel="weight $w_2$", xlim=ranges[0], ylim=ranges[1])
     shares = ", ".join(f"{100 * share:g}" for share in SHARES)
     axes.set_title(f"$t = {at:.4g}$\ncontours: {shares} % of the weights within", fontsize="medium")
     return axes
 
 
-def _visible(sums: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
+def _visible(sums: np.ndarray, edges: np.ndarray) -> tuple[float, float]:
     """Range of a weight in which its density is visible, from sums of the joint one over the other weight."""
-    return visible_range(np.append(0.0, np.cumsum(sums)) / sums.sum(), np.append(bounds[:, 0], bounds[-1, 1]))
+    return visible_range(np.append(0.0, np.cumsum(sums)) / sums.sum(), edges)
 
 
 def _dots(particles: xr.Dataset, time: float, axes: Axes) -> None:
@@ -99,7 +100,7 @@ def draw_on_sphere(axes: Axes, dataset: xr.Dataset, rho: FloatArray, time: float
     of : str
         What has the angles, as "a filter".
     """
-    edges = [np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1]) for name in ("azimuth", "polar")]
+    edges = [edges_of(dataset, name) for name in ("azimuth", "polar")]
     # densities below a thousandth of the largest have one colour
     least = max(float(rho.max()) * 1e-3, float(rho[rho > 0].min()))
     norm = LogNorm(least, float(rho.max()) * 1.0000001)

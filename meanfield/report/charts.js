@@ -61,6 +61,8 @@
     const names = [...new Set(panel.parts.map(part => part.tab))], row = document.createElement("div");
     let figure = framed(panels, panel.title), draw = null, current = 0;
     row.className = "tabs";
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", panel.title);
     const buttons = names.map(name => {
       const button = row.appendChild(document.createElement("button"));
       Object.assign(button, {type: "button", textContent: name});
@@ -68,6 +70,7 @@
       return button;
     });
     function pick(name) {
+      chosen[panel.title] = name;
       const made = document.createDocumentFragment();
       draw = kinds[panel.kind](made, {...panel, parts: panel.parts.filter(part => part.tab === name)}, times);
       made.firstChild.firstChild.after(row);
@@ -75,7 +78,7 @@
       figure = row.parentNode;
       buttons.forEach(button => button.setAttribute("aria-pressed", button.textContent === name));
     }
-    pick(names[names.length >> 1]);
+    pick(names.includes(chosen[panel.title]) ? chosen[panel.title] : names[names.length >> 1]);
     return frame => { current = frame; draw(frame); };
   }
 

@@ -8,9 +8,10 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.distributions import groups_among
-from meanfield.mckean_vlasov.cells import nodes_of
+from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.plotting.histograms import VISIBLE
 from meanfield.report.charts import Chart
+from meanfield.results.result import Result
 from meanfield.typing import FloatArray
 
 PLANE_CELLS = 32
@@ -30,15 +31,16 @@ def plane(dataset: xr.Dataset) -> Iterator[Chart]:
     """
     held = dataset.get("w_sample", dataset.get("weights"))
     if "P_joint" in dataset:
-        maps: _OfCells | _OfPoints = _OfCells(dataset)
+        maps: _Maps = _OfCells(dataset)
     elif held is not None and 2 in (held.sizes.get("channel"), held.sizes.get("student")):
         maps = _OfPoints(dataset, held)
     else:
         return
     yield maps.chart("density of both weights")
-    for k, u in enumerate(maps.u.T):
-        name = f"u{k + 1}" if maps.u.shape[1] > 1 else "u"
-        for group in groups_among(np.unique(u)):
+    for k, law in enumerate(Result.of(dataset).problem.coordinates):
+        name, u = f"u{k + 1}" if maps.u.shape[1] > 1 else "u", maps.u[:, k]
+        # runs normalise features, so that values of a discrete law are not quite those of runs
+        for group in groups_among(np.unique(law.quadrature(law.default_nodes[0])[0])):
             tab = f"{name} = {group.centre:.3g}"
             yield maps.chart("density of both weights given u", group.membership(u), tab)
 
@@ -71,7 +73,7 @@ class _OfCells(_Maps):
         nodes, self._weight = nodes_of(joint)
         self.u = nodes[:, : joint["u"].size // len(nodes)]
         self._given = joint["P_joint_given_u"].sel(density_time=self.times).values
-        self._edges = [_edges(joint, name) for name in ("w1", "w2")]
+        self._edges = [edges_of(joint, name) for name in ("w1", "w2")]
         mass = P.values * self._area()
         sides = ((joint["w1"].values, mass.sum(axis=2)), (joint["w2"].values, mass.sum(axis=1)))
         self.grid = _grid([_reach(w, each) for w, side in sides for each in side])
@@ -123,7 +125,7 @@ def sphere(title: str, dataset: xr.Dataset) -> Iterator[Chart]:
         With a density in time, or vectors of shape (..., coordinate) of runs.
     """
     if "rho_on_sphere" in dataset:
-        polar, azimuth = _edges(dataset, "polar"), _edges(dataset, "azimuth")
+        polar, azimuth = edges_of(dataset, "polar"), edges_of(dataset, "azimuth")
         height = np.cos(polar)
         mass = dataset["rho_on_sphere"].values * np.outer(-np.diff(height), np.diff(azimuth))
         # rows from the south pole on, as the map has them
@@ -146,10 +148,6 @@ def in_time(times: xr.DataArray, values: FloatArray) -> xr.DataArray:
     """Values of charts with their times as the coordinate of the first dim."""
     dim = str(times.dims[0])
     return xr.DataArray(values, {dim: times}, (dim, *("row", "column")[: values.ndim - 1]))
-
-
-def _edges(dataset: xr.Dataset, name: str) -> FloatArray:
-    return np.append(dataset[f"{name}_bnds"][:, 0], dataset[f"{name}_bnds"][-1, 1])
 
 
 def _regridded(mass: FloatArray, edges: Sequence[FloatArray], grids: Sequence[FloatArray]) -> FloatArray:

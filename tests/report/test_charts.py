@@ -14,9 +14,20 @@ from meanfield.report.charts import Chart, matrices, profile, profile_of_runs
 from meanfield.report.maps import plane
 from meanfield.report.motion import _frames_of, _panels_of_charts
 from meanfield.report.page import Page, rendered
+from meanfield.results.schema import SCHEMA_VERSION
+from tests import ROOT
 
 MIXING = np.array([[1.2, 0.0], [0.3, 0.5]])
 """Factor of the covariance of two Gaussian weights, which are not alike."""
+
+
+def attrs(method, u='{ law = "rademacher" }'):
+    """Attributes of results of two channels, and of a feature whose coordinates have a law."""
+    problem = (ROOT / "data/problems/two_channels.toml").read_text(encoding="utf-8")
+    one, _, rest = problem.partition("[[features]]")
+    feature = f'hidden.law = "rademacher"\ninitial_overlap = [0.4, 0.3]\ncoordinate = {u}\n'
+    text = f"{one}[[features]]\n{feature}\n[time]{rest.partition('[time]')[2]}"
+    return {"method": method, "schema_version": SCHEMA_VERSION, "family": "contrastive", "problem": text}
 
 
 def gaussian_plane(cells=160):
@@ -42,7 +53,7 @@ def gaussian_plane(cells=160):
     given = np.stack([np.stack([P - tilted, P + tilted])] * 2)
     held["P_joint_given_u"] = (("density_time", "node", "w1", "w2"), given)
     held |= {"u": (("node", "feature"), [[-1.0], [1.0]]), "u_weight": ("node", [0.5, 0.5])}
-    return xr.Dataset(held | bounds, places | {"density_time": [0.0, 1.0]})
+    return xr.Dataset(held | bounds, places | {"density_time": [0.0, 1.0]}, attrs("density"))
 
 
 def weights_of_sgd(count=40_000):
@@ -51,7 +62,8 @@ def weights_of_sgd(count=40_000):
     u = np.where(random.uniform(-1.0, 1.0, (2, count)) < np.tanh(w[:, 0, :, 0]), 1.0, -1.0)[..., None]
     w[1, 0, :9] = np.nan  # of a replica that did not come so far
     held = {"weights": (("replica", "snapshot_time", "coordinate", "channel"), w)}
-    return xr.Dataset(held | {"U": (("replica", "coordinate", "feature"), u)}, {"snapshot_time": [0.0]})
+    held["U"] = (("replica", "coordinate", "feature"), u)
+    return xr.Dataset(held, {"snapshot_time": [0.0]}, attrs("particles"))
 
 
 def tree_of(nodes=3, replicas=2):
@@ -112,6 +124,16 @@ def test_the_plane_of_two_weights_has_their_moments_and_is_that_of_sgd():
         z = (drawn - expected)[many] / np.sqrt(expected[many] / draws)
         # chi^2: one in 10^6 by chance; the numbers of points given u are their means to half a percent
         assert abs((z**2).mean() - 1.0) < 5.0 * np.sqrt(2.0 / many.sum())
+
+
+def test_maps_given_u_are_at_the_values_of_the_law():
+    """Runs normalise sparse features, each by its own length."""
+    law = '{ law = "three_point", fourth_moment = 4.0 }'
+    runs = weights_of_sgd(400).assign_attrs(attrs("particles", law))
+    random = np.random.default_rng(3)
+    u = random.choice([-2.0, 0.0, 2.0], runs["U"].shape, p=[0.125, 0.75, 0.125])
+    runs["U"] = runs["U"].dims, u / np.sqrt((u**2).mean(axis=1, keepdims=True))
+    assert [each.tab for each in plane(runs)] == ["", "u = -2", "u = 0", "u = 2"]
 
 
 def test_the_sphere_has_the_density_of_its_cells_and_filters_where_they_point():

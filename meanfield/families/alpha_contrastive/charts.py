@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.families.alpha_contrastive.density.grid import TURN
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.report.charts import Chart
 from meanfield.report.maps import in_time, sphere
 
@@ -22,8 +23,7 @@ def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """The circle or sphere of filters: their density, or histograms of all runs; on the circle also the first run."""
     title, edges = "filters on the circle", np.linspace(-np.pi, np.pi, RING_CELLS + 1)
     if "rho" in dataset:
-        bounds = dataset["angle_bnds"].values
-        cells = np.append(bounds[:, 0], bounds[-1, 1])
+        cells = edges_of(dataset, "angle")
         F = np.pad(np.cumsum(dataset["rho"].values * np.diff(cells), axis=1), ((0, 0), (1, 0)))
         # The circle is cut where cells begin, which is not where the ring begins.
         turns = np.concatenate([cells[:-1] - TURN, cells[:-1], cells + TURN])

@@ -31,6 +31,7 @@ from meanfield.families.alpha_contrastive.density.cells import on_sphere, turn
 from meanfield.families.alpha_contrastive.density.grid import TURN
 from meanfield.families.alpha_contrastive.limit.circle import on_circle
 from meanfield.families.alpha_contrastive.results import DISTANCES
+from meanfield.mckean_vlasov.cells import edges_of
 from meanfield.numerics.distances import circular_wasserstein, distribution_function
 from meanfield.numerics.sphere_cells import SphereCells
 from meanfield.process.progress import counted
@@ -174,8 +175,7 @@ def _along_circle(density: xr.Dataset, w: FloatArray) -> float:
 
 def _law_of_angles(density: xr.Dataset) -> tuple[FloatArray, FloatArray]:
     """Edges of the cells, and the distribution function there."""
-    bounds = density["angle_bnds"].values
-    edges = np.append(bounds[:, 0], bounds[-1, 1])
+    edges = edges_of(density, "angle")
     return edges, distribution_function(edges, density["rho"].values)
 
 
