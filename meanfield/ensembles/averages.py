@@ -150,6 +150,6 @@ def check_rates(
         if rate is not None and rate > steps_per_time:
             raise InputError(
                 f"{table}.{key} = {rate:g} with {steps_per_time:.15g} steps in a unit of time: "
-                f"{does.format(rate / steps_per_time)}, which is at most 1; lower the rate to "
+                f"{does.format(rate / steps_per_time)}, and a share is at most 1; lower the rate to "
                 f"{steps_per_time:.15g} or less, or {remedy}"
             )

@@ -27,6 +27,7 @@ RESOLVED = 1e-12
 panel."""
 
 THIN = 1e-2
+"""Half-width of panels below which they may miss RESOLVED."""
 
 MOST_PANELS = 6000
 """Largest number of panels; more make a closure take milliseconds, as an oscillating activation does under a law with

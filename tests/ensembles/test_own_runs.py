@@ -346,6 +346,14 @@ def test_learning_rates_without_the_root_of_N_are_noticed(factor):
             w *= 8 / np.linalg.norm(w)
 
 
+@pytest.mark.parametrize("key", ["momentum", "momentum_rate"])
+def test_first_steps_with_momentum_are_taken_as_they_are(one, key):
+    """They are shorter than those that follow."""
+    record = meanfield.Recorder(meanfield.with_value(ONE, f"model.{key}", 0.9), features=one["U"][0])
+    for k in range(18):
+        record(k, one["weights"].values[0, 0])
+
+
 def test_k_may_be_an_array_of_one_number(one):
     record = meanfield.Recorder(ONE, features=one["U"][0])
     for k in (0, 8):

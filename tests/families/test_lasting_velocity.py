@@ -154,6 +154,10 @@ def test_sgd_agrees_with_the_limit_and_with_no_rate_a_third_away(given):
         (STUDENT, "particles", {"training.momentum_rate": 41.0}, r"= 41 with 40 steps .*lower the rate to 40 or less"),
         (STUDENT, "order_parameters", MEANS, r"^training\.momentum_rate = 1\.5: the means of inputs"),
         (STUDENT, "particles", {"particles.method": "chain"}, r"'chain' with training\.momentum_rate = 1\.5"),
+        (STUDENT, "assumptions", {}, r"^training\.momentum_rate = 1\.5: .*order parameters, density and SGD follow"),
+        (FILTERS, "critical_points", {}, r"^training\.momentum_rate = 1\.5: .*only population and SGD follow"),
+        (TREE, "stationary", {}, r"^training\.momentum_rate = 1\.5: .*only population and SGD follow"),
+        (TREE, "operator", {}, r"^training\.momentum_rate = 1\.5: .*only population and SGD follow"),
         (FILTERS, "density", {}, r"^training\.momentum_rate = 1\.5: .*only population and SGD follow"),
         (FILTERS, "population", {"model.activation": "relu"}, r"momentum_rate = 1\.5: .*without kinks follow"),
         (FILTERS, "particles", {"training.momentum_rate": 150.0}, r"= 150 with 100 steps .*lower training\.learning"),
@@ -170,6 +174,6 @@ def test_trees_with_a_fixed_momentum_learn_faster():
     slower = meanfield.with_value(with_values(TREE, momentum_rate=None), "time.stop", 0.6)
     found, known = (meanfield.solve(each, "population")["weights"].values for each in (faster, slower))
     assert found == pytest.approx(known, abs=1e-7)  # steps of 1e-9 each, some tens of them
-    assert "momentum mu = 0.5, in the limit the rate of the flow/(1 - mu)" in " ".join(
+    assert "momentum mu = 0.5, in the limit a flow of speed 1/(1 - mu)" in " ".join(
         str(meanfield.explain(faster)).split()
     )

@@ -17,5 +17,8 @@ def assumed_of(problem: Problem) -> Assumed:
         along=0.0,
         laws=start.hidden_laws,
         samples_per_time=float(start.model.batch_size),
-        squared_step=lambda: float(Closure(start, tabulated=False)(start.initial_overlap)[1]),
+        # The first steps with momentum are shorter than those that follow.
+        squared_step=None
+        if start.model.remembers
+        else lambda: float(Closure(start, tabulated=False)(start.initial_overlap)[1]),
     )

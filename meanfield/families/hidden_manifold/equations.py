@@ -91,7 +91,7 @@ def _average(matrix: Any) -> Any:
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
     check_averages(problem)
-    check_no_velocity(problem.training, "order parameters, the density and SGD")
+    check_no_velocity(problem.training, "order parameters, density and SGD")
     fast, training = has_fast_means(problem), problem.training
     eta = table.known("eta", "training.learning_rate", training.learning_rate)
     eta_v = eta

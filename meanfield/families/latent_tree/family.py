@@ -54,7 +54,7 @@ FAMILY = Family(
             ("density", "sphere_density", "node_particles"),
             check=f"{HERE}.many_nodes.solver:check_density",
             cost=f"{HERE}.costs:density",
-            follows=FOLLOWED,
+            follows=tuple(key for key in FOLLOWED if key != "training.momentum"),
             phases=True,
         ),
         "particles": Method(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.problem import Problem
@@ -99,6 +100,7 @@ def check_operators(problem: Problem) -> None:
     InputError
         With the size, and what to do instead.
     """
+    check_no_velocity(problem.training, "population and SGD")
     shape = problem.shape
     weights = shape.nodes * max(shape.inputs)
     if needs_connections(problem) and weights > MOST_WEIGHTS:

@@ -175,7 +175,7 @@ class Pieces:
     def _blow_up(self) -> None:
         raise BlowUpError(
             self.time,
-            f"the largest weight is {np.abs(self._y).max():.3g} and becomes infinite at this time",
+            f"the largest weight is {np.abs(self._y[: self._number]).max():.3g} and becomes infinite at this time",
             "set network.output_normalisation to true, or time.stop to less",
         )
 

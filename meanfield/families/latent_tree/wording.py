@@ -125,7 +125,7 @@ def _training(problem: Problem) -> str:
     return (
         f"SGD with the learning rate {in_words_of(training.learning_rate)} and {in_words_of(training.batch_size)} "
         f"anchors per step{steps}; in the population, the flow W' = -grad L{average_in_words(training.average_rate)}"
-        f"{momentum_in_words(training, 'the rate of the flow')}"
+        f"{momentum_in_words(training, 'a flow of speed 1')}"
     )
 
 

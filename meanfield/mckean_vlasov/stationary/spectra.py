@@ -21,6 +21,9 @@ from meanfield.mckean_vlasov.stationary.unit_norm import Norm, Scale, multiplier
 from meanfield.mckean_vlasov.stationary.unknowns import by_averages, is_inside, norm_at, overlap_at, weighted_at
 from meanfield.typing import FloatArray
 
+LEAST_NOISE = 1e-10
+"""Variance of the noise that stands for none: densities take some."""
+
 
 def equations_of(
     limit: Limit,
@@ -125,7 +128,7 @@ class MixedEquations(StationaryEquations):
             weighted_at(limit, x),
             self.coordinates.variances,
         )
-        rhos = np.maximum(nodes.rho, 1e-10)  # densities take some noise
+        rhos = np.maximum(nodes.rho, LEAST_NOISE)
         own = [given_variance(c, rho) for rho in rhos]
         tilts = [self.coordinates.tilts(each.g) for each in own]
 

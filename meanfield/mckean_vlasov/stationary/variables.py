@@ -82,9 +82,10 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
     """Stability with the fewest nodes in u: rates need fewer digits than overlaps.
 
     Nodes that stand for many have weights of both signs, and then there may be rates that do not exist. Where merged
-    nodes, which have positive weights and give three digits, do not confirm them, those of the latter are taken.
+    nodes, which have positive weights and give three digits, do not confirm them, those of the latter are taken. Rates
+    of a continuous spectrum are those of its nodes, which lie within its ends.
     """
-    if equations.coordinates.rung > 0:
+    if equations.coordinates.rung > 0 and equations.limit.spectrum is None:  # rates are those of a spectrum's ends
         coarse = equations.like(coordinates_of(equations.limit))
         fewer = coarse.state(state.x)
         if fewer is not None:

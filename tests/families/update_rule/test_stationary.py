@@ -227,6 +227,10 @@ def test_what_rests_nowhere_says_why(rule, tables, words):
     ("tables", "words"),
     [
         ({"students": [{}, {}]}, "students: 2 of them"),
+        (
+            {"data": {"spectrum": {"law": "atoms", "eigenvalues": [0.0, 2.0]}}, "prior": {"name": "none"}},
+            "spectrum: has the eigenvalue 0.*l2",
+        ),
         ({"numbers": {"rate": {"times": [0.0, 4.0], "values": [0.7, 0.3]}}}, r"rule_parameters.rate.*at_time\(problem"),
         ({"phases": [{"stop": 2.0}, {"stop": 4.0, "set": {"prior.strength": 0.1}}]}, "phases: .*one phase only"),
     ],

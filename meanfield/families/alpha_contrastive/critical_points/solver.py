@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
 from meanfield.families.alpha_contrastive.critical_points.circle import CirclePoint, circle_points
 from meanfield.families.alpha_contrastive.critical_points.irregularity import irregularity
@@ -39,6 +40,7 @@ POWER = ("roughness", "irregularity", "power_factor", "cosine_top", "mu", "nu", 
 def check_critical_points(problem: Problem) -> None:
     """Refuse problems whose critical points are not known, at no cost."""
     check_problem(problem, Problem)
+    check_no_velocity(problem.training, "population and SGD")
     if problem.model.layers == 2 or isinstance(problem.data, Tokens | Images | Conditional):
         raise InputError(
             f"model.layers = 2, with data.law = '{problem.data.law}', has critical points that are not enumerated; "

@@ -50,8 +50,12 @@ class MeansInTime:
             return closure_of_outputs(stretch.at(t)).expectation
 
         if number not in self._nodes:
+            # Means are found to the size of outputs: those of odd activations vanish under symmetric laws.
             found = nodes_in_time(
-                lambda t: means_at_angles(expectation_at(t), ANGLES)[:2], stretch.start, stretch.stop, MOST_STRETCHES
+                lambda t: means_at_angles(expectation_at(t), ANGLES).reshape(1, -1),
+                stretch.start,
+                stretch.stop,
+                MOST_STRETCHES,
             )
             self._nodes[number] = sorted(found, key=lambda each: each[0])
         parts = self._nodes[number]

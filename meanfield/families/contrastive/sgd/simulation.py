@@ -168,15 +168,13 @@ def chosen_method(problem: Problem) -> str:
     """
     settings, priors = problem.particles, [piece.problem.prior for piece in pieces_of(problem)]
     other = next((prior.name for prior in priors if not prior.functions.linear), None)
-    for key in ("momentum", "momentum_rate"):
-        given = getattr(problem.model, key)
-        if given and settings.method in ("projected", "chain"):
+    if moving := problem.model.remembers:
+        if settings.method in ("projected", "chain"):
             raise InputError(
-                f"particles.method = '{settings.method}' with model.{key} = {given:g}: only plain steps remember "
-                f"those before; set particles.method to 'plain', or remove model.{key}"
+                f"particles.method = '{settings.method}' with model.{moving}: only plain steps remember those before; "
+                "set particles.method to 'plain', or remove it"
             )
-        if given:
-            return "plain"
+        return "plain"
     average = problem.model.average_rate
     if settings.method == "auto":
         return "chain" if other is None and not settings.snapshots and average is None else "projected"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.assumptions.laws import MEANS, kurtosis, law_arrays
 from meanfield.families.hidden_manifold.expectations.choice import expectations
@@ -102,6 +103,7 @@ SHOWN = ("Q", "R", "generalisation_error", "Q_error", "R_error", "generalisation
 def check_assumptions(problem: Problem) -> None:
     """Refuse what is no problem of the family: the report says itself which theory applies."""
     check_problem(problem, Problem)
+    check_no_velocity(problem.training, "order parameters, density and SGD")
     check_no_file(problem, "comparisons with the conventional theory")
 
 

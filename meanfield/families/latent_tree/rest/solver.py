@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import BlowUpError, InputError
 from meanfield.families.latent_tree.initial import latent_coordinates
 from meanfield.families.latent_tree.pieces import Pieces
@@ -39,6 +40,7 @@ def check_stationary(problem: Problem) -> None:
         With what to change, or the method to use instead.
     """
     check_problem(problem, Problem)
+    check_no_velocity(problem.training, "population and SGD")
     start = problem.network.initial
     if problem.data is not None:
         raise InputError(

@@ -34,9 +34,10 @@ from meanfield.mckean_vlasov.stationary import (
     what_is_missing,
     why_no_density,
 )
-from meanfield.mckean_vlasov.stationary.coordinates import MixedCoordinates
+from meanfield.mckean_vlasov.stationary.coordinates import VARIANCES, MixedCoordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations
 from meanfield.mckean_vlasov.stationary.search import polished
+from meanfield.mckean_vlasov.stationary.spectra import LEAST_NOISE
 from meanfield.mckean_vlasov.stationary.unknowns import norm_at, overlap_at, weighted_at
 from meanfield.numerics.continuation.roots import TOLERANCE
 from meanfield.numerics.refinement import missed
@@ -97,7 +98,7 @@ def find_stationary_states(problem: Problem) -> Solved:
     arrays |= density_arrays(stationary, states, u, u_weight)
     if spectrum is not None:
         arrays |= {"rho_of_node": u[:, -1]} | _at_variances(stationary, states)
-    limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states)]
+    limit, said = stationary.limit, [stationary.effort.warning, frozen_words(states) if spectrum is None else ""]
     missing = missing_states(stationary, [each.x for each in states], [each.topological_index for each in states])
     said.append(what_is_missing(stationary, missing, lambda: why_none_of(stationary)))
     masses = _of_point_masses(limits.rough)
@@ -126,6 +127,14 @@ def check_stationary(problem: Problem) -> None:
         )
     check_density(problem)
     check_at_rest(problem)
+    spectrum = problem.data.spectrum
+    least = 1.0 if spectrum is None else float(spectrum.nodes(VARIANCES[-1]).rho.min())
+    pulls = problem.prior.name != "none" and problem.prior.strength != 0.0
+    if least < LEAST_NOISE and not pulls and problem.constraints[0][0] == "none":
+        raise InputError(
+            "data.spectrum: has the eigenvalue 0, where weights stay as they start without a prior, so that there is "
+            "no one state at rest; give a prior such as l2, or take order_parameters with a late time.stop"
+        )
 
 
 class Limits(NamedTuple):

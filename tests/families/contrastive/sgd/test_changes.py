@@ -252,6 +252,18 @@ SKEWED = {
 """A law under which odd functions have a mean, too, and noise of views that grows and falls."""
 
 
+def test_smooth_mean_outputs_are_interpolated_as_closed_forms_are():
+    """Of a polynomial, which SGD takes by its moments."""
+    problem = meanfield.with_values(make_problem(), CENTRED | {"features[0].hidden": PLAIN["hidden"]})
+    means, q = MeansInTime(problem), 0.6
+    for time in (0.0, 1.3, 4.0):
+        variance = meanfield.at_time(problem, time).augmentation.variance
+        known = [q * q * 1.5 + 1.0 - q * q + v for v in variance]
+        assert mean_outputs(means(time), np.array([q])) == pytest.approx(known, abs=1e-9)  # of nodes in time
+    odd = meanfield.with_value(problem, "model.activation", "tanh")
+    assert mean_outputs(MeansInTime(odd)(1.3), np.array([q])) == pytest.approx([0.0, 0.0], abs=1e-9)  # the same
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", ["erf", "relu"])
 def test_smooth_mean_outputs_of_others_are_those_of_each_time(activation):
