@@ -29,7 +29,7 @@ from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.variable import DIFFERS
 from meanfield.results.figure_files import save_figure
-from validation import OUTPUT, ROOT
+from validation import ROOT
 from validation.pages import markdown_table, verdict
 from validation.rows import Row, measure
 from validation.study import Statement
@@ -340,7 +340,7 @@ def page(rows: Sequence[Row], statements: Sequence[Statement]) -> str:
 def main() -> int:
     """Measure all cases, and write the page, the figure and the rows."""
     options = parser(__doc__)
-    options.add_argument("--rows", type=Path, nargs="+", default=[OUTPUT / "own_runs/reasons.jsonl"])
+    options.add_argument("--rows", type=Path, nargs="+", default=[ROOT / "data/measured/own_runs.jsonl"])
     options.add_argument("--cases", type=int, default=CASES, help="number of the first cases, of which rows are there")
     asked, kinds = options.parse_args(), list(KINDS)
     broken = [kinds[number // 2 % len(kinds)] if number % 2 else "" for number in range(CASES)]
