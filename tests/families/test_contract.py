@@ -21,14 +21,25 @@ SLOW = {f"contrastive-check_figure[{name}]" for name in DRAWN} | {
     "update_rule-check_sweep[fixed_points]",
     "update_rule-check_sweep[stationary]",
     "latent_tree-check_sweep[stationary]",
+    *(f"{family}-check_verdicts" for family in ("alpha_contrastive", "latent_tree", "update_rule")),
+    *(f"{family}-check_comparison" for family in ("alpha_contrastive", "update_rule")),
+    *(f"{family}-check_phases[particles]" for family in ("alpha_contrastive", "latent_tree", "update_rule")),
+    "update_rule-check_phases[order_parameters]",
+    "update_rule-check_repetition[stationary]",
+    "latent_tree-check_repetition[stationary]",
+    "latent_tree-check_interruption[stationary]",
+    "alpha_contrastive-check_sweep[particles]",
+    "update_rule-check_sweep[density]",
     "alpha_contrastive-check_sweep[density]",
     "alpha_contrastive-check_phases[density]",
     "alpha_contrastive-check_schedules[population]",
     "hidden_manifold-check_phases[particles]",
 }
 """Checks of half a second or more. Other tests draw these results, in tests/plotting/test_results.py and
-tests/test_scripts.py; phases and schedules of these are in test_phases.py and test_in_time.py of the families; what the
-check itself does is tried on other methods and families."""
+tests/test_scripts.py; phases and schedules of these are in test_phases.py and test_in_time.py of the families, and for
+trees in the check of arrays; verdicts and comparisons are in test_verdicts.py and test_population.py of filters,
+test_verdicts.py of trees, and test_initial_state.py and test_several_students.py of update rules; what the check itself
+does is tried on other methods and families."""
 
 
 def named(check, name):

@@ -104,7 +104,9 @@ def test_filters_and_trees_are_those_of_scipy():
     assert found == pytest.approx(known[:, : found.shape[1]], abs=1e-6)  # steps of SciPy across kinks
 
 
-@pytest.mark.parametrize("given", [STUDENT, FILTERS], ids=["student", "filters"])
+@pytest.mark.parametrize(  # velocities of students are those of SciPy in the first test
+    "given", [pytest.param(STUDENT, marks=pytest.mark.slow), FILTERS], ids=["student", "filters"]
+)
 def test_a_velocity_that_is_soon_forgotten_changes_little(given):
     method = "order_parameters" if given is STUDENT else "population"
     name = "Q" if given is STUDENT else "weights"

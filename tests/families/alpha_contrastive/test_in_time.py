@@ -203,10 +203,10 @@ def test_densities_on_the_sphere_are_those_of_many_filters():
     given = problem("quadratic", space, kernel("infonce", SWITCH, diagonal="include"), time={"stop": 0.6, "outputs": 3})
     density = meanfield.solve(with_value(given, "density.tolerance", 1e-2), "density")
     # Gauss's rule in height times an even one around it: exact up to the harmonics that a flow of t = 0.6 has
-    z = np.polynomial.legendre.leggauss(24)
-    around = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
+    z = np.polynomial.legendre.leggauss(20)
+    around = np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)
     w = np.array([[np.sqrt(1 - h * h) * np.cos(a), np.sqrt(1 - h * h) * np.sin(a), h] for h in z[0] for a in around])
-    weight = np.repeat(z[1] / 96.0, 48)
+    weight = np.repeat(z[1] / 80.0, 40)
     x, p, times = np.array(space["points"]), np.full(3, 1.0 / 3.0), given.time.outputs_at
 
     def rate(t, y, low, high):

@@ -89,8 +89,8 @@ PAIRS = {
 
 
 SLOW = ("walls", "sphere", "mixture", "flow", "two layers")
-"""Those that take a second or more. The contract holds the flow of one layer against runs, and at twice the learning
-rate; test_population.py holds that of two layers against means of runs."""
+"""Those that take a second or more: test_population.py holds flows against means of runs, and other densities the
+verdicts of the circle."""
 
 
 @cache

@@ -185,7 +185,9 @@ LATER = [{"stop": 60.0}, {"stop": 150.0, "set": {"inputs.nonlinearity": "tanh", 
 """Phases in which inputs and the teacher's outputs are others."""
 
 
-@pytest.mark.parametrize("phases", [None, LATER])
+@pytest.mark.parametrize(
+    "phases", [pytest.param(None, marks=pytest.mark.slow), LATER]
+)  # one phase is the first of both
 def test_differences_grow_at_the_rates_of_their_time(phases):
     """Against the nonlinear equations, as those of constant rates above."""
     changes = {
@@ -238,7 +240,7 @@ def test_students_that_are_alike_exactly_stay_so():
 
 def test_what_no_run_does_is_not_compared():
     """Students that stay alike for ever have the overlaps of no run, and a difference from runs is no error."""
-    short = {"time": {"stop": 1.0, "outputs": 2}} | RANDOM
+    short = {"time": {"stop": 1.0, "outputs": 2}, "student": START, "order_parameters": {"tolerance": 1e-2}}
     both = [solved(method, **short) for method in ("escape", "order_parameters")]
     with pytest.raises(InputError, match="escape: is a result of kind 'escape', and its students stay alike"):
         meanfield.compare(*both)

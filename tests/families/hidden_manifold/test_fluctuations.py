@@ -80,7 +80,7 @@ def test_the_start_fluctuates_as_that_of_the_chain(start):
     assert np.count_nonzero(np.diag(C)) >= 6
 
 
-@pytest.mark.parametrize("training", [{}, BATCHES])
+@pytest.mark.parametrize("training", [pytest.param({}, marks=pytest.mark.slow), BATCHES])  # of these are more terms
 def test_the_chain_fluctuates_as_much(training):
     """Variances of 200 runs have standard errors of 10 percent; 1 of 7 numbers is off by 4 of them 1 time in 2000."""
     at = {"time": {"stop": 2.0, "outputs": 2}, "particles": {"dimension": 512, "replicas": 200, "method": "chain"}}

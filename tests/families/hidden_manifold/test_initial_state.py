@@ -117,6 +117,7 @@ def test_what_cannot_be_a_start_is_refused(values, words, tmp_path, monkeypatch)
         rest_of(whole, "whole.nc", **values)
 
 
+@pytest.mark.parametrize("run", [{}], indirect=True)
 def test_methods_refuse_what_a_file_does_not_hold(run, tmp_path):
     whole, path, _ = run
     rest, other = rest_of(whole, path), {"law": "atoms", "eigenvalues": [0.0, 2.0]}

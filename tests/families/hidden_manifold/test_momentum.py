@@ -28,11 +28,8 @@ def without(given, **values):
     return meanfield.with_values(given, {"training.momentum": 0.0} | {f"training.{k}": v for k, v in values.items()})
 
 
-@pytest.mark.parametrize(
-    "training",
-    [RATES, pytest.param(RATES | OTHERS, marks=pytest.mark.slow)],  # the two tests below are of all its numbers
-    ids=["one sample", "batches"],
-)
+@pytest.mark.slow  # the two tests below are of all its numbers
+@pytest.mark.parametrize("training", [RATES, RATES | OTHERS], ids=["one sample", "batches"])
 def test_sgd_agrees_with_the_limit_of_the_larger_rates_and_with_no_other(training):
     """Verdicts are wrong once in 20 times by chance; the seed is fixed."""
     given = moving(

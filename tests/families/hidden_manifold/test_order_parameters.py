@@ -223,7 +223,7 @@ def test_any_activation_by_quadrature():
         teacher = {"activation": name, "overlap": [[1.0]], "output_weights": [1.0]}
         student = {"activation": name, "on_teacher": [[0.3], [0.05]]}
         rest = {"inputs": {"components": components}, "order_parameters": {"tolerance": 1e-5}}
-        results.append(solved(**rest, teacher=teacher, student=student, time={"stop": 2.0, "outputs": 3}))
+        results.append(solved(**rest, teacher=teacher, student=student, time={"stop": 1.0, "outputs": 2}))
     same(*results, 1e-5)
 
 

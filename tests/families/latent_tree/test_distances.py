@@ -88,7 +88,8 @@ def test_projections_of_the_start_are_those_of_a_sphere(leaves, bias):
 
 def test_what_is_not_judged_is_said():
     problem = with_values(
-        problem_of(nodes=2), {"time.outputs": 21, "training.batch_size": 2, "training.learning_rate": 0.2}
+        problem_of(nodes=2),
+        {"time.stop": 1.0, "time.outputs": 21, "training.batch_size": 2, "training.learning_rate": 0.05},
     )
     density, runs = meanfield.solve(problem, "density"), meanfield.solve(problem, "particles")
     said = str(meanfield.compare(density, runs)["left_out"].values[0])

@@ -77,6 +77,7 @@ def small_steps(tables, weights, stop, dt):
     return y
 
 
+@pytest.mark.slow  # pieces of nodes that slide, beside small steps, are in test_ring.py
 def test_the_flow_slides_where_both_sides_lead_to_a_kink():
     """Two nodes slide here, and one stops at once, when another node changes."""
     seed = {"law": "uniform", "seed": 13}

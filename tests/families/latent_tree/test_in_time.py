@@ -15,7 +15,7 @@ from tests.families.latent_tree.problems import case_b
 from tests.families.latent_tree.test_driven import problem_of
 from tests.references_in_time import inside, integrated, table, verdicts
 
-STOP = 1.0
+STOP = 0.5
 
 FINE = {"tolerance": 1e-12}
 
@@ -28,7 +28,7 @@ CASES = {
 
 def random_table(rng, low, high, interpolation):
     """Random table, which bends or jumps three times."""
-    times = [0.0, *np.sort(rng.uniform(0.1, 0.9, 3))]
+    times = [0.0, *np.sort(STOP * rng.uniform(0.1, 0.9, 3))]
     return table(times, rng.uniform(low, high, 4), STOP, interpolation)
 
 
@@ -71,8 +71,8 @@ def test_the_flow_is_that_of_scipy(name, interpolation):
 
 def test_phases_are_schedules_that_jump():
     given = case_b(normalised=True, stop=STOP, loss={"kind": "infonce", "temperature": 0.5}, population=FINE)
-    jumps = {"times": [0.0, 0.4], "values": [0.5, 0.9], "interpolation": "step"}
-    phases = [{"stop": 0.4}, {"stop": STOP, "set": {"loss.temperature": 0.9}}]
+    jumps = {"times": [0.0, 0.2], "values": [0.5, 0.9], "interpolation": "step"}
+    phases = [{"stop": 0.2}, {"stop": STOP, "set": {"loss.temperature": 0.9}}]
     one = meanfield.solve(with_value(given, "loss.temperature", jumps), "population")
     two = meanfield.solve(with_value(given, "phases", phases), "population")
     assert np.array_equal(one["weights"], two["weights"])
@@ -100,21 +100,21 @@ def driven(**more):
 
 
 def test_the_density_follows_the_temperature():
-    """Constants have the bits of numbers; jumps do not depend on output times, and a line is many small ones."""
-    given = with_values(driven(), {"time.stop": 1.0, "density.tolerance": 1e-3})
+    """Jumps do not depend on output times, and a line is many small ones."""
+    given = with_values(driven(), {"time.stop": 0.5, "density.tolerance": 2e-3})
     number = meanfield.solve(given, "density")
-    steady = {"times": [0.0], "values": [1.0]}
-    constant = meanfield.solve(with_values(given, {"loss.temperature": steady}), "density")
-    assert np.array_equal(constant["Delta"], number["Delta"])
-    jumps = {"times": [0.0, 0.3], "values": [1.0, 0.3], "interpolation": "step"}
+    jumps = {"times": [0.0, 0.15], "values": [1.0, 0.3], "interpolation": "step"}
     found = meanfield.solve(with_value(given, "loss.temperature", jumps), "density")
     more = meanfield.solve(with_values(given, {"loss.temperature": jumps, "time.outputs": 5}), "density")
     error = found["Delta_error"].values + more["Delta_error"].values[::2]
     assert np.all(np.abs(found["Delta"].values - more["Delta"].values[::2]) <= error)
     assert abs(float(found["Delta"][-1] - number["Delta"][-1])) > 10.0 * error[-1]
-    line = {"schedule": "linear", "start": 1.0, "end": 0.3, "duration": 1.0}
+    line = {"schedule": "linear", "start": 1.0, "end": 0.3, "duration": 0.5}
     count = 20
-    middles = {"times": list(np.arange(count) / count), "values": list(1.0 - 0.7 * (np.arange(count) + 0.5) / count)}
+    middles = {
+        "times": list(0.5 * np.arange(count) / count),
+        "values": list(1.0 - 0.7 * (np.arange(count) + 0.5) / count),
+    }
     one = meanfield.solve(with_value(given, "loss.temperature", line), "density")
     other = meanfield.solve(with_value(given, "loss.temperature", middles | {"interpolation": "step"}), "density")
     # Steps at the middles of intervals are off by a share (1/20)^2 of what the schedule does.

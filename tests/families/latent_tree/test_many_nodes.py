@@ -1,5 +1,7 @@
 """Many nodes per latent: the density on the circle, kernels at the start, and lucky nodes."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -28,8 +30,13 @@ def on_the_circle(fixed=True, positive=1.0, nodes=40, stop=2.0, outputs=3, bias=
     return Problem.model_validate(data | more)
 
 
+@cache
+def density_on_the_circle():
+    return meanfield.solve(on_the_circle(), "density")
+
+
 def test_the_density_has_the_reference_values():
-    result = meanfield.solve(on_the_circle(), "density")
+    result = density_on_the_circle()
     assert float(result["Delta"][0]) == pytest.approx(0.438904204127, rel=0, abs=DIGITS)
     assert float(result["Delta"][-1]) == pytest.approx(0.5479207, rel=0, abs=5e-8)  # its printed digits
     nodes = ensemble_of(on_the_circle())
@@ -91,7 +98,7 @@ def by_finite_volumes(problem, cells):
 def test_finite_volumes_come_to_it():
     """Fluxes know nothing of paths; they are of first order."""
     problem = on_the_circle()
-    exact = float(meanfield.solve(problem, "density")["Delta"][-1])
+    exact = float(density_on_the_circle()["Delta"][-1])
     errors = [abs(by_finite_volumes(problem, cells) - exact) for cells in (96, 192, 384)]
     assert errors[0] < exact / 96  # first order in cells of this part of the circle
     assert errors[1] < 0.6 * errors[0]  # a half, of first order

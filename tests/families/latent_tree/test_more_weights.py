@@ -144,14 +144,14 @@ def test_averages_over_triangles_converge_faster_than_at_first_order(fixed):
 
 
 def test_a_density_on_the_sphere_has_its_mass_and_the_mean_outputs_of_particles():
-    problem = with_leaves()
+    problem = with_leaves(stop=1.5)
     cells = meanfield.solve(problem, "density")
     assert cells.attrs["method"] == "sphere_density"
     area = xr.DataArray(SphereCells(cells.sizes["polar"]).area, dims=("polar", "azimuth"))
     total = (cells["rho_on_sphere"] * area).sum(["sign", "polar", "azimuth"])
     assert np.allclose(total, 1.0, rtol=0, atol=1e-12)  # rounding
     assert np.allclose(cells["idle"][0].sum("sign"), 1 / 8, atol=1 / 16**2)  # an octant, but for triangles on its edge
-    particles = meanfield.solve(with_leaves(density={"scheme": "particles"}), "density")
+    particles = meanfield.solve(with_leaves(stop=1.5, density={"scheme": "particles"}), "density")
     assert "warning" not in particles.attrs
     allowed = cells["Delta_error"] + particles["Delta_error"]
     # chance exceeds the errors of particles once in 100 times

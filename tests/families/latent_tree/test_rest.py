@@ -6,6 +6,7 @@ import pytest
 import meanfield
 from meanfield.errors import InputError
 from meanfield.families.latent_tree.problem import Problem
+from meanfield.families.latent_tree.rest import solver
 from tests.families.latent_tree.enumeration import gradient, leaf_law, loss
 from tests.families.latent_tree.problems import drawn, trigonometric
 from tests.families.latent_tree.test_many_nodes import on_the_circle
@@ -185,12 +186,13 @@ def normalised(**changes):
     return Problem.model_validate(data | changes)
 
 
-def test_networks_whose_outputs_are_led_to_0_are_counted():
+def test_networks_whose_outputs_are_led_to_0_are_counted(monkeypatch):
+    monkeypatch.setattr(solver, "MOST_GRADIENTS", 2000)  # the others rest sooner
     found = meanfield.find_stationary_states(few(normalised(), 3))
     assert found["share"].sum() == pytest.approx(2 / 3)  # sums of thirds
     assert "1 of 3 random networks came to no rest that was found; of these 1 lead an output to 0" in found.warning
     assert "give network.epsilon, such as 0.1, and use the method 'population'" in found.warning
-    follow = meanfield.with_value(normalised(), "network.epsilon", 0.1)
+    follow = meanfield.with_values(normalised(), {"network.epsilon": 0.1, "time.stop": 0.1})
     assert meanfield.solve_population(follow).attrs["status"] == "complete"
 
 

@@ -49,7 +49,7 @@ def test_advice_on_starts_names_the_key_that_draws_them(own):
 def test_runs_with_starts_of_their_own_go_on_where_they_stopped(tmp_path):
     for number, record in enumerate(("replicas", "statistics")):
         example = Example(find_family("latent_tree"))
-        example.problem = of_example(common_start=False, record=record)
+        example.problem = of_example(common_start=False, record=record, replicas=3)
         check_resumption(example, "particles", tmp_path / str(number))
 
 

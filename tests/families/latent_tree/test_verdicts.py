@@ -42,6 +42,7 @@ def test_times_between_steps_are_known_to_half_a_step():
     assert found.attrs["verdict"] == "AGREES"
 
 
+@pytest.mark.slow  # verdicts on trees are above, and results of images are compared in the contract
 def test_runs_on_images_agree_and_not_with_runs_that_are_twice_as_fast():
     part = next(part for part in find_family("latent_tree").parts if "arrays" in part.example_path.read_text())
     changes = {"loss.kind": "simple", "network.output_normalisation": False, "time.stop": 3.0, "time.outputs": 3}

@@ -38,11 +38,12 @@ def lasting(t, y):
             averaged,
             [0.3, 0.3, 1.0, 1.0, 1.0],
         ),
-        (
+        pytest.param(  # moves of one group along another are in the case above
             [{"group": "s"}, {"group": "p", "initial_norm": 1e-12}],
             {"gain": {"p": "regression"}, "move": {"s": {"p": "ahead"}, "p": {"p": "behind"}}},
             lasting,
             [0.3, 0.0, 1.0, 0.0, 1e-12],
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["average", "velocity"],

@@ -89,8 +89,10 @@ def test_classes_without_mean_are_a_scale_of_the_noise():
         np.testing.assert_allclose(value, same, rtol=0, atol=1e-14)  # rounding
 
 
-# Scales that are lognormal are in the principal components below.
-@pytest.mark.parametrize("scale", ["discrete", pytest.param("lognormal", marks=pytest.mark.slow), "student_t"])
+# Scales of the other laws are in the principal components below.
+@pytest.mark.parametrize(
+    "scale", ["discrete", *(pytest.param(law, marks=pytest.mark.slow) for law in ("lognormal", "student_t"))]
+)
 def test_regression_on_elliptical_inputs_is_that_of_the_closed_form(scale):
     """Inputs r x have R' = rate (1 - R), and gains whose square is that of r^2 times the error, and of the noise."""
     (table, fourth), rate = SCALES[scale], 0.4

@@ -187,7 +187,7 @@ def test_masks_of_views_give_the_closed_form():
 def test_sgd_with_masks_of_views_has_the_mean_of_the_limit():
     """With a fixed seed; had it been drawn at random, it would fail in 1 of 1000 cases, and with shares of 0.8."""
     runs = 32
-    particles = {"dimension": 1000, "replicas": runs, "seed": 3, "method": "plain"}
+    particles = {"dimension": 600, "replicas": runs, "seed": 3, "method": "plain"}
     problem = masked_views(time={"stop": 2.0, "outputs": 2}, particles=particles)
     R = meanfield.simulate_sgd(problem)["R"].values[:, -1, 0, 0]
     spread = R.std(ddof=1) / np.sqrt(runs)

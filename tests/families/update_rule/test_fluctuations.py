@@ -111,7 +111,7 @@ DEVIATIONS = 4.9
 )
 def test_covariance_of_a_step_is_that_of_sgd(changes):
     """Steps of SGD from one start, with moves along vectors, coins, normal numbers, and a side variable."""
-    N, runs, method = (1000, 4000, "plain") if "data" in changes else (3000, 40_000, "chain")
+    N, runs, method = (1000, 4000, "plain") if "data" in changes else (3000, 8000, "chain")
     given = made(FULL, **changes | {"particles": FULL["particles"] | {"method": method, "dimension": N}})
     equations = Equations(given)
     y = equations.start

@@ -90,7 +90,9 @@ def test_averages_are_those_of_adaptive_quadrature(law, rule, signal):
     [
         ({"law": "uniform"}, 9.0 / 5.0, 27.0 / 7.0),
         ({"law": "laplace"}, 6.0, 90.0),
-        ({"law": "student_t", "degrees_of_freedom": 9.0}, 4.2, 49.0),
+        pytest.param(  # the rule and its closed form are those of the other laws, and refused tails are below
+            {"law": "student_t", "degrees_of_freedom": 9.0}, 4.2, 49.0, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_independent_components_are_those_of_the_closed_form(hidden, fourth, sixth):

@@ -68,7 +68,8 @@ def test_sgd_begins_with_the_weights_and_side_variables_of_a_run(tmp_path):
     assert not np.array_equal(found["R"][:, -1], known["R"][:, -1])  # by numbers of its own
 
 
-@pytest.mark.parametrize("method", ["plain", "chain"])
+# Plain steps start with weights and side variables of a run in the test above.
+@pytest.mark.parametrize("method", [pytest.param("plain", marks=pytest.mark.slow), "chain"])
 def test_sgd_from_a_run_agrees_with_order_parameters_from_it(method, tmp_path):
     """One verdict at 5 % by a fixed seed, and one on a limit that begins elsewhere."""
     whole = with_values(SINGLE, {"particles.dimension": 400, "particles.replicas": 1})

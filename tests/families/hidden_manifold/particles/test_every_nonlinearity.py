@@ -51,8 +51,8 @@ def largest_deviation(f, N, replicas, *lines):
 
 def test_columns_of_one_length_are_what_the_limit_assumes():
     bound = norm.isf(FALSE_ALARM / 2 / NUMBERS)
-    assert largest_deviation("quadratic", 60, 60) < bound
-    assert largest_deviation("quadratic", 60, 60, 'particles.column_lengths = "random"') > 2 * bound
+    assert largest_deviation("quadratic", 60, 30) < bound
+    assert largest_deviation("quadratic", 60, 30, 'particles.column_lengths = "random"') > 2 * bound
 
 
 @pytest.mark.slow  # 10 s each

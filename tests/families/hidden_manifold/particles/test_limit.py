@@ -33,8 +33,9 @@ CASES = {
         "particles = { dimension = 10000, replicas = 24 }",
     ),
 }
-SLOW = ("erf", "scales")
-"""Cases of what others have in addition: "means" is the first with components, and the chain has the same scales."""
+SLOW = ("erf", "ReLU, both layers", "scales")
+"""Cases of what others have in addition: "means" is the first with components, and the chain has the same scales; both
+layers are trained in test_committee.py, and steps of ReLU have the mean of the limit in test_fluctuations.py."""
 
 SHORT = "time = { stop = 1.0, outputs = 2 }"
 

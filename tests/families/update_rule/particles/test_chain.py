@@ -44,8 +44,10 @@ CASES = {
         FULL,
         ORTHONORMAL | {"model": {"constraint": "gram_schmidt", "batch_size": 2}, "data": {"signal": "orthogonal"}},
     ),
-    "classes, two samples": (FULL, {"model": {"batch_size": 2}, "data": {"classes": CLASSES}, "features": BARE}),
-    "elliptical": (FULL, {"data": {"scale": SCALE}}),
+    "elliptical classes, two samples": (
+        FULL,
+        {"model": {"batch_size": 2}, "data": {"classes": CLASSES, "scale": SCALE}, "features": BARE},
+    ),
     "orthogonal, noise of random size": (FULL, {"data": {"signal": "orthogonal", "scale": SCALE | {"of": "noise"}}}),
     "several draws": (SEVERAL, {}),
     "views": (VIEWS, {"prior": {"name": "l2", "strength": 0.5}}),
@@ -67,7 +69,10 @@ def compare(case, N, runs):
     all_above(FALSE_ALARM / TESTS, **{f"{j}": same_law(plain[:, j], chain[:, j]) for j in np.flatnonzero(random)})
 
 
-@pytest.mark.parametrize("case", CASES)
+# Averages over samples that steps read are those of the limit in test_means.py, and the other steps are those of views.
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case == "averages over samples")) for case in CASES]
+)
 def test_chain_has_the_law_of_plain_steps_where_dimensions_are_few(case):
     compare(case, 8, 200)
 
