@@ -2,7 +2,7 @@
 
 import ast
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 from tests import PACKAGE
@@ -35,6 +35,9 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 MOST_LINES = 350
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Fields of statements that hold statements."""
+
 
 def name_of(path: Path) -> str:
     """The dotted name of a module within the package, "" for the package itself."""
@@ -55,7 +58,7 @@ def imports_of(module: str, at_start: bool = False) -> frozenset[str]:
     """Modules of the package that a module imports, anywhere in it or only when it is imported itself."""
     found = set()
     tree = tree_of(module)
-    for node in _statements(tree) if at_start else ast.walk(tree):
+    for node in _statements(tree, at_start):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "meanfield":
             origin = (node.module or "").partition(".")[2]
             inner = {f"{origin}.{alias.name}".lstrip(".") for alias in node.names}
@@ -66,15 +69,15 @@ def imports_of(module: str, at_start: bool = False) -> frozenset[str]:
     return frozenset(found - {module})
 
 
-def _statements(tree):
-    """All nodes that run when a module is imported: not bodies of functions, nor what type checkers alone read."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+def _statements(tree, at_start):
+    """All statements, or those of an import: not bodies of functions, nor what type checkers alone read."""
+    for node in chain.from_iterable(getattr(tree, block, ()) for block in BLOCKS):
+        if at_start and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if at_start and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
         yield node
-        yield from _statements(node)
+        yield from _statements(node, at_start)
 
 
 def room_of(module: str) -> str:

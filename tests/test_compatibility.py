@@ -1,6 +1,7 @@
 """Files that earlier versions wrote still load and can be compared; `tests/compatibility/KIND-VERSION.nc`."""
 
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,8 @@ SINCE = {"sweep": 3, "limit_particles": 5, "joint_density": 6, "support_recovery
 
 SOLVED = ("density", "order_parameters", "particles")
 
+load = cache(meanfield.load)
+
 FILES = sorted((Path(__file__).parent / "compatibility").glob("*.nc"))
 
 ADDED = {"N", "tau", "w_bnds", "P_sum", "P_difference"}
@@ -44,7 +47,7 @@ def version_of(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_old_files_load_as_new_ones_with_the_same_numbers(path, tmp_path):
-    dataset, before = meanfield.load(path), xr.load_dataset(path)
+    dataset, before = load(path), xr.load_dataset(path)
     assert dataset.attrs["method"] == path.stem.partition("-")[0]
     assert dataset.attrs["schema_version"] == schema.SCHEMA_VERSION
     assert before.attrs["schema_version"] == version_of(path)
@@ -67,7 +70,7 @@ def test_old_files_load_as_new_ones_with_the_same_numbers(path, tmp_path):
 
 def test_new_attributes_of_old_files_are_those_of_their_problem():
     for path in FILES:
-        dataset, before = meanfield.load(path), xr.load_dataset(path)
+        dataset, before = load(path), xr.load_dataset(path)
         problem = Result.of(before).problem
         expected = {"family": "contrastive"} | problem.labels | before.attrs
         expected["schema_version"] = schema.SCHEMA_VERSION
@@ -80,7 +83,7 @@ def test_new_attributes_of_old_files_are_those_of_their_problem():
 @pytest.mark.parametrize("path", [path for path in FILES if version_of(path) == 4], ids=lambda path: path.stem)
 def test_results_of_every_kind_make_tables(path):
     """As `meanfield.testing` has it for methods; here for kinds that none makes, and without rows to spare."""
-    dataset = meanfield.load(path)
+    dataset = load(path)
     rows, largest = math.prod(dataset.sizes.values()), max(v.size for v in dataset.variables.values())
     if path.stem not in WITHOUT_A_TABLE:
         assert rows <= MOST_REPEATED * largest
@@ -96,7 +99,7 @@ def test_there_is_a_file_of_every_kind(version):
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_old_files_can_be_compared_with_each_other(version):
-    runs = {path.stem: meanfield.load(path) for path in FILES if version_of(path) == version}
+    runs = {path.stem: load(path) for path in FILES if version_of(path) == version}
     runs = {name: run for name, run in runs.items() if name.partition("-")[0] in SOLVED}
     report = meanfield.compare(*runs.values(), labels=list(runs))
     assert report.sizes["pair"] == 3
@@ -107,7 +110,7 @@ def test_old_files_can_be_compared_with_each_other(version):
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("comparison")], ids=lambda p: p.stem)
 def test_old_comparisons_without_verdicts_are_told_and_drawn(path):
-    report = meanfield.load(path)
+    report = load(path)
     text = format_comparison(report)
     assert "max |difference of q|" in text
     assert ("verdict" in report) == any(word in text for word in VERDICTS)

@@ -79,10 +79,14 @@ def test_results_are_those_of_the_library(runs, folder):
         assert meanfield.load(path).drop_attrs().equals(solve(problem).drop_attrs())
 
 
-def test_workers_and_backend_options(folder, runs, inside):
+def test_workers_are_an_option(folder, runs, inside):
     result = inside("simulate_sgd", folder / "small.toml", "-o", folder / "one.nc", "--workers", 1)
     assert result.returncode == 0
     assert meanfield.load(folder / "one.nc")["q"].equals(meanfield.load(runs[2])["q"])
+
+
+@pytest.mark.slow  # tests/families/contrastive/density/test_fipy.py runs this backend, and its name is one of a list
+def test_the_other_backend(folder, inside):
     text = SMALL.replace("cells = 200", "cells = 40\nsteps = 4").replace("feature_nodes = 15", "feature_nodes = 5")
     (folder / "tiny.toml").write_text(text)
     result = inside("solve_density", folder / "tiny.toml", "-o", folder / "fipy.nc", "--backend", "fipy")
@@ -354,7 +358,8 @@ def test_bad_arguments_end_with_code_2_and_say_what_is_allowed(folder, tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sweep_over_processes_is_drawn_and_not_repeated(folder, tmp_path, inside):
+def test_a_sweep_over_processes_is_drawn_and_not_repeated(folder, tmp_path, inside, monkeypatch):
+    monkeypatch.setattr("meanfield.sweep.workers.START_METHOD", "fork")  # test_workers.py has real starts
     text = f"""
 problem = "{folder / "small.toml"}"
 axes = [

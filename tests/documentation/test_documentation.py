@@ -39,6 +39,7 @@ LONG = (
     "docs/how-to/online_lasso.md",
     "docs/how-to/own_activation.md",
     "docs/how-to/own_family.md",
+    "docs/how-to/own_prior.md",
     "docs/how-to/own_runs.md",
     "docs/how-to/real_data.md",
     "docs/how-to/resume.md",

@@ -76,6 +76,8 @@ def ticking(module, monkeypatch):
     return looks
 
 
+# That trials are small is guarded by the other tests of this file, and what is imported by test_equations.py.
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the memory that a process has, as Linux says it")
 def test_large_problems_are_explained_in_little_memory_and_without_datasets():
     files = {str(PROBLEMS / f"{name}.toml"): changes for name, changes in LARGE.items()}

@@ -300,12 +300,12 @@ def test_words_of_a_file_are_text_and_nothing_that_it_names_is_opened(results, u
     (tmp_path / "spy.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
     evil = "<script>alert(1)</script> $\\frac{ \x00 \udcff"
-    problem = results["density"].attrs["problem"].replace('"quadratic"', '"spy:<i>f"').replace('"none"', '"spy:g"')
+    problem = results["particles"].attrs["problem"].replace('"quadratic"', '"spy:<i>f"').replace('"none"', '"spy:g"')
     problem = problem.replace('title = "small"', 'title = "<script>alert(1)</script> $x"')
     problem = problem.replace('centering = "spy:g"', 'centering = "none"')
     hostile = {
         name: results[name].assign_attrs(title=evil, problem=problem, provenance=f"no JSON {evil}")
-        for name in ("density", "particles", "stationary")
+        for name in ("particles", "stationary")
     }
     for dataset in hostile.values():
         dataset["q" if "q" in dataset else "q_mean"].attrs["long_name"] = evil

@@ -313,7 +313,7 @@ def keep(dataset):
 
 
 def test_kill_of_the_whole_sweep(forked, inside, tmp_path, monkeypatch):
-    sweep, out = make_sweep([TAU | {"values": np.linspace(0.01, 0.3, 12).tolist()}]), tmp_path / "out"
+    sweep, out = make_sweep([TAU | {"values": np.linspace(0.01, 0.3, 5).tolist()}]), tmp_path / "out"
     whole = run_sweep(sweep, tmp_path / "whole")
     monkeypatch.setattr(run, "LocalWorkers", workers.LocalWorkers)
     child = os.fork()

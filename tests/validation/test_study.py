@@ -1,5 +1,6 @@
 """What studies answer as scripts."""
 
+import runpy
 import subprocess
 import sys
 from types import ModuleType
@@ -24,10 +25,12 @@ def test_arguments_start_no_study(argument, code):
 
 
 @pytest.mark.parametrize("name", ["contrastive.demo", "nowhere.figure_1"])
-def test_what_is_no_study_is_refused(name):
-    done = subprocess.run([sys.executable, "-m", "validation", name], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert f"validation.{name} is no study and no benchmark; give one" in done.stderr
+def test_what_is_no_study_is_refused(name, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["validation", name])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("validation", run_name="__main__")
+    assert end.value.code == 2
+    assert f"validation.{name} is no study and no benchmark; give one" in capsys.readouterr().err
 
 
 def test_a_study_that_starts_as_a_module_is_refused():

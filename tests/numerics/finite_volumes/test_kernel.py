@@ -199,16 +199,21 @@ def test_stationary_state_is_boltzmann_at_the_cell_centres(prior):
     assert reached == pytest.approx(boltzmann, rel=0, abs=1e-13 * largest)  # after 60 relaxation times: rounding
 
 
-def test_kernel_is_vectorised():
+@pytest.mark.parametrize(
+    ("function", "signature", "divisions"),
+    [
+        (fill_bernoulli, "void(f8[::1], f8[::1], f8[::1])", 4),  # if 8 numbers fit a register; twice as many otherwise
+        # Two of the narrow blocks, and the four above of the wide ones, which guard it by default.
+        pytest.param(midpoint_step, f"void({'f8[::1], ' * 5}f8, u8, u8, u8)", 6, marks=pytest.mark.slow),
+    ],
+)
+def test_kernel_is_vectorised(function, signature, divisions):
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
     if not features.get("avx"):
         pytest.skip("the processor has no AVX")
     # Compiled afresh, because a kernel that came from the cache on disk has no listing.
-    signature = "void(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, u8, u8, u8)"
-    fresh = numba.njit(signature, error_model="numpy", fastmath={"contract"})(midpoint_step.py_func)
+    fresh = numba.njit(signature, error_model="numpy", fastmath={"contract"})(function.py_func)
     (listing,) = fresh.inspect_asm().values()
-    assert (
-        listing.count("vdivpd") >= 6
-    )  # two of the narrow blocks, and four of the wide ones if 8 numbers fit a register
+    assert listing.count("vdivpd") >= divisions

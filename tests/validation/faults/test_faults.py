@@ -41,8 +41,9 @@ FEW = [
     (read_only.read_only_folder, SCRIPT["simulate_sgd"], 1),
     (read_only.folder_removed, SCRIPT["solve_density"], 1),
     (read_only.replaced_by_folder, SCRIPT["solve_density"], 1),
-    (damaged.cut_short, COMPARE, 1),
-    (damaged.state_damaged, SCRIPT["simulate_sgd"], 1),
+    # Damaged inputs and states are refused in tests/validation/fuzzing/test_files.py and test_execution.py.
+    pytest.param((damaged.cut_short, COMPARE, 1), marks=pytest.mark.slow),
+    pytest.param((damaged.state_damaged, SCRIPT["simulate_sgd"], 1), marks=pytest.mark.slow),
     (elsewhere.being_read, SAVE, 1),
     (elsewhere.two_writers, SAVE, 1),
     (elsewhere.being_written, COMPARE, 1),
@@ -75,6 +76,8 @@ def test_nothing_is_lost_often(case):
     lose_nothing(case)
 
 
+# What is said and left by one that is out of memory is guarded by tests/test_cli.py.
+@pytest.mark.slow
 def test_nothing_is_lost_where_memory_is_too_little():
     """This seed leaves 7 MB, which is too little; 20 MB, as most others leave, are enough."""
     lose_nothing((memory.too_little, scripts.LARGE_SCRIPTS[0], 1), seed=30)

@@ -39,7 +39,6 @@ def test_batch_lasso_has_the_limit_of_state_evolution(samples, factor, N):
 
 STUDIES = [
     ("principal_components", {"STRENGTHS": (0.0, 0.2)}),
-    ("strength_schedule", {"STRENGTHS": (0.2,)}),
     *(
         pytest.param(name, {}, marks=SLOW)
         for name in ("online_lasso", "penalties", "perceptrons", "strength_schedule", "early_stopping")
