@@ -13,6 +13,8 @@ from tests.example_problems import feature as feature_table
 from tests.example_problems import features, make_problem
 from tests.families.update_rule.problems import feature, problem
 
+pytestmark = pytest.mark.usefixtures("plain_figures")
+
 THRESHOLDS = [0.1, 0.3, 0.77, 1.3]
 THREE_POINT = {"law": "three_point", "fourth_moment": 5.0}
 RATES = ("share_below", "true_positive_rate", "false_positive_rate", "sign_error_rate")

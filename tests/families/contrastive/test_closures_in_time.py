@@ -99,7 +99,7 @@ def test_covariances_follow_schedules_of_closures(noise):
 )
 def test_densities_of_two_features_follow_steps_and_what_is_smooth(smooth):
     one = {"hidden": {"law": "rademacher", "second_moment": 1.1}, "coordinate": {"law": "rademacher"}}
-    two = {"features": [one | {"initial_overlap": q} for q in (0.5, 0.3)], "model.batch_size": BATCH}
+    two = {"features": [one | {"initial_overlap": q} for q in (0.5, 0.3)], "model.batch_size": BATCH, "time.stop": 2.0}
     problem = meanfield.with_values(meanfield.with_values(base(), two), smooth)
     found = meanfield.solve_density(problem)
     assert found.attrs["status"] == "complete"

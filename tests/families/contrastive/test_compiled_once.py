@@ -13,6 +13,9 @@ from meanfield.numerics.quantile_frame.linearised import eliminate
 from meanfield.numerics.quantile_frame.stages import solve_stage
 from tests import ROOT
 
+# that functions share what they call is in tests/process/own_numba/test_target.py
+pytestmark = pytest.mark.slow
+
 LARGE = (
     averages.averages,
     averages.refined,

@@ -132,7 +132,7 @@ def test_covariances_go_through_any_phases(seed):
 def test_covariances_follow_a_warm_up_from_zero():
     """A rate of zero has no noise: what is asked of C is relative to that on the way."""
     rate = {"schedule": "warmup_cosine", "peak": 0.12, "warmup": 1.5, "duration": 4.0}
-    problem = make_problem(*LINES)
+    problem = make_problem(*LINES, "time.stop = 2.0")
     found = meanfield.solve_order_parameters(meanfield.with_value(problem, "model.learning_rate", rate))
     almost = meanfield.with_value(problem, "model.learning_rate", rate | {"start": 1e-9, "end": 1e-9})
     right = covariance(almost)

@@ -73,9 +73,8 @@ def test_linear_closure_has_the_exact_gaussian_density(coordinates, overlap, sto
     assert arrays["P_error"].max() < 1e-3  # cells of 0.06, and extrapolation between them
 
 
-@pytest.mark.parametrize(
-    ("name", "strength", "features"), [("l1", 2.0, 2), pytest.param("quartic", 0.5, 1, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # two features take the same steps in families/contrastive/density/test_fipy.py
+@pytest.mark.parametrize(("name", "strength", "features"), [("l1", 2.0, 2), ("quartic", 0.5, 1)])
 def test_a_limit_with_a_prior_is_the_same_by_fipy(name, strength, features):
     settings = PriorSettings(name=name, strength=strength)
     limit = make_limit(prior=settings, coordinates=TWO[:features], overlap=(0.3, 0.2)[:features], stop=1.0)

@@ -73,7 +73,7 @@ def check_density(example, folder):
 def test_everything_is_done_with_the_density_on_cells(tmp_path):
     signs = {f"features[{k}].coordinate": {"law": "rademacher"} for k in (0, 1)}
     prior = {"prior": {"name": "l1", "strength": 2.0}, "density.tolerance": 1e-2}
-    example = TwoChannels("density", "particles", **signs, **prior, **{"particles.snapshots": (1.0,)})
+    example = TwoChannels("density", "particles", **signs, **prior, **{"particles.snapshots": (0.3,), "time.stop": 0.3})
     check_density(example, tmp_path)
     methods.check_tables(example, "density", tmp_path)
 

@@ -90,6 +90,7 @@ def test_errors_by_chance_cover():
     assert 0.1 < np.median(excess) < 0.35  # the median of |t| of 7 degrees is 0.71, of 3.5 standard errors 0.2
 
 
+@pytest.mark.slow  # cells agree with particles under such a prior in test_in_time.py
 def test_l1_prior_against_other_particles():
     """Particles of a prototype in 16 runs, left-end Lambda, with their standard errors.
 

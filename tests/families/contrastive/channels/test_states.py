@@ -234,6 +234,7 @@ def test_random_starts_find_what_indices_miss():
     assert abs(M[0, 1]) == pytest.approx(0.26187, abs=1e-4)  # the same
 
 
+@pytest.mark.slow  # thresholds are in test_thresholds.py, branches below and in fixed_points/test_branches.py
 def test_collapsed_branch_loses_its_stability_where_channels_part():
     problem = standard(ONE_FEATURE, ("= 3", "= 10"), ('"none"', '"population"'))
     threshold = meanfield.contrastive.collapse_threshold(problem)
@@ -252,6 +253,17 @@ def test_collapsed_branch_loses_its_stability_where_channels_part():
     assert tilted["M"].values[tilted["parameter"].values.argmin(), 0, 1] > 0.999
     assert [axes.get_ylabel() for axes in plot_result(found).axes] == ["overlap $q$", "overlap of channels $M_{12}$"]
     assert any("1 change(s) of stability" in line for line in describe_branches(found))
+
+
+def test_a_branch_of_distinct_states_goes_on(tilted):
+    key, start = "decorrelation.strength", tilted.isel(state=0)
+    equations = branches_of_channels(alike(0.03), key, (0.03, 0.04))[0]
+    x = SmoothField(alike(0.03)).packed(start["q"].values, start["M"].values)
+    branch = follow(equations, x, 0.03, (0.03, 0.04), 0.25, 1e-11)
+    assert float(branch.p[-1]) == 0.04
+    field = SmoothField(alike(0.04))
+    assert np.abs(field(branch.x[-1])).max() < 1e-10 * field.size  # the tolerance of Newton's method, and rounding
+    assert equations.variables(branch.x[-1], 0.04)["growth_rate"] < 0.0
 
 
 @pytest.mark.slow

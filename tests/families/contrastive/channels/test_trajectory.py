@@ -36,6 +36,7 @@ def test_two_channels(run):
     assert run["P_gain"].values[0, 0, 0] == pytest.approx(5.783285795833, abs=1e-12)
 
 
+@pytest.mark.slow  # averages of three are in test_closure.py, and steps with three in test_particles.py
 def test_three_channels():
     overlaps = "[[1, 0.25, 0.1], [0.25, 1, -0.2], [0.1, -0.2, 1]]"
     changes = (

@@ -60,7 +60,7 @@ def test_states_that_exist_only_in_between_are_found():
     A Gaussian variable has this branch alone; what a three-point law has beside it is followed in the fixture.
     """
     problem = make_problem(features(feature(0.1, gaussian(1.0))))
-    result = continue_fixed_points(problem, MOMENT, 1.0, 1.04, points=3)
+    result = continue_fixed_points(problem, MOMENT, 1.01, 1.03, points=2)
     assert result["tau"].item() == problem.model.learning_rate
     expected = 1 + 0.02 * 16 * 15 / 24 / 10  # <c^2> = 1 + Lambda(0)/(24 tau), theory.md, section 7
     turning = result["parameter"].values[result["turning"].values == 1]

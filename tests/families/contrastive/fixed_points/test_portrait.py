@@ -29,7 +29,7 @@ SKEWED = make_problem(features(feature(0.1, SKEW), feature(0.1, LAW)), 'model = 
 
 @pytest.fixture(scope="module", params=[UNEQUAL, SKEWED], ids=["Q", "q"])
 def portrait(request):
-    return portrait_of(find_fixed_points(VectorField(request.param)), cells=24)
+    return portrait_of(find_fixed_points(VectorField(request.param)), cells=14)
 
 
 @pytest.fixture(scope="module")

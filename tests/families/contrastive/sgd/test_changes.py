@@ -120,7 +120,7 @@ MANY_CHAINS = {"particles.method": "chain", "particles.dimension": 5000, "partic
 
 
 def test_chains_follow_the_limit():
-    problem = meanfield.with_values(base(), CHEAP | {"model.batch_size": BATCH, "time.stop": 3.5})
+    problem = meanfield.with_values(base(), CHEAP | {"model.batch_size": BATCH, "time.stop": 2.0})
     check_mean(problem, meanfield.solve_order_parameters(problem)["q"].values)
 
 

@@ -119,6 +119,7 @@ WITH_PRIORS = {
         'prior = { name = "l1", strength = 100.0 }',
         features(feature(0.6, SPARSE)),
         "particles.dimension = 1025",
+        "particles.replicas = 500",
         f"time.stop = {8 / 1025}",
     ),
 }

@@ -35,9 +35,9 @@ def test_an_attractor_where_the_norm_condenses_is_missing(tmp_path, capsys):
 
 
 def test_branches_say_what_is_missing_at_each_end():
-    found = meanfield.contrastive.continue_stationary_states(CONDENSES, "prior.strength", 0.42, 0.4218, points=2)
+    found = meanfield.contrastive.continue_stationary_states(CONDENSES, "prior.strength", 0.4217, 0.4218, points=2)
     said = found.attrs["warning"].split("; at prior.strength = 0.4218 ")
-    assert [text.partition(" between")[0].removeprefix("at prior.strength = 0.42 ") for text in said] == [
+    assert [text.partition(" between")[0].removeprefix("at prior.strength = 0.4217 ") for text in said] == [
         "a state that attracts is missing"
     ] * 2
 
