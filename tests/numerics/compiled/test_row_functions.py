@@ -137,8 +137,6 @@ for factor in map(float, sys.argv[1:]):
 """
 
 
-# That what others wrote is compiled in every process is guarded by test_what_is_written_down_wholly_... above.
-@pytest.mark.slow
 def test_what_is_taken_from_the_disk_stands_for_no_other_function(tmp_path):
     for factors in (["1.0"], ["1.0", "2.0"]):
         done = subprocess.run(
