@@ -112,9 +112,10 @@ def speed_lines(training: HasMomentum, table: Table) -> Iterator[Equation | str]
     f, p = real("f p")
     if training.momentum_rate is not None:
         b = table.known("b", "training.momentum_rate", training.momentum_rate)
-        yield r"With $f$ for this flow, a velocity that lasts moves the weights:"
+        yield r"With $f$ for the flow above, a velocity that lasts moves the weights:"
         yield Equation(r"\dot p", b * (f - p))
         yield Equation(r"\dot\theta", p)
+        yield r"Where lengths are kept, $\dot\theta$ is what of $p$ is tangential."
     elif isinstance(training.momentum, Schedule) or training.momentum > 0.0:
-        yield r"With $f$ for this flow, momentum makes it"
+        yield r"With $f$ for the flow above, momentum makes it"
         yield Equation(r"\dot\theta", f / (1 - table.known("mu", "training.momentum", training.momentum)))

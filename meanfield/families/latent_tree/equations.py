@@ -7,20 +7,17 @@ leaves; small trees have closed forms of the selectivity of nodes, of which ever
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, entry, index, real, rounded
+from meanfield.explanation.formulas import Table, entry, index, real
 from meanfield.explanation.weight_equations import speed_lines
+from meanfield.families.latent_tree.closed_equations import closed_lines
 from meanfield.families.latent_tree.problem import Problem
-from meanfield.families.latent_tree.settings import FIELD, OBJECTS, SphereStart
+from meanfield.families.latent_tree.settings import SphereStart
 from meanfield.families.latent_tree.wording import edges_in_words, ring_in_words
-
-MOST_TERMS = 64
-"""Largest number of terms of all selectivities together that are shown."""
 
 TREE = (
     r"A view of the tree keeps the value $z$ of its root, and draws everything else anew: children are independent "
@@ -36,6 +33,7 @@ TRIPLES = (
 )
 
 c, d, e, h, i, j, k, z, v, n, C, Z = index("c d e h i j k z v n C Z")
+INPUTS, OUTPUTS, PARENTS = index("n_in n_out n_up")
 P_PLUS, Q = entry("P_+", c, e), entry("q", c) * entry("q", e)
 
 
@@ -55,10 +53,12 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     yield Section("Data", [*_data(problem, table)])
     yield Section("Network", [*_network(problem, table)])
     yield Section("Loss", [*_loss(problem, table)])
-    yield Section("Flow of the weights", [*_flow(problem, table), *speed_lines(problem.training, table)])
+    yield Section("Flow of the weights", [*_flow(problem, table), *_training(problem, table)])
     yield Section("Covariance operator of a latent", [*_operator(problem)])
-    if lines := [*_closed(problem, table)]:
+    if lines := [*closed_lines(problem, table)]:
         yield Section("Closed form", lines)
+    if lines := [*speed_lines(problem.training, table)]:
+        yield Section("Momentum", lines)
 
 
 def _data(problem: Problem, table: Table) -> Iterator[Equation | str]:
@@ -67,11 +67,9 @@ def _data(problem: Problem, table: Table) -> Iterator[Equation | str]:
     if problem.data is not None:
         yield f"There are {ring_in_words(problem.data)}. Both are equally frequent. Patterns $c$ are 00, 01, 10 and 11:"
         sites = table.known("d", "data.sites", problem.data.sites)
-        for number, pixels in enumerate(OBJECTS):
-            seen = 2 * FIELD - 1 - (pixels[1] == 1)
-            for pattern in ("00", "01", "10", "11"):
-                alone = 1 if pixels[1] == 1 else 2
-                count = {"00": sites - seen, "11": 2 - alone}.get(pattern, alone)
+        for number, row in enumerate(problem.data.given_object):
+            seen = [round(chance * problem.data.sites) for chance in row[1:]]
+            for pattern, count in zip(("00", "01", "10", "11"), (sites - sum(seen), *seen), strict=True):
                 yield Equation(rf"P({pattern} | {number})", sp.sympify(count) / sites)
         return
     table.named("L", "tree.depth", str(tree.depth))
@@ -93,10 +91,16 @@ def _network(problem: Problem, table: Table) -> Iterator[Equation | str]:
     """Pre-activations u, activations f and outputs y, latent_tree.md, section 1.1."""
     network, ring = problem.network, problem.data is not None
     table.named("n", "network.nodes_per_latent", str(network.nodes_per_latent))
-    table.part("W(0)", "network.initial", network.initial)
-    yield NETWORK + ("rectified, too." if ring else "not rectified.")
+    if problem.initial is None:
+        table.part("W(0)", "network.initial", network.initial)
+    else:
+        table.named("W(0)", "initial", problem.initial.in_words)
+    yield (
+        f"{NETWORK}{'rectified, too' if ring else 'not rectified'}. A node is fed by $n_{{in}}$ nodes or inputs, and "
+        rf"there are $n_{{out}} = {problem.shape.width(problem.shape.depth)}$ outputs."
+    )
     bias = entry("b", j) if network.bias else 0
-    yield Equation(entry("u", j, c), sp.Sum(entry("W", j, k) * entry("f", k, c), (k, 1, n)) + bias)
+    yield Equation(entry("u", j, c), sp.Sum(entry("W", j, k) * entry("f", k, c), (k, 1, INPUTS)) + bias)
     yield Equation(entry("f", j, c), sp.Max(entry("u", j, c), 0))
     last = "f" if ring else "u"
     own, normalisation = entry(last, j, c), problem.normalisation
@@ -107,11 +111,13 @@ def _network(problem: Problem, table: Table) -> Iterator[Equation | str]:
 
 def _length() -> Any:
     """Length of the last layer; of an output that is 0 nothing is divided."""
-    return sp.sqrt(sp.Sum(entry("u", i, c) ** 2, (i, 1, n)))
+    return sp.sqrt(sp.Sum(entry("u", i, c) ** 2, (i, 1, OUTPUTS)))
 
 
 def _epsilon(problem: Problem, table: Table) -> Any:
-    return table.known("epsilon", "network.epsilon", problem.normalisation.epsilon)
+    """What is added to lengths; directions, which `nt_xent` takes, have none."""
+    epsilon = problem.normalisation.epsilon
+    return 0 if problem.loss.kind == "nt_xent" else table.known("epsilon", "network.epsilon", epsilon)
 
 
 def _loss(problem: Problem, table: Table) -> Iterator[Equation | str]:
@@ -119,8 +125,8 @@ def _loss(problem: Problem, table: Table) -> Iterator[Equation | str]:
     kind = problem.loss.kind
     directions = kind == "nt_xent"
     away = 1 - entry("y", j, c) * entry("y", j, e) if directions else (entry("y", j, c) - entry("y", j, e)) ** 2 / 2
-    cosine = 1 - sp.Sum(entry("y", j, c) * entry("y", j, e), (j, 1, n))
-    yield Equation(entry("r", c, e), cosine if directions else sp.Sum(away, (j, 1, n)))
+    cosine = 1 - sp.Sum(entry("y", j, c) * entry("y", j, e), (j, 1, OUTPUTS))
+    yield Equation(entry("r", c, e), cosine if directions else sp.Sum(away, (j, 1, OUTPUTS)))
     yield r"Probabilities of a view, and of two views of a sample, are"
     yield Equation(entry("q", c), sp.Sum(entry("p", z) * entry("P", z, c), (z, 1, Z)))
     yield Equation(P_PLUS, sp.Sum(entry("p", z) * entry("P", z, c) * entry("P", z, e), (z, 1, Z)))
@@ -149,7 +155,7 @@ def _of_pairs(problem: Problem, table: Table) -> Iterator[Equation]:
         G = (1 + table.known("beta", "loss.beta", loss.beta, False)) * P_PLUS - Q
     elif loss.kind == "batch_ratio":
         tau, F = table.known("tau", "loss.temperature", loss.temperature), real("F")
-        scale = 2 / (n * tau)
+        scale = 2 / (OUTPUTS * tau)
         yield Equation(F, 1 / (1 + sp.exp(-scale * _pairs((Q - P_PLUS) * r))))
         G, value = scale * F * (1 - F) * (P_PLUS - Q), -F
     elif loss.kind == "exact":
@@ -193,14 +199,14 @@ def _flow(problem: Problem, table: Table) -> Iterator[Equation | str]:
         own *= sp.Heaviside(entry("u", j, c), 0)
     elif problem.normalisation.active:
         epsilon, length = _epsilon(problem, table), _length()
-        along = sp.Sum(entry("u", i, c) * entry("g", i, c), (i, 1, n))
+        along = sp.Sum(entry("u", i, c) * entry("g", i, c), (i, 1, OUTPUTS))
         own = own / (length + epsilon) - entry("u", j, c) * along / (length * (length + epsilon) ** 2)
     yield r"Derivatives of $\mathcal L$ by $u_{jc}$, at the root" + (
-        ", and below it, of which $k$ are the nodes of the parent:" if problem.shape.depth > 1 else ":"
+        ", and below it, where $k$ are the $n_{up}$ nodes of the parent:" if problem.shape.depth > 1 else ":"
     )
     yield Equation(entry("s", j, c), own)
     if problem.shape.depth > 1:
-        above = sp.Sum(entry("W", k, j) * entry("s", k, c), (k, 1, n))
+        above = sp.Sum(entry("W", k, j) * entry("s", k, c), (k, 1, PARENTS))
         yield Equation(entry("s", j, c), sp.Heaviside(entry("u", j, c), 0) * above)
     down = -sp.Sum(entry("s", j, c) * entry("f", k, c), (c, 1, C))
     by_bias = -sp.Sum(entry("s", j, c), (c, 1, C))
@@ -208,134 +214,67 @@ def _flow(problem: Problem, table: Table) -> Iterator[Equation | str]:
         yield Equation(entry("V", j, k), down)
         if bias:
             yield Equation(entry("V", j, 0), by_bias)
+    else:
+        yield from _many_nodes(down, by_bias, start, problem)
+    if not isinstance(start, SphereStart) or not start.fixed_lengths:
         yield r"$\mathrm dW_{jk}/\mathrm dt = V_{jk}$" + r" and $\mathrm db_j/\mathrm dt = V_{j0}$" * bias + "."
-        return
-    yield from _many_nodes(down, by_bias, start, problem)
 
 
 def _many_nodes(down: Any, by_bias: Any, start: SphereStart, problem: Problem) -> Iterator[Equation | str]:
     """Nodes whose outputs are averaged, and which move n times as fast; latent_tree.md, section 3.4."""
     nodes, bias = problem.network.nodes_per_latent, problem.network.bias
-    yield "Below the root, and at the root:"
+    held = start.fixed_lengths
+    yield "Below the root:" if held else "Below the root, and at the root:"
     yield Equation(entry("V", j, k), nodes * down)
     if bias:
         yield Equation(entry("V", j, 0), nodes * by_bias)
-    if start.fixed_lengths:
-        own = sp.Sum(entry("W", j, i) * entry("V", j, i), (i, 1, n)) + (entry("b", j) * entry("V", j, 0) if bias else 0)
-        length = sp.Sum(entry("W", j, i) ** 2, (i, 1, n)) + (entry("b", j) ** 2 if bias else 0)
-        yield Equation(entry("W'", j, k), entry("V", j, k) - entry("W", j, k) * own / length)
+    if held:
+        own = sp.Sum(entry("W", j, i) * entry("V", j, i), (i, 1, INPUTS))
+        length = sp.Sum(entry("W", j, i) ** 2, (i, 1, INPUTS))
+        if bias:
+            own, length = own + entry("b", j) * entry("V", j, 0), length + entry("b", j) ** 2
+        yield Equation(entry(r"\dot W", j, k), entry("V", j, k) - entry("W", j, k) * own / length)
+        if bias:
+            yield Equation(entry(r"\dot b", j), entry("V", j, 0) - entry("b", j) * own / length)
+        yield "Weights of the root stand still" + (", its biases do not:" if bias else ".")
+        if bias:
+            yield Equation(entry(r"\dot b", j), by_bias)
         return
     yield Equation(entry("V", j, k), down / nodes)
     if bias:
         yield Equation(entry("V", j, 0), by_bias)
 
 
+def _training(problem: Problem, table: Table) -> Iterator[Equation | str]:
+    """What SGD makes of the flow, and averages of its weights."""
+    training, (theta, average) = problem.training, real("theta theta'")
+    eta = table.known("eta", "training.learning_rate", training.learning_rate)
+    table.known("B", "training.batch_size", training.batch_size)
+    lengths = getattr(problem.network.initial, "fixed_lengths", False)
+    yield (
+        "SGD averages over $B$ anchors in place of all views"
+        + ", and lengths go back to 1 behind each step" * lengths
+        + r". A step takes the time $\eta$: $t$ is the sum of the learning rates so far."
+    )
+    if training.average_rate is not None:
+        alpha = table.known("alpha", "training.average_rate", training.average_rate)
+        yield Equation(average, average + alpha * eta * (theta - average), r"\leftarrow")
+
+
 def _operator(problem: Problem) -> Iterator[Equation | str]:
     """Covariance operator, latent_tree.md, section 1.3."""
     yield (
         r"With $K_{ihc}$, the derivative of the output $i$ by the weight $h$ of the latent"
-        + (r", and $K'$ that of $u$ at the root over $|u| + \epsilon$" if problem.normalisation.active else "")
+        + (
+            r", and $K'$ that of $u$ at the root over $|u|" + r" + \epsilon" * (problem.loss.kind != "nt_xent") + "$"
+            if problem.normalisation.active
+            else ""
+        )
         + r", $-\nabla \mathcal L = 2\,O\,\mathrm{vec}\,W$ for a latent that is alone in its level, without biases:"
     )
     away = entry("K", i, h, c) - entry("K", i, h, e)
     name = "K'" if problem.normalisation.active else "K"
     other = entry(name, i, k, c) - entry(name, i, k, e)
-    yield Equation(entry("O", h, k), -sp.Sum(entry("G", c, e) * away * other, (i, 1, n), (c, 1, C), (e, 1, C)) / 2)
+    pulls = entry("G", c, e) * away * other
+    yield Equation(entry("O", h, k), -sp.Sum(pulls, (i, 1, OUTPUTS), (c, 1, C), (e, 1, C)) / 2)
     yield r"Here $h$ and $k$ count the weights of all nodes of the latent."
-
-
-def _closed(problem: Problem, table: Table) -> Iterator[Equation | str]:
-    """Selectivities as functions of weights, and what is made of them; latent_tree.md, sections 1.4, 3.1 and 3.4."""
-    shape, start = problem.shape, problem.network.initial
-    plain = problem.loss.kind == "simple" and not problem.normalisation.active and shape.depth <= 2
-    if not plain or (problem.data is None and not problem.tree.is_symmetric_binary):
-        return
-    if shape.latents[1] * shape.configurations[1] > MOST_TERMS:
-        return
-    yield r"Half the difference that the root, or the object, makes for the mean of a node with the weights $w$ is"
-    several = shape.latents[1] > 1
-    for mu in range(shape.latents[1]):
-        yield Equation(real(f"s_{mu + 1}" if several else "s"), _selectivity(problem, mu, table))
-    p = (
-        [sp.Rational(1, 2)] * 2
-        if problem.data is not None
-        else [
-            table.known(f"p_{value}", f"tree.root[{value}]", chance) for value, chance in enumerate(problem.tree.root)
-        ]
-    )
-    o, s, Delta = 4 * p[0] * p[1], real("s"), entry("Delta", i)
-    slope, other = real(r"\partial_{k}s"), real(r"\partial_{h}s")
-    gradient = sp.Symbol(r"{\nabla s}", real=True)
-    averages = isinstance(start, SphereStart)
-    if shape.depth == 1:
-        yield Equation(Delta, 2 * entry("s", i))
-    else:
-        edges = [
-            table.known(f"rho_0{mu + 1}", f"tree.polarity[0][{mu}]", float(rho), False)
-            for mu, rho in enumerate(problem.tree.polarities[1])
-        ]
-        parts = (rho * sp.Sum(entry("u", i, mu, j) * entry("s", mu, j), (j, 1, n)) for mu, rho in enumerate(edges, 1))
-        yield (
-            r"with $s_{\mu}$ of the nodes $j$ of the latent $\mu$. Nodes have the weights $u$ at the root"
-            + rf", and $v = {shape.nodes}\,u$" * averages
-            + r", and the outputs have the differences $\Delta$:"
-        )
-        yield Equation(Delta, 2 * sum(parts))
-    yield Equation(r"\mathcal L", -p[0] * p[1] * sp.Sum(Delta**2, (i, 1, n)))
-    if shape.depth == 1:
-        yield Equation(_rate("w"), 2 * o * s * gradient)
-        yield Equation(r"O_{hk}", o * slope * other)
-        return
-    rho, u = real(r"{\rho_{0\mu}}"), real("v" if averages else "u")
-    drift = o * rho * dot(u, real("Delta")) * gradient
-    held = isinstance(start, SphereStart) and start.fixed_lengths
-    if held:
-        w = real("w")
-        yield Equation(real("X"), drift)
-        yield Equation(_rate("w"), real("X") - w * dot(w, real("X")) / dot(w, w))
-    else:
-        yield Equation(_rate("w"), drift)
-        yield Equation(_rate("v" if averages else "u"), o * rho * s * real("Delta"))
-    yield r"Operators, of the weights $h$ and $k$ of two nodes of a latent, and of the root for each output, are"
-    both = dot(real("u"), real("{u'}"))
-    yield Equation(r"O_{hk}", o * rho**2 * both * other * real(r"\partial_{k}s'"))
-    yield Equation(r"O_{hk}", o * real("a_h") * real("a_k"))
-    yield r"with $a = \rho_{0\mu} s_{\mu}$ of all nodes that feed the root."
-
-
-def _selectivity(problem: Problem, mu: int, table: Table) -> Any:
-    """Selectivity of a node of the lowest latent mu as a function of its weights."""
-    shape = problem.shape
-    children = shape.children[0]
-    w = [real(f"w_{number + 1}") for number in range(children)]
-    bias = real("b") if problem.network.bias else 0
-    if problem.data is not None:
-        d = table.known("d", "data.sites", problem.data.sites)
-        values, chances = (
-            [0, 1],
-            {pattern: (1 if sum(pattern) == 1 else -1) / (2 * d) for pattern in product((0, 1), repeat=2)},
-        )
-    else:
-        values = [rounded(x) for x in problem.tree.inputs[:, 0]]
-        edges = []
-        for child in range(children):
-            leaf = mu * children + child
-            rho = float(problem.tree.polarities[0][leaf])
-            edges.append(table.known(f"rho_{leaf + 1}", f"tree.polarity[{shape.depth - 1}][{leaf}]", rho, False))
-        chances = {}
-        for pattern in product((0, 1), repeat=children):
-            given = [
-                sp.prod((1 + (1 if value == z else -1) * rho) / 2 for value, rho in zip(pattern, edges, strict=True))
-                for z in (0, 1)
-            ]
-            chances[pattern] = sp.expand((given[1] - given[0]) / 2)
-    found = sp.S.Zero
-    for pattern, chance in chances.items():
-        field = sum(values[value] * weight for value, weight in zip(pattern, w, strict=True)) + bias
-        linear = problem.data is None and shape.depth == 1
-        found += chance * (field if linear else sp.Max(field, 0))
-    return sp.expand(found) if problem.data is None and shape.depth == 1 else found
-
-
-def _rate(of: str) -> str:
-    return rf"\frac{{\mathrm d{of}}}{{\mathrm dt}}"

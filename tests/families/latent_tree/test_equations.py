@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import meanfield
-from meanfield.explanation.equations import Equation
+from meanfield.explanation.equations import Equation, equations_of
 from meanfield.families.latent_tree import network
 from meanfield.families.latent_tree.operators import operators
 from meanfield.families.latent_tree.problem import Problem
@@ -56,6 +56,15 @@ def test_edges_are_those_of_the_tree(given):
             assert close(found, edge)
 
 
+@pytest.mark.parametrize("sites", [5, 8])
+def test_patterns_of_a_ring_are_those_of_the_data(sites):
+    given = with_value(ring(), "data.sites", sites)
+    lines = [line for line in section(given, "Data") if isinstance(line, Equation)]
+    found = np.array([float(line.right) for line in lines]).reshape(2, 4)
+    assert [str(line.left) for line in lines[:2]] == ["P(00 | 0)", "P(01 | 0)"]
+    assert close(found, given.data.given_object)
+
+
 def over_triples(kind, r, q, both, negatives):
     """Averages over all views but two, and the distances of all triples, with the anchor and the positive first."""
     views, H = len(q), negatives
@@ -96,7 +105,7 @@ def test_losses_and_their_slopes_are_those_of_the_code(values, kind):
             "y": counted(y, "jc"),
             "p": counted(p, "z"),
             "P": counted(P, "zc"),
-            "n": outputs,
+            "n_out": outputs,
             "C": views,
             "Z": values,
         }
@@ -132,18 +141,18 @@ def walked(given, weights):
         inputs.append(below.reshape(shape.latents[level], -1, views))
         values = []
         for mu in range(shape.latents[level]):
-            known = {"W": counted(W[mu], "jk"), "f": counted(inputs[-1][mu], "kc"), "n": W.shape[-1]}
-            known["b"] = counted(weights.b[level - 1][mu], "j") if weights.b else None
+            known = {"W": counted(W[mu], "jk"), "f": counted(inputs[-1][mu], "kc"), "n_in": shape.inputs[level - 1]}
+            known["b"] = known_b(weights, level, mu)
             values.append(evaluate(lines_of(lines, "u[j, c]", "f[j, c]"), known, None, {"j": count, "c": views}))
         before.append(np.array([each["u"][0] for each in values]))
         below = np.array([each["f"][0] for each in values])
     last = below[0] if ring else before[-1][0]
-    known = {"f" if ring else "u": counted(last, "jc"), "n": len(last)}
+    known = {"f" if ring else "u": counted(last, "jc"), "n_out": shape.width(shape.depth)}
     (y,) = evaluate(lines_of(lines, "y[j, c]"), known, None, {"j": len(last), "c": views})["y"]
     p = np.array([0.5, 0.5]) if ring else np.array(given.tree.root)
     slope = loss_of(given.contrast, Views(p, leaf_law(given)[None]), y.T[None]).slope[0].T
     flow = section(given, "Flow")
-    known = {"g": counted(slope, "jc"), "u": counted(before[-1][0], "jc"), "n": len(slope)}
+    known = {"g": counted(slope, "jc"), "u": counted(before[-1][0], "jc"), "n_out": shape.width(shape.depth)}
     by_root, by_below = lines_of(flow, "s[j, c]") if shape.depth > 1 else (*lines_of(flow, "s[j, c]"), None)
     signal = [evaluate([by_root], known, None, {"j": len(slope), "c": views})["s"][0][None]]
     for level in range(shape.depth, 1, -1):
@@ -154,7 +163,7 @@ def walked(given, weights):
                 own = before[level - 2][mu * children + child]
                 known = {"W": counted(W[:, child], "kj"), "s": counted(signal[0][mu], "kc"), "u": counted(own, "jc")}
                 counts = {"j": shape.width(level - 1), "c": views}
-                found.append(evaluate([by_below], known | {"n": shape.width(level)}, None, counts)["s"][0])
+                found.append(evaluate([by_below], known | {"n_up": shape.width(level)}, None, counts)["s"][0])
         signal.insert(0, np.array(found))
     V, Vb = [], []
     for level in shape.levels:
@@ -165,22 +174,29 @@ def walked(given, weights):
             moves = [evaluate([line], known, None, counts)["V"][0] for line in lines_of(flow, "V[j, k]")]
             at = level > 1 and len(moves) > 1
             V.append(moves[at].ravel())
+            rates = []
             if weights.b:
                 each = lines_of(flow, "V[j, 0]")
                 at = level > 1 and len(each) > 1
                 free = {name: value for name, value in known.items() if name != "f"}
-                Vb.append(
-                    [
-                        evaluate([each[at]], free | {"j": j}, None)[str(each[at].left)][0]
-                        for j in range(1, W.shape[1] + 1)
-                    ]
-                )
-            if (held := lines_of(flow, "W'[j, k]")) and level == 1:
-                known = {"W": counted(W[mu], "jk"), "V": counted(moves[0], "jk"), "n": W.shape[2]}
-                V[-1] = evaluate(held, known, None, counts)["W'"][0].ravel()
-            elif held:
-                V[-1] = 0.0 * V[-1]
+                rates = [evaluate_at(each[at], free, W.shape[1])]
+            if lines_of(flow, r"\dot W[j, k]"):
+                known |= {"W": counted(W[mu], "jk"), "n_in": shape.inputs[level - 1], "b": known_b(weights, level, mu)}
+                known["V"] = counted(np.column_stack([*(rates or [0.0 * W[mu, :, 0]]), moves[0]]), "j")
+                (held,), of_b = lines_of(flow, r"\dot W[j, k]"), lines_of(flow, r"\dot b[j]")
+                V[-1] = evaluate([held], known, None, counts)[r"\dot W"][0].ravel() if level == 1 else 0.0 * V[-1]
+                rates = [evaluate([each], known, None, counts)[r"\dot b"][0] for each in of_b[level - 1 : level]]
+            Vb.extend(rates)
     return np.concatenate([*V, *map(np.ravel, Vb)]), y
+
+
+def evaluate_at(line, known, nodes):
+    """Values of a line for each of the nodes."""
+    return [evaluate([line], known | {"j": j})[str(line.left)][0] for j in range(1, nodes + 1)]
+
+
+def known_b(weights, level, mu):
+    return counted(weights.b[level - 1][mu], "j") if weights.b else None
 
 
 def leaf_law(given):
@@ -197,6 +213,7 @@ FLOWS = {
     "ring": ring(bias=True),
     "many nodes": sphere(False, bias=True),
     "nodes of fixed length": sphere(True),
+    "nodes of fixed length, biases": sphere(True, bias=True),
 }
 
 
@@ -237,7 +254,7 @@ def test_operators_are_those_of_the_code(name):
             np.einsum("ocj,ck->ojkc", side[level - 1][:, mu], x).reshape(len(side[level - 1]), -1, len(x))
             for side in sides
         )
-        known = {"K": counted(K, "ihc"), "K'": counted(K_, "ihc"), "G": counted(G, "ce"), "n": len(K), "C": len(x)}
+        known = {"K": counted(K, "ihc"), "K'": counted(K_, "ihc"), "G": counted(G, "ce"), "n_out": len(K), "C": len(x)}
         found = evaluate(section(given, "Covariance"), known, None, {"h": SOME, "k": SOME})["O"][0]
         assert close(found, right.matrix[:SOME, :SOME])
 
@@ -300,9 +317,8 @@ def test_closed_forms_are_those_of_the_tables(name):
                 if RATE_U in rates or RATE_V in rates:
                     du[:, :, mu, j] = rates.get(RATE_U, rates.get(RATE_V))[0].T / (nodes if averages else 1)
         assert np.abs(du - moved.W[1].reshape(u.shape)).max() <= ROUNDING * max(np.abs(du).max(), 1.0)
-    (L,) = evaluate(lines_of(lines, r"\mathcal L"), {"Delta": counted(Delta, "i"), "n": len(Delta)})[r"\mathcal L"]
-    if depth == 1 or not weights.b:
-        assert close(L, np.array([value for value, _ in right]))
+    (L,) = evaluate(lines_of(lines, r"\mathcal L"), {"Delta": counted(Delta, "i"), "n_out": len(Delta)})[r"\mathcal L"]
+    assert close(L, np.array([value for value, _ in right]))
     assert close(found, dw)
 
 
@@ -341,12 +357,32 @@ def test_each_number_has_a_row(given, symbols):
     assert unsaid(given, symbols) == []
 
 
+def test_a_start_from_a_file_has_the_row_of_weights(tmp_path):
+    """The law of starts that are drawn is not that of a run that goes on."""
+    given, path = ring(), tmp_path / "start.npz"
+    np.savez(path, weights=given.initial_weights.vector)
+    given = with_value(given, "initial", {"from": str(path)})
+    rows = {symbol: (key, words) for symbol, key, words in equations_of(given, True).symbols}
+    assert rows["W(0)"] == ("initial", "from start.npz")
+
+
+def test_directions_have_no_epsilon_and_averages_are_printed():
+    given = with_value(several(2, normalised=True, kind="nt_xent", temperature=0.3), "network.epsilon", 0.1)
+    given = with_value(given, "training.average_rate", 0.5)
+    assert "epsilon" not in given.latex()
+    theta, average = np.random.default_rng(0).normal(size=(2, 100))
+    lines = lines_of(section(given, "Flow"), "theta'")
+    (found,) = evaluate(lines, {"theta": theta, "theta'": average})["theta'"]
+    right = average + 0.5 * given.training.learning_rate * (theta - average)
+    assert np.abs(found - right).max() <= ROUNDING
+
+
 @pytest.mark.parametrize("key", ["momentum", "momentum_rate"])
 def test_momentum_is_printed_with_the_flow(key):
     """A velocity moves by what a step of SGD makes of it; a fixed share has the sum of its powers."""
     given = with_value(case_b(), f"training.{key}", 0.25)
     f, p = np.array([0.7, -1.2]), np.array([0.3, 0.9])
-    found = evaluate(lines_of(section(given, "Flow"), r"\dot p", r"\dot\theta"), {"f": f, "p": p})
+    found = evaluate(lines_of(section(given, "Momentum"), r"\dot p", r"\dot\theta"), {"f": f, "p": p})
     found = {name: values[0] for name, values in found.items()}
     if key == "momentum":
         assert found[r"\dot\theta"] == pytest.approx(f * (0.25 ** np.arange(40)).sum(), rel=1e-14)  # rounding
