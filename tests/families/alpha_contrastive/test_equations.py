@@ -4,15 +4,19 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.explanation.equations import equations_of
 from meanfield.families.alpha_contrastive.equations import LOSSES
 from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.limit.activation import Filter
 from meanfield.families.alpha_contrastive.limit.fields import mixture_field
 from meanfield.families.alpha_contrastive.limit.pairs import of_views
-from meanfield.families.alpha_contrastive.losses import contrastive_covariance
+from meanfield.families.alpha_contrastive.particles.network import BatchNetwork
+from meanfield.families.alpha_contrastive.particles.pairs import BatchPairs
+from meanfield.families.alpha_contrastive.particles.samples import sampler_of
 from meanfield.families.alpha_contrastive.population.drift import PointDrift
 from meanfield.families.alpha_contrastive.population.inputs import places_of
 from meanfield.families.alpha_contrastive.population.places import PlaceDrift
+from meanfield.families.alpha_contrastive.population.solver import check_population
 from tests.printed_equations import counted, evaluate, lines_of, section, unsaid
 
 ROUNDING = 1e-12
@@ -27,6 +31,11 @@ MIXTURE = {
     "means": [[1.0, 0.2], [-0.5, 0.8]],
     "covariance": 0.3,
 }
+
+
+def half_squares(f):
+    """Half the squared distances of all samples."""
+    return 0.5 * ((f[:, None] - f[None]) ** 2).sum(axis=-1)
 
 
 def problem(kind="quadratic", data=POINTS, activation="quadratic", **tables):
@@ -48,12 +57,74 @@ def test_importance_and_energy_are_those_of_the_code(kind, diagonal):
     values |= {"c": counted(counts[..., None], "ij")}
     evaluate(lines_of(lines, "phi", "psi", "phi_slope", "psi_slope"), {}, functions)
     found = evaluate(lines_of(lines, "xi[i]", "alpha[i, j]", "E"), values, functions, {"i": 5, "j": 5})
-    right = [contrastive_covariance(a, b, kind, diagonal=diagonal, **numbers) for a, b in zip(f, view, strict=True)]
-    alpha = np.array([each.importance for each in right]).transpose(1, 2, 0)
-    energy = np.array([each.energy for each in right])
+    right = BatchPairs(given.importance, 5).weigh(f, view)
+    alpha, energy = right.alpha.transpose(1, 2, 0), right.energy(f, view)
     assert np.abs(found["alpha"][0] - alpha).max() <= ROUNDING * np.abs(alpha).max()
     assert np.abs(found["E"][0] - energy).max() <= ROUNDING * np.abs(energy).max()
     assert not unsaid(given)
+
+
+@pytest.mark.parametrize("kind", ["infonce", "gaussian"])
+@pytest.mark.parametrize("argument", ["source", "views"])
+def test_importances_are_of_what_is_said_where_views_differ(kind, argument):
+    """SGD takes a third sample in place of both views, or the first view where a kernel looks at views."""
+    given = problem(kind, VIEWS, importance={"temperature": 0.7, "argument": argument}, training={"batch_size": 5})
+    rng, sampler, h = np.random.default_rng(0), sampler_of(given.data), Filter(given.model.activation_functions)
+    network = BatchNetwork(given.model, sampler.layer(h), BatchPairs(given.importance, 5))
+    batch, (w, *_) = sampler.draw(rng, 5, argument == "source"), filters()
+    source = None if batch.source is None else batch.source[None]
+    right = network.forward(Weights(w[None, None], np.zeros((1, 0, 5))), batch.views[None], source)
+    inputs = batch.views if source is None else np.concatenate(batch)
+    f, view, *third = h.value(inputs[:, :, 0] @ w.T) / np.sqrt(5)
+    text, lines = given.latex(), section(given, "Step")
+    of = (third * 2 if third else [f, view])[:2]
+    x, y = half_squares(of[0]), half_squares(f)
+    s = 0.5 * ((of[0] - of[1]) ** 2).sum(axis=-1)[:, None] - x
+    functions, known = {}, {"c": counted(1.0 - np.eye(5), "ij"), "s": counted(s, "ij"), "D": counted(x, "ij")}
+    evaluate(lines_of(lines, "phi", "psi", "phi_slope", "psi_slope", "kernel"), {}, functions)
+    alpha = evaluate(lines_of(lines, "xi[i]", "alpha[i, j]"), known, functions, {"i": 5, "j": 5})["alpha"][0]
+    s = 0.5 * ((f - view) ** 2).sum(axis=-1)[:, None] - y
+    known = {"alpha": counted(alpha, "ij"), "s": counted(s, "ij")}
+    assert evaluate(lines_of(lines, "E"), known)["E"][0] == pytest.approx(right.energy[0], rel=ROUNDING)
+    assert ("a third sample of the same generator" in text) == (argument == "source")
+    assert ("of the first view" in text) == (argument == "views" and kind == "gaussian")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "tables"),
+    [
+        ("gaussian", VIEWS, {}),
+        ("infonce", VIEWS, {}),
+        ("infonce", POINTS, {"population": {"finite_batch": True}}),
+        ("quadratic", VIEWS, {"population": {"finite_batch": True}, "importance": {"diagonal": "include"}}),
+        ("lifted", POINTS, {}),
+    ],
+)
+def test_a_flow_that_solvers_refuse_is_not_printed(kind, data, tables):
+    given = problem(kind, data, **tables)
+    with pytest.raises(meanfield.InputError):
+        check_population(given)
+    assert section(given, "Flow") == ["No exact flow is known: only SGD is followed."]
+
+
+def test_fields_of_mixtures_that_densities_have_are_printed():
+    lines = section(problem("gaussian", MIXTURE, activation="linear", importance={"temperature": 2.0}), "Flow")
+    assert lines_of(lines, "F")
+
+
+def test_velocities_that_last_leave_no_law_of_filters_alone():
+    given = problem(training={"momentum_rate": 0.5})
+    assert "partial P" not in given.latex()
+    assert "partial P" in problem().latex()
+
+
+def test_a_start_from_a_file_has_the_row_of_weights(tmp_path):
+    """The law of starts that are drawn is not that of a run that goes on."""
+    path = tmp_path / "start.npz"
+    np.savez(path, weights=filters(1, 4)[0])
+    given = problem(filters={"count": 4}, initial={"from": str(path)})
+    rows = {symbol: (key, words) for symbol, key, words in equations_of(given, True).symbols}
+    assert rows["w(0)"] == ("initial", "from start.npz")
 
 
 def filters(count=20, each=5):
@@ -136,6 +207,11 @@ TWO_LAYERS = {
     "views": ({}, {}),
     "batch normalisation": ({}, {"model": {"batch_norm": {"active": True}}}),
     "the same views": ({"augmentation": False}, {}),
+    "the same views, batch normalisation": ({"augmentation": False}, {"model": {"batch_norm": {"active": True}}}),
+    "fixed variances": (
+        {"augmentation": False},
+        {"model": {"batch_norm": {"active": True, "differentiate_variance": False}}},
+    ),
     "a sample with itself": ({}, {"importance": {"diagonal": "include"}, "population": {"finite_batch": True}}),
 }
 
@@ -149,7 +225,7 @@ def test_flows_of_two_layers_are_those_of_the_code(name):
     rng, law, lines = np.random.default_rng(0), places_of(given.data), section(given, "Flow")
     h, chance, p = Filter(given.model.activation_functions), law.chance, law.probability
     drift = PlaceDrift(given)
-    for _ in range(4):  # of 18 numbers of V and 24 of w each
+    for _ in range(2):  # of 18 numbers of V and 24 of w each
         w, top = rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 6))
         right = drift(Weights(w, top)).slope
         values = h.value(w)  # (places, filters, tokens): tokens are unit vectors
@@ -160,10 +236,11 @@ def test_flows_of_two_layers_are_those_of_the_code(name):
             gain = 1.0 / np.sqrt((alone * values**2).sum(axis=-1, keepdims=True) + given.model.batch_norm.epsilon)
             values, slopes = gain * values, gain[..., None] * slopes
         F, X = np.einsum("kga,kma->kmg", chance, values), np.einsum("kga,kmad->kmdg", chance, slopes)
-        if given.model.batch_norm.active:  # variances are differentiated
-            X = X - np.einsum("kmg,kma,kmad,ka->kmdg", F, values, slopes, alone[:, 0])
         own = np.einsum("kga,kma,kla,g->kml", chance, values, values, p) - np.einsum("kmg,klg,g->kml", F, F, p)
         Y = np.einsum("kga,kmad,kla,g->kmld", chance, slopes, values, p) - np.einsum("kmdg,klg,g->kmld", X, F, p)
+        if given.model.batch_norm.active and given.model.batch_norm.differentiate_variance:
+            both = np.einsum("kma,kmad,ka->kmd", values, slopes, alone[:, 0])
+            X, Y = X - np.einsum("kmg,kmd->kmdg", F, both), Y - np.einsum("kml,kmd->kmld", own, both)
         V = top.reshape(3, 3, 2)
         known = {"F": counted(F, "km"), "X": counted(X, "km"), "V": counted(V[..., None], "okm"), "w": counted(w, "km")}
         known |= {"O": counted(own, "kml"), "Y": counted(Y, "kml")}
@@ -184,7 +261,7 @@ def test_flows_of_two_layers_are_those_of_the_code(name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("triplet", "has no smooth limit"), ("gaussian", "averaged over large batches")]
+    ("kind", "text"), [("triplet", "only SGD is followed"), ("gaussian", "averaged over large batches")]
 )
 def test_what_has_no_shorter_form_is_said(kind, text):
     layers = {} if kind == "triplet" else {"model": {"layers": 2, "outputs": 3}, "data": TOKENS}
