@@ -43,7 +43,8 @@ NOTHING_IN_COMMON = "The two hold no quantity in common that could be judged."
 
 BEYOND = (
     r"the mean difference $d$ of the two at a time and of a component, less what is allowed besides chance, the stated "
-    r"errors $\epsilon$: $d \to \mathrm{sgn}(d) \max(|d| - \epsilon, 0)$, and its standard error $s$"
+    r"errors and half a step of SGD, $\epsilon$: $d \to \mathrm{sgn}(d) \max(|d| - \epsilon, 0)$, and its standard "
+    r"error $s$"
 )
 
 IN_MATHS = {
@@ -231,7 +232,11 @@ def in_maths(pair: xr.Dataset) -> list[str]:
     shown = f" Of true pairs 95 in 100 have ${', '.join(levels)}$." if levels else ""
     sign = ">" if p_value > FALSE_ALARMS else r"\le"
     here = rf"$p = {p_value:.2g} {sign} {FALSE_ALARMS}$"
-    return [*lines, rf"AGREES means $p > {FALSE_ALARMS}$ of {FEWEST_RUNS} or more runs; here {here}.{shown}"]
+    asked = (
+        rf"$p > {FALSE_ALARMS}$, also with $\epsilon = 0$, of {FEWEST_RUNS} or more runs that would show a difference "
+        "as large as the quantity, whose samples do not contradict the prediction"
+    )
+    return [*lines, f"AGREES means {asked}; here {here}.{shown}"]
 
 
 def pairs_of(report: Result) -> list[tuple[str, Result]]:
