@@ -19,7 +19,7 @@ from meanfield.explanation.formulas import Table, latex_of, real
 from meanfield.families.hidden_manifold.field_equations import FAST, average_lines, chain_lines, step_lines
 from meanfield.families.hidden_manifold.order_parameters.system import columns_of
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.regimes import check_averages, has_fast_means
+from meanfield.families.hidden_manifold.regimes import check_averages, check_remembers_nothing, has_fast_means
 from meanfield.families.hidden_manifold.wording import latents_in_words
 
 ROUNDING = 1e-13
@@ -93,6 +93,8 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     check_averages(problem)
     check_no_velocity(problem.training, "order parameters, density and SGD")
     fast, training = has_fast_means(problem), problem.training
+    if fast:
+        check_remembers_nothing(training)
     eta = table.known("eta", "training.learning_rate", training.learning_rate)
     eta_v = eta
     if training.output_learning_rate is not None:
@@ -154,7 +156,7 @@ def _components(problem: Problem, table: Table) -> Iterator[Component]:
 def _fields(problem: Problem, components: list[Component], sizes: Sizes, table: Table) -> Iterator[Equation | str]:
     """Law of the fields, hidden_manifold.md, sections 2 and 4."""
     K, M, _ = sizes
-    table.named("T", "teacher.overlap", str([[*row] for row in problem.teacher.overlap]))
+    table.named("T_0", "teacher.overlap", str([[*row] for row in problem.teacher.overlap]))
     Omega, sigma = sp.MatrixSymbol("Omega", K, K), sp.MatrixSymbol("sigma", K, K)
     has_means = sizes.L > M
     yield SPECTRUM + COLUMNS[has_means]
@@ -208,7 +210,7 @@ def _start(problem: Problem, sizes: Sizes, delta: Any, table: Table) -> Iterator
     K, M, L = sizes
     student, inputs = problem.student, problem.inputs
     table.named("v", "student.output_weights", str([*student.output_weights]))
-    rho, T = real("rho"), sp.MatrixSymbol("T", M, M)
+    rho, T = real("rho"), sp.MatrixSymbol("T_0", M, M)
     if L > M:
         coefficients, elsewhere = sp.MatrixSymbol("P", L, M), sp.MatrixSymbol("E", L, L)
         for q, component in enumerate(inputs.mixture):

@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from meanfield.explanation.equations import Equation
-from meanfield.explanation.formulas import Table, entry, function_of, index, mean, named, real, total
+from meanfield.explanation.formulas import Table, entry, function_of, index, latex_of, mean, named, real, total
 from meanfield.explanation.weight_equations import DEFAULTS, with_slope
 from meanfield.families.hidden_manifold.expectations.choice import ERF, LINEAR, kind_of_expectations
 from meanfield.families.hidden_manifold.problem import Network, Problem
@@ -88,8 +88,9 @@ def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iter
         yield r"Sums are over the samples of a step, and $\xi$ is standard normal."
     if training.average_rate is not None:
         rate = table.known("a", "training.average_rate", training.average_rate)
-        average = sp.Symbol("{w'_k}")
-        yield Equation(average, average + rate / N * (w - average), r"\leftarrow")
+        for of in (w, v):
+            average = sp.Symbol(f"{{{str(of)[0]}'_k}}")
+            yield Equation(average, average + rate / N * (of - average), r"\leftarrow")
         yield "The averages $w'$ and $v'$ change nothing else: they are students with this drift alone."
 
 
@@ -156,10 +157,12 @@ def _erf(n: int, noise: Any) -> Iterator[Equation]:
     yield Equation(r"\epsilon_g", sp.Sum(u[2] * u[3] * angle(C, a, b), (a, 1, n), (b, 1, n)) / sp.pi, closed=True)
 
 
-def chain_lines(constants: list[Any], eta: Any, tau: Any, noise: Any) -> Iterator[Equation]:
+def chain_lines(constants: list[Any], eta: Any, tau: Any, noise: Any) -> Iterator[Equation | str]:
     """A step of the students' overlaps with the mean of inputs; hidden_manifold.md, section 4."""
     s = index("s")
     sample = () if tau == 1 else (s,)
     constant = constants[0] if len(constants) == 1 else entry("a", *sample)
     moved = total(constant * _force(noise, sample) * SLOPE(entry("lambda_k", *sample)), s, tau)
+    if len(constants) > 1:
+        yield rf"${latex_of(constant)}$ is that of the component of the sample."
     yield Equation(real("omega_k"), real("omega_k") - eta * real("v_k") / tau * moved, r"\leftarrow")

@@ -6,6 +6,7 @@ import numpy as np
 
 from meanfield.errors import InputError
 from meanfield.families.hidden_manifold.problem import Problem
+from meanfield.families.hidden_manifold.training import Training
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.problems.base import schedules_of
 
@@ -50,6 +51,15 @@ def check_averages(problem: Problem) -> None:
     steady = not schedules_of(problem)
     if steady and has_fast_means(problem) and problem.student.activation_functions is ACTIVATIONS["linear"]:
         _check_overshoot(problem)
+
+
+def check_remembers_nothing(training: Training) -> None:
+    """Refuse momentum where inputs have a mean, see `has_fast_means`."""
+    if training.remembers:
+        raise InputError(
+            f"training.{training.remembers}: the means of inputs move the student within single steps, over which "
+            "averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
+        )
 
 
 def _check_overshoot(problem: Problem) -> None:

@@ -201,7 +201,7 @@ def test_starts_and_densities_are_those_of_the_code(start, name):
     means = np.flatnonzero(system.column >= 0)
     P = np.vstack([np.eye(M), *(given.component_means[q] for q in means)])
     E = np.diag([0.0] * M + [given.inputs.mixture[q].mean_elsewhere ** 2 for q in means])
-    known = products(system, state.r, state.sigma, t) | {"T": given.teacher_overlap, "P": P, "E": E}
+    known = products(system, state.r, state.sigma, t) | {"T_0": given.teacher_overlap, "P": P, "E": E}
     known |= {"X": given.initial_on_teacher, "G_0": given.student.rest, "rho": system.rho[:, None, None]}
     both = r"\langle \rho t_{TT} \rangle_{\rho}" if len(means) else r"\langle \rho t \rangle_{\rho}"
     known[both] = np.einsum("n,nab->ab", system.weight * system.rho, t[:, :M, :M])
@@ -295,6 +295,22 @@ def test_means_of_latents_have_no_equations():
     one = {"components_drawn": "coordinate", "components": [{"weight": 1.0, "mean": 2.0}]}
     with pytest.raises(meanfield.InputError, match="every latent has the mean 2"):
         problem(inputs={"centered": False} | one).latex()
+
+
+def test_a_step_moves_averages_of_both_layers():
+    """As `mean' = mean + a/N (new - mean)` of a moving average."""
+    given, rng = problem(training=TRAINING | {"average_rate": 2.0}), np.random.default_rng(0)
+    w, v, w_mean, v_mean = rng.normal(size=(4, 100))
+    values = {"N": 64.0, "w_k": w, "v_k": v, "{w'_k}": w_mean, "{v'_k}": v_mean}
+    found = evaluate(lines_of(section(given, "Step"), "{w'_k}", "{v'_k}"), values)
+    for name, new, mean in (("w", w, w_mean), ("v", v, v_mean)):
+        assert close(found[f"{{{name}'_k}}"][0], mean + 2.0 / 64.0 * (new - mean))
+
+
+def test_momentum_with_a_mean_of_inputs_is_refused():
+    given = problem(inputs={"nonlinearity": "step", "centered": False}, training={"momentum": 0.5})
+    with pytest.raises(InputError, match=r"training.momentum = 0.5: the means of inputs move the student"):
+        given.latex()
 
 
 def test_a_velocity_that_lasts_is_refused():

@@ -25,7 +25,12 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
     start_of,
 )
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.families.hidden_manifold.regimes import check_averages, check_closes, has_fast_means
+from meanfield.families.hidden_manifold.regimes import (
+    check_averages,
+    check_closes,
+    check_remembers_nothing,
+    has_fast_means,
+)
 from meanfield.families.hidden_manifold.variables import AVERAGES
 from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
 from meanfield.numerics.refinement import change_of, missed, refine
@@ -149,11 +154,7 @@ def check_order_parameters(problem: Problem) -> None:
 def _check_fast(piece: Piece[Problem]) -> None:
     """Refuse a phase in which inputs have a mean, and averages over its moves do not close."""
     training = piece.problem.training
-    if training.remembers:
-        raise InputError(
-            f"training.{training.remembers}: the means of inputs move the student within single steps, over which "
-            "averages know no velocity; remove it, set inputs.centered to true, or solve by particles"
-        )
+    check_remembers_nothing(training)
     ends = [piece.start, *(time for time in corners_of(piece.problem) if piece.start < time < piece.stop), piece.stop]
     for start, stop in itertools.pairwise(ends):
         times = np.linspace(start, np.nextafter(stop, start), CHECKED_TIMES)
