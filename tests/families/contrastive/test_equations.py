@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
-from meanfield.explanation.equations import Equation
+from meanfield.explanation.equations import Equation, equations_of
+from meanfield.families.contrastive.channels.closure import ChannelClosure
+from meanfield.families.contrastive.channels.limit import coefficients
 from meanfield.families.contrastive.closures import Closure
 from meanfield.families.contrastive.order_parameters.field import VectorField
 from meanfield.ingredients.activations import ACTIVATIONS, make_activation
 from meanfield.ingredients.formulas import ACTIVATIONS as FORMULAS
 from meanfield.ingredients.formulas import PRIORS as PRIOR_FORMULAS
 from meanfield.ingredients.priors import PRIORS
+from meanfield.problems.problem_keys import with_values
 from tests.example_problems import make_problem
 from tests.families.contrastive.sgd.test_plain import EVERY_STEP, NOISES, TWO, N, centres_of_outputs, check, on_sphere
 from tests.oracles.plain_steps import HIDDEN
@@ -79,8 +82,8 @@ def samples_of(problem, nodes=40):
     return {"c": c, "e": e, "zeta_1": zeta[0], "zeta_2": zeta[1]}, weights.ravel()
 
 
-def averaged(problem, qs, nodes):
-    """g and Lambda as averages over nodes, at many overlaps with one feature, shape (points, 2)."""
+def averaged(problem, qs, nodes, names=("g", "Lambda"), *titles):
+    """g and Lambda, or others, as averages over nodes, at many overlaps with one feature, shape (points, names)."""
     samples, weights = samples_of(problem, nodes)
 
     def average(values):
@@ -88,9 +91,10 @@ def averaged(problem, qs, nodes):
 
     activation = make_activation(problem.model.activation)
     functions = {"average_of": average, "sigma": activation.values, "slope": activation.slopes}
-    lines = [line for line in section(problem, LIMIT) if not (isinstance(line, Equation) and line.closed)]
+    lines = [line for title in (LIMIT, *titles) for line in section(problem, title)]
+    lines = [line for line in lines if not (isinstance(line, Equation) and line.closed)]
     found = evaluate(lines, samples | {"q": qs}, functions)
-    return np.hstack([found["g"][0], found["Lambda"][0]])
+    return np.hstack([found[name][0] for name in names])
 
 
 @pytest.mark.parametrize("centering", ["none", "population", "batch"])
@@ -99,6 +103,15 @@ def test_averages_are_the_closure(noise, centering):
     problem = problem_of("quadratic", ("asymmetric",), noise, centering)
     found, qs = averaged(problem, points(1), 8), points(1)
     assert close(found, of_the_code(Closure(problem), qs))
+
+
+@pytest.mark.parametrize("centering", ["none", "batch"])
+@pytest.mark.parametrize("noise", ["none", "unequal"])
+def test_weights_with_a_velocity_move_along_themselves_as_in_the_code(noise, centering):
+    problem = with_values(problem_of("quadratic", ("asymmetric",), noise, centering), {"model.momentum_rate": 2.0})
+    qs, closure, one = points(1, 20), ChannelClosure(problem), np.eye(1)
+    right = [coefficients(closure(q[:, None], one), q[:, None], one, problem.model.rate).of_weights[0] for q in qs]
+    assert close(averaged(problem, qs, 8, ["gamma_w"], "Weights and velocities"), np.array(right))
 
 
 @pytest.mark.parametrize("activation", ["tanh", "gelu", "erf"])
@@ -182,6 +195,17 @@ def test_the_drift_keeps_the_norm_and_moves_the_overlap(prior):
     ((velocity,),) = evaluate(section(problem, "Order"), values, functions).values()
     assert velocity == pytest.approx((u * drift).mean(), abs=1e-14)  # rounding of means
     assert drift + problem.model.rate * pull + u * g == pytest.approx(values["G"] * w, abs=1e-14)  # rounding
+
+
+def test_symbols_of_a_prior_and_a_penalty_differ():
+    prior = 'prior = { name = "smooth_l1", strength = 0.3, parameters = { width = 0.2 } }'
+    penalty = 'decorrelation = { penalty = "smooth_absolute", strength = 0.1, parameters = { width = 0.4 } }'
+    several = "model = { channels = 2, initial_channel_overlap = 0.1 }", TWO.replace("0.5", "[0.5, 0.1]")
+    problem = make_problem(several[0], several[1].replace("-0.4", "[-0.4, 0.2]"), penalty, prior)
+    rows = {symbol: key for symbol, key, _ in equations_of(problem).symbols}
+    assert rows[r"\lambda"] == "prior.strength"
+    assert rows[r"\lambda_{\psi}"] == "decorrelation.strength"
+    assert not unsaid(problem)
 
 
 def test_every_number_has_a_row():

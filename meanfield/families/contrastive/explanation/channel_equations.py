@@ -46,8 +46,8 @@ def gain_lines(problem: Problem, m: Any, table: Table) -> Iterator[Equation | st
     penalty, coupled = problem.decorrelation, couples(problem)
     if penalty is not None and coupled:
         given = "decorrelation.penalty", penalty.penalty, "decorrelation.parameters", penalty.parameters
-        yield from with_slope(PENALTY, *given, table, PENALTIES)
-        strength = table.known("lambda", "decorrelation.strength", penalty.strength)
+        yield from with_slope(PENALTY, *given, table, PENALTIES, "_psi")
+        strength = table.known("lambda_psi", "decorrelation.strength", penalty.strength)
         product = entry(f"yhat{views[0]}", k, b) * entry(f"yhat{views[-1]}", j, b)
         yield Equation(entry("C", k, j), total(product, b, m) / m)
         yield r"With $A_{kk} = 1$, and for $k \ne j$"

@@ -64,7 +64,7 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
         yield density_section(problem.prior, tau, features)
         yield overlap_section(problem.prior, tau, features)
     else:
-        yield Section("Weights and velocities", list(_with_velocity(problem, tau, table)))
+        yield Section("Weights and velocities", list(_with_velocity(problem, tau, m, table)))
 
 
 def noise_of(problem: Problem, table: Table) -> tuple[Any, Any, Any]:
@@ -192,16 +192,16 @@ def _closure(problem: Problem, tau: Any, m: Any, noise: Sequence[Any], table: Ta
         yield Equation(real("Lambda"), tidy(Lambda, closed.overlaps), closed=True)
 
 
-def _with_velocity(problem: Problem, tau: Any, table: Table) -> Iterator[Equation | str]:
+def _with_velocity(problem: Problem, tau: Any, m: Any, table: Table) -> Iterator[Equation | str]:
     """Weights with a velocity that lasts; docs/theory/model.md."""
-    one = len(problem.features) == 1
-    q, u, g, w, p, growth, e, alpha = real("q u g w p gamma_w e alpha")
+    one, noisy = len(problem.features) == 1, problem.augmentation is not None
+    q, u, g, w, p, growth, e, alpha, beta = real("q u g w p gamma_w e alpha beta")
     rate = table.known("b", "model.momentum_rate", problem.model.momentum_rate)
     pull = 0 if problem.prior.name == "none" else tau * FORCE(w)
     drift = growth * w - (u * g if one else dot(u, g)) - pull - rate * p
     yield Equation(r"\mathrm dp", rf"\left({latex_of(drift)}\right) \mathrm dt + \sqrt\Lambda\,\mathrm dB")
     yield Equation(r"\mathrm dw", rf"{latex_of(rate)} \left(p - E[w p]\,w\right) \mathrm dt")
-    if problem.augmentation is None:
-        yield Equation(growth, 2 * tau * mean(e * alpha) / sp.sqrt(1 - (q**2 if one else dot(q, q))))
-    else:
-        yield r"Steps move a weight by $\gamma_w$ along itself on average."
+    along = mean(e * (alpha + beta)) if noisy else 2 * mean(e * alpha)
+    own = mean(alpha * real("zeta_1") + beta * real("zeta_2")) if noisy else 0
+    scale = kept_by(problem, m) * tau
+    yield Equation(growth, scale * along / sp.sqrt(1 - (q**2 if one else dot(q, q))) + scale * own)
