@@ -63,11 +63,16 @@ def _step(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
         F = entry(f"F{tag}", *names.k, b)
         if samples > 1:
             F = entry(f"F{tag}", b, *names.k)
+            if m != 1:
+                terms = latex_of(entry(f"x{tag}", b) * F)
+                yield rf"The sum of ${terms}$ is over a group of {samples} samples, and ${latex_of(m)}$ such groups."
         move += total(entry(f"x{tag}", b) * F, b, samples if samples > 1 else m) / (m * sp.sqrt(N))
     pull = 0 if problem.prior.name == "none" else FORCE(w) / N
     yield Equation(rf"\tilde w{'_k' if names.k else ''}", w + move - pull)
     if any(kind.moves for kind in names.kinds):
-        yield r"Besides means of $Z B/N$ over samples are added, with $Z = (U, W)$, and of $H/N$ to side variables."
+        yield r"Besides means of $Z B/N$ over samples are added, with $Z = (U, W)$."
+    if any(kind.side for kind in names.kinds):
+        yield r"Side variables $v$ move by means over samples, $v \leftarrow v + H/N$."
 
 
 def _functions(names: Names, number: int, kind: Kind) -> Iterator[Equation | str]:
@@ -101,14 +106,16 @@ def _functions(names: Names, number: int, kind: Kind) -> Iterator[Equation | str
             for k, each in zip(students, value, strict=True):
                 at = ((row,) if several else ()) + ((k,) if names.K > 1 or moves else ())
                 yield Equation(entry(symbol, *at), each)
+
+
+def _side_rates(names: Names, number: int, kind: Kind) -> Iterator[Equation]:
+    """Rates of the side variables that move with a kind of sample."""
+    letters = names.letters(number, places_of(names.problem, kind).names) if kind.side else {}
     for name in kind.side:
-        found = (
-            values(names, f"side.{name}.step", problem.side[name].function, letters)
-            if problem.side[name].at_hand
-            else None
-        )
+        side = names.problem.side[name]
+        found = values(names, f"side.{name}.step", side.function, letters) if side.at_hand else None
         if found is None:
-            names.table.named(rf"H_{{{latex_of(entry(name))}}}", f"side.{name}.step", problem.side[name].step)
+            names.table.named(rf"H_{{{latex_of(entry(name))}}}", f"side.{name}.step", side.step)
         value = mean(entry(f"H_{name}")) if found is None else mean(found[()])
         yield Equation(rf"\frac{{\mathrm d{latex_of(entry(name))}}}{{\mathrm dt}}", value)
 
@@ -212,21 +219,40 @@ def _rates(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]
     if names.M:
         yield Equation(rf"\frac{{\mathrm d{latex_of(R)}}}{{\mathrm dt}}", of_R)
     yield Equation(rf"\frac{{\mathrm d{latex_of(Q)}}}{{\mathrm dt}}", of_Q)
+    for number, kind in enumerate(names.kinds):
+        yield from _side_rates(names, number, kind)
     if prior.name not in ("none", "l2"):
         yield "Averages of the prior ask for the density of the weights."
 
 
 def _coordinates(names: Names) -> Iterator[Equation | str]:
     """Weights at a coordinate; update_rules.md, eq-rule-sde and eq-rule-spectrum-sde."""
-    moves = any(kind.moves for kind in names.kinds)
-    if names.problem.data.spectrum is None:
+    n, spectrum = names.M + names.K, names.problem.data.spectrum is not None
+    moves = [sp.MatrixSymbol(r"\bar B", n, names.K)] * any(kind.moves for kind in names.kinds)
+    beside = spectrum and any(kind.projected for kind in names.kinds)
+    G = sp.MatrixSymbol(r"\hat G" if spectrum else "G", n, n)
+
+    def times_F(of: str) -> Any:
+        return sp.MatrixSymbol(rf"\langle {of} F^{{\mathsf T}} \rangle", n, names.K)
+
+    if not spectrum:
         yield r"With $z = (u, w)$, $\psi = (y, s)$ and $G = \langle z z^{\mathsf T} \rangle$, summed over inputs:"
-        yield Equation(r"\gamma", r"G^{-1} \langle \psi F^{\mathsf T} \rangle" + r" + \bar B" * moves)
-        drift, noise = r"z \cdot \gamma_k", r"\mathrm d\beta_k"
+        yield Equation(r"\gamma", sp.MatAdd(G.I * times_F(r"\psi"), *moves))
+        drift = r"z \cdot \gamma_k"
     else:
-        yield r"With $z = (u, w)$ and $\xi = \psi - E[\psi | c]$, summed over inputs:"
-        yield Equation(r"\hat\gamma", r"\hat G^{-1} \langle \xi F^{\mathsf T} \rangle")
-        yield Equation(r"\gamma", r"\langle (c, 0) F^{\mathsf T} \rangle" + r" + \bar B" * moves)
-        drift, noise = r"\rho\,z \cdot \hat\gamma_k + z \cdot \gamma_k", r"\sqrt\rho\,\mathrm d\beta_k"
-    yield Equation(r"\mathrm dw_k", rf"\left[ {drift} - \varphi(w_k) - (w S)_k \right] \mathrm dt + {noise}")
+        yield r"With $z = (u, w)$, $E[\psi | c] = G\,d$ and $\xi = \psi - E[\psi | c]$, summed over inputs:"
+        if not beside:
+            yield Equation(r"\hat\gamma", G.I * times_F(r"\xi"))
+        yield Equation(r"\gamma", sp.MatAdd(times_F("d"), *moves))
+        drift = (
+            r"\langle C_z C^{+} \xi F_k \rangle" if beside else r"\rho\,z \cdot \hat\gamma_k"
+        ) + r" + z \cdot \gamma_k"
+    if beside:
+        yield (
+            r"$C = \mathrm{Cov}[\psi | c]$ and $\xi$ are of all views of a sample, $C_z$ is the row of "
+            r"$\mathrm{Cov}[\psi_\rho, \psi | c]$ of an input with $z$ for $G^{(\rho)}$, $C^{+}$ is the pseudoinverse."
+        )
+    drift += r" - \varphi(w_k)" + r" - (w S)_k" * any(name != "none" for name, _ in names.problem.constraints)
+    noise = r"\sqrt\rho\," * spectrum + r"\mathrm d\beta_k"
+    yield Equation(r"\mathrm dw_k", rf"\left[ {drift} \right] \mathrm dt + {noise}")
     yield Equation(r"\mathrm d\beta_k \mathrm d\beta_l/\mathrm dt", r"\Lambda_{kl}")

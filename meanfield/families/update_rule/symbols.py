@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ RULES = {
     "adatron": "-rate*s*Heaviside(-s*y)",
 }
 """Steps of the named rules that are no arithmetic of numbers alone, for one feature and one student."""
+
+TAKEN = re.compile("(eta|m|p|v|rho|lambda|varsigma|u|c|class|psi|N|w|x|z|F|B|G|H|S|gamma|beta|Lambda|Psi)(_|$)")
+"""Names of other symbols, by which parameters of a rule go with a mark."""
 
 CONSTANTS = "t", "R", "Q"
 """What all kinds of samples share, besides parameters and side variables."""
@@ -58,7 +62,10 @@ class Names:
             (index(name),) * (count > 1) for name, count in zip("klj", (self.K, self.K, self.M), strict=True)
         )
         given, path = problem.model.rule_parameters, "model.rule_parameters"
-        self.known = {name: table.known(name, f"{path}.{name}", value, False) for name, value in given.items()}
+        marks = {name: "_F" * bool(TAKEN.match(name)) for name in given}
+        self.known = {
+            name: table.known(name + marks[name], f"{path}.{name}", value, False) for name, value in given.items()
+        }
 
     def tag(self, number: int, view: int | None = None) -> str:
         """What is behind symbols of a kind of sample, or of one of its views."""
@@ -99,9 +106,6 @@ def data_rows(names: Names) -> list[Numbers]:
     data = problem.data
     for j, feature in enumerate(problem.features):
         table.part(f"u_{j + 1}", f"features[{j}].coordinate", feature.coordinate)
-        table.named(
-            f"R_{{{'k' * (names.K > 1)}{j + 1}}}(0)", f"features[{j}].initial_overlap", str(feature.initial_overlap)
-        )
     parts: dict[str, tuple[str, Part | None]] = {
         "rho": ("data.spectrum", data.spectrum),
         "varsigma": ("data.scale", data.scale),
@@ -113,15 +117,27 @@ def data_rows(names: Names) -> list[Numbers]:
     for symbol, (key, part) in parts.items():
         if part is not None:
             table.part(symbol, key, part)
+    for name, chance in data.coins.items():
+        table.named(rf"P(\mathrm{{{name}}} = 1)".replace("_", r"\_"), f"data.coins.{name}", f"{chance:g}")
+    _start_rows(names)
+    return [_numbers(names, number, kind) for number, kind in enumerate(names.kinds)]
+
+
+def _start_rows(names: Names) -> None:
+    """Rows of the table of the start."""
+    problem, table = names.problem, names.table
+    if problem.initial is not None:
+        table.named(r"R(0), Q(0)", "initial", problem.initial.in_words)
+        return
+    for j, feature in enumerate(problem.features):
+        below = "k" * (names.K > 1) + str(j + 1)
+        table.named(f"R_{{{below}}}(0)", f"features[{j}].initial_overlap", str(feature.initial_overlap))
     for k, student in enumerate(problem.students):
         table.named(f"Q_{{{k + 1}{k + 1}}}(0)", f"students[{k}].initial_norm", f"{student.initial_norm:g}")
         if student.initial_overlap:
             table.named(f"Q_{{{k + 1}l}}(0)", f"students[{k}].initial_overlap", str(student.initial_overlap))
-    for name, chance in data.coins.items():
-        table.named(rf"P(\mathrm{{{name}}} = 1)".replace("_", r"\_"), f"data.coins.{name}", f"{chance:g}")
     for name, side in problem.side.items():
         table.named(f"{latex_of(entry(name))}(0)", f"side.{name}.start", str(side.start))
-    return [_numbers(names, number, kind) for number, kind in enumerate(names.kinds)]
 
 
 def _numbers(names: Names, number: int, kind: Kind) -> Numbers:

@@ -9,13 +9,14 @@ import pytest
 
 import meanfield
 from meanfield.explanation.equations import Equation, equations_of
+from meanfield.explanation.formulas import entry, latex_of
 from meanfield.families.update_rule.hidden_variables import hidden_of
 from meanfield.families.update_rule.model import RULES
 from meanfield.families.update_rule.order_parameters.equations import Equations
 from meanfield.families.update_rule.rates import State, normalisation, packed, unpacked
 from tests.families.update_rule.problems import feature
 from tests.families.update_rule.test_draws import gan
-from tests.printed_equations import counted, evaluate, lines_of, section, unsaid
+from tests.printed_equations import counted, evaluate, lines_of, section, stacks, unsaid
 
 ROUNDING = 1e-12
 """Largest error of a formula, relative to the largest value: sums of some hundred terms in double precision."""
@@ -311,6 +312,7 @@ def printed_velocity(given, equations, states, nodes):
     turned = beside_features(G, M)
     grams = per_node, rho, share, G, hat, turned.swapaxes(1, 2) @ hat @ turned
     lines, step, rates = (section(given, title) for title in ("Fields", "Step", "Order"))
+    of_side = [rf"\frac{{\mathrm d{latex_of(entry(name))}}}{{\mathrm dt}}" for name in given.side]
     R, Q = G[:, M:, :M].transpose(1, 2, 0)[..., None], G[:, M:, M:].transpose(1, 2, 0)[..., None]
     shared = {"R": array_of(2, R), "Q": array_of(2, Q)}
     shared |= {name: each[:, None] for name, each in zip(given.side, states.v.T, strict=True)}
@@ -337,7 +339,7 @@ def printed_velocity(given, equations, states, nodes):
                     part = fields[i if at else -1, :, view, each.start : each.stop]
                     values[i][f"{name}{at}{tag}" if at else under(name, tag)] = array_of(2, part)
         F = {under("F", tag): np.zeros((kind.samples, K, P, len(weight))) for tag in tags}
-        for line in step:
+        for line in [*step, *lines_of(rates, *of_side)]:
             if (
                 not isinstance(line, Equation)
                 or not hasattr(line.right, "free_symbols")
@@ -357,7 +359,7 @@ def printed_velocity(given, equations, states, nodes):
             elif name == under("B", own):
                 (found,) = next(iter(evaluate([line], known).values()))
                 B[indices[0], indices[1]] += np.broadcast_to(found, (P, len(weight))) @ weight
-            elif name.startswith(r"\frac{\mathrm d") and kind.side:
+            elif name in of_side and kind.side:
                 (found,) = next(iter(evaluate([line], known, average).values()))
                 v = np.asarray(found)[:, None]
         for each in values:
@@ -435,6 +437,84 @@ def test_equations_are_the_rates_of_the_code(name, spectrum):
         known = np.array([getattr(each, which) for each in right])
         assert np.abs(of.reshape(known.shape) - known).max(initial=0.0) <= ROUNDING * np.abs(known).max(initial=1.0)
     assert not unsaid(given)
+
+
+@pytest.mark.parametrize("spectrum", [None, SPECTRUM])
+def test_coordinates_move_as_order_parameters_do(spectrum):
+    """Of dw/dt = rho z.gamma' + z.gamma, the averages with z at each eigenvalue are the rates of R, with masks, too."""
+    data = {"signal": "spiked", "observed": 0.6, "noise": 0.7} | ({} if spectrum is None else {"spectrum": spectrum})
+    given = problem(cubic, 1, None, 2.0, data=data)
+    equations = Equations(given)
+    states, nodes = states_of(equations, 1, 1, 0), equations.nodes
+    velocity = equations.velocity(
+        0, equations.rules(equations.choose([(0.0, equations.start)], 1e-9, {}), lambda each: each.rule)
+    )
+    count = None if nodes is None else len(nodes.rho)
+    right = [unpacked(velocity(0.0, packed(State(*each))), 1, 1, count).R for each in zip(*states, strict=True)]
+    G = equations.stretches[0].system.gram(states.R, states.Q, nodes)
+    per_node = G[:, None] if nodes is None else G
+    rho, share = (np.ones(1), np.ones(1)) if nodes is None else (nodes.rho, nodes.weight)
+    G, hat = (np.einsum("b,pbij->pij", each, per_node) for each in (share, share * rho))
+    psi, read, weight = fields_of(given, 0, section(given, "Fields"), (per_node, rho, share, G, hat, 0 * G), 4)
+    psi = psi[-1, 0, 0].swapaxes(0, 1)  # points, vectors, draws
+    d = np.zeros_like(psi)
+    d[:, 0] = 0.6 * read["c"][0, 0]
+    F = 0.7 * psi[:, 1] ** 3
+    averages = {"psi": psi, "xi": psi - G @ d, "d": d}
+    known = {"G": G, r"\hat G": hat}
+    for name, each in averages.items():
+        symbol = name if name == "d" else rf"\{name}"
+        known[rf"\langle {symbol} F^{{\mathsf T}} \rangle"] = np.einsum("pid,pd,d->pi", each, F, weight)[..., None]
+    found = evaluate(section(given, "Coordinates"), stacks(known))
+    moved = sum(found[name][0][:, None] * (rho[:, None, None] if "hat" in name else 1.0) for name in found)
+    rates = (per_node @ moved)[:, :, 0]
+    assert np.abs(rates.reshape(-1) - np.array(right).reshape(-1)).max() <= ROUNDING * np.abs(rates).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "spectrum", "said"),
+    [
+        ("subspace", None, r"(w S)_k"),
+        ("committee", None, r"\varphi(w_k) \right]"),
+        ("scale", SPECTRUM, r"\langle C_z C^{+} \xi F_k \rangle"),
+    ],
+)
+def test_coordinates_say_constraints_and_noise_beside_features(name, spectrum, said):
+    lines = section(CASES[name](**({} if spectrum is None else {"spectrum": spectrum})), "Coordinates")
+    assert any(said in str(line.right) for line in lines if isinstance(line, Equation))
+
+
+def test_groups_of_samples_are_said():
+    draws = [{"samples": 2, "batch_size": 3, "gain": {"s": centred}}]
+    lines = section(problem(None, 1, None, 2.0, draws=draws, data={"signal": "spiked"}), "Step")
+    assert any(isinstance(line, str) and "a group of 2 samples, and $3$ such groups" in line for line in lines)
+
+
+def scaled(s, rho, m_1):
+    return rho * s - m_1
+
+
+def test_parameters_with_names_of_other_symbols_have_a_mark():
+    model = {"rule_parameters": {"rho": 0.7, "m_1": 0.2}, "batch_size": 2}
+    given = problem(scaled, 1, model, 2.0, data={"signal": "spiked", "spectrum": SPECTRUM})
+    rows = {key: symbol for symbol, key, _ in equations_of(given).symbols}
+    assert rows["data.spectrum"] != rows["model.rule_parameters.rho"]
+    assert not unsaid(given, symbols=True)
+
+
+def test_a_start_from_a_file_has_no_overlaps(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "start.npz", weights=rng.normal(size=(50, 1)), U=np.ones((50, 1)))
+    given = meanfield.Problem(
+        family="update_rule",
+        model={"rule": oja, "rule_parameters": {"rate": 0.7}},
+        features=[{}],
+        initial={"from": str(tmp_path / "start.npz")},
+        particles={"dimension": 50},
+        time={"stop": 1.0},
+    )
+    rows = [(symbol, key) for symbol, key, _ in equations_of(given).symbols if "(0)" in symbol]
+    assert rows == [("R(0), Q(0)", "initial")]
 
 
 @pytest.mark.parametrize("name", [*RULES, committee])
