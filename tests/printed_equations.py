@@ -95,7 +95,7 @@ def unsaid(problem, symbols=False):
     skipped = {"title", "family", "time", "phases", *problem.settings}
     given = problem.model_dump(mode="json", exclude_defaults=True).items()
     keys = [key for name, value in given if name not in skipped for key in _numbers(name, value)]
-    return [key for key in keys if not any(key.startswith(row) for row in rows)]
+    return [key for key in keys if not any(key == row or key.startswith((f"{row}.", f"{row}[")) for row in rows)]
 
 
 def _numbers(path, value):

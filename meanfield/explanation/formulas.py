@@ -167,7 +167,7 @@ class Table:
         letter = sp.Symbol(symbol, real=True, positive=positive or None)
         moving = isinstance(value, Schedule)
         exact = None if moving else rounded(value)
-        self.rows[latex_of(letter)] = key, value.in_words if moving else f"{value:.{DIGITS}g}"
+        self.named(latex_of(letter), key, value.in_words if moving else f"{value:.{DIGITS}g}")
         return letter if self.symbols or exact is None else exact
 
     def part(self, symbol: str, key: str, part: Part) -> None:
@@ -179,6 +179,7 @@ class Table:
 
     def named(self, symbol: str, key: str, words: str) -> None:
         """Say what a symbol in LaTeX stands for that is no number."""
+        assert self.rows.get(symbol, (key,))[0] == key, f"{symbol} stands for {key} and {self.rows[symbol][0]}"
         self.rows[symbol] = key, words
 
 
