@@ -140,6 +140,11 @@ def latex_of(expression: Any) -> str:
     return expression if isinstance(expression, str) else str(PRINTER.doprint(expression))
 
 
+def rate_of(quantity: Any) -> str:
+    """Derivative by time of a quantity, an expression or LaTeX, as it is printed."""
+    return rf"\frac{{\mathrm d{latex_of(quantity)}}}{{\mathrm dt}}"
+
+
 @dataclass
 class Table:
     """Symbols of formulas with their keys and values.

@@ -9,7 +9,7 @@ import sympy as sp
 
 from meanfield.ensembles.momentum import HasMomentum
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, expectation, function_of, latex_of, named, real
+from meanfield.explanation.formulas import Table, dot, expectation, function_of, latex_of, named, rate_of, real
 from meanfield.ingredients.formulas import ACTIVATIONS, PRIORS
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
@@ -21,10 +21,10 @@ DEFAULTS = {"slope": sp.Rational(1, 100), "width": sp.Rational(1, 10)}
 SIGMA, SLOPE, FORCE = named("sigma", r"\sigma"), named("slope", r"\sigma'"), named("phi", r"\varphi")
 
 
-def activation_lines(model: Any, table: Table, formulas: dict[str, str] = ACTIVATIONS) -> Iterator[Equation]:
+def activation_lines(model: Any, table: Table) -> Iterator[Equation]:
     """Activation and slope of a table that names an activation."""
     given = "model.activation", model.activation, "model.activation_parameters", model.activation_parameters
-    return with_slope((SIGMA, SLOPE), *given, table, formulas)
+    return with_slope((SIGMA, SLOPE), *given, table, ACTIVATIONS)
 
 
 def with_slope(
@@ -94,7 +94,7 @@ def overlap_section(prior: PriorSettings, tau: Any, features: int) -> Section:
     """Equation of the overlaps where the norm is kept; it closes if the prior is linear."""
     q, g, r, Lambda, u, w = real("q g r Lambda u w")
     both = q * g if features == 1 else dot(q, g)
-    left = r"\frac{\mathrm dq}{\mathrm dt}"
+    left = rate_of("q")
     if is_linear(prior):
         return Section("Order parameters", [Equation(left, q * (both - Lambda / 2) - g)])
     pull = tau * expectation(u * FORCE(w))

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import meanfield
-from meanfield.explanation.formulas import latex_of, rounded
+from meanfield.explanation.formulas import Table, latex_of, rounded
 from meanfield.problems.known_families import family_of
 from meanfield.report import report
 from tests.example_problems import SMALL, make_problem
@@ -28,6 +28,14 @@ def test_tables_say_key_and_value_of_each_symbol(symbols):
     text = make_problem(*NOISY).latex(symbols)
     assert r"$\tau$ & \verb|model.learning_rate| & 0.02 \\" in text
     assert (r"\tau" in text.partition("tabular")[0]) == symbols
+
+
+def test_a_symbol_stands_for_one_key():
+    table = Table(symbols=True)
+    table.known("lambda", "prior.strength", 0.3)
+    table.known("lambda", "prior.strength", 0.3)
+    with pytest.raises(AssertionError, match=r"decorrelation.strength and prior.strength"):
+        table.known("lambda", "decorrelation.strength", 0.2)
 
 
 def test_a_number_that_changes_in_time_keeps_its_symbol():

@@ -15,7 +15,7 @@ import sympy as sp
 
 from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, latex_of, real
+from meanfield.explanation.formulas import Table, latex_of, rate_of, real
 from meanfield.families.hidden_manifold.field_equations import FAST, average_lines, chain_lines, step_lines
 from meanfield.families.hidden_manifold.order_parameters.system import columns_of
 from meanfield.families.hidden_manifold.problem import Problem
@@ -188,9 +188,9 @@ def _order_parameters(components: list[Component], sizes: Sizes, rates: tuple[An
     spread = (each.p * (each.rest * rho + each.b**2 * rho**2 / delta) * each.matrix("H", K, K) for each in components)
     yield Equation("N", _sum(spread))
     along = -eta / delta
-    yield Equation(_rate("r"), along * (D * sizes.r() + rho * B * sizes.t()) - eta * kappa * sizes.r())
+    yield Equation(rate_of("r"), along * (D * sizes.r() + rho * B * sizes.t()) - eta * kappa * sizes.r())
     yield Equation("X", along * (D * sigma + rho * B * sizes.r().T) - eta * kappa * sigma)
-    yield Equation(_rate(r"\sigma"), X + X.T + eta**2 / tau * N)
+    yield Equation(rate_of(r"\sigma"), X + X.T + eta**2 / tau * N)
     own = []
     for each in components:
         moved = each.matrix("A", K, K, "S") * each.matrix("Q", K, K)
@@ -200,9 +200,9 @@ def _order_parameters(components: list[Component], sizes: Sizes, rates: tuple[An
         own.append(-eta * each.p * moved)
     yield Equation("Y", _sum(own) - eta * kappa * Omega)
     squares = _sum(each.p * each.square * each.matrix("H", K, K) for each in components)
-    yield Equation(_rate(r"\Omega"), Y + Y.T + eta**2 / tau * squares)
+    yield Equation(rate_of(r"\Omega"), Y + Y.T + eta**2 / tau * squares)
     outputs = _sum(each.p * each.matrix("F", K, 1) for each in components)
-    yield Equation(_rate("v"), -eta_v * outputs - eta_v * kappa * v if eta_v != 0 else sp.S.Zero)
+    yield Equation(rate_of("v"), -eta_v * outputs - eta_v * kappa * v if eta_v != 0 else sp.S.Zero)
 
 
 def _start(problem: Problem, sizes: Sizes, delta: Any, table: Table) -> Iterator[Equation | str]:
@@ -257,7 +257,3 @@ def _density(sizes: Sizes) -> Iterator[Equation | str]:
 def _sum(terms: Iterable[Any]) -> Any:
     """Sum of matrices."""
     return reduce(add, terms)
-
-
-def _rate(of: str) -> str:
-    return rf"\frac{{\mathrm d{of}}}{{\mathrm dt}}"

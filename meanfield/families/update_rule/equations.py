@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, entry, expectation, index, latex_of, mean, total
+from meanfield.explanation.formulas import Table, entry, expectation, index, latex_of, mean, rate_of, total
 from meanfield.explanation.weight_equations import FORCE, force_line
 from meanfield.families.update_rule.kinds import Kind
 from meanfield.families.update_rule.places import FEATURES, names_of_mean, places_of
@@ -117,7 +117,7 @@ def _side_rates(names: Names, number: int, kind: Kind) -> Iterator[Equation]:
         if found is None:
             names.table.named(rf"H_{{{latex_of(entry(name))}}}", f"side.{name}.step", side.step)
         value = mean(entry(f"H_{name}")) if found is None else mean(found[()])
-        yield Equation(rf"\frac{{\mathrm d{latex_of(entry(name))}}}{{\mathrm dt}}", value)
+        yield Equation(rate_of(entry(name)), value)
 
 
 def _fields(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
@@ -217,8 +217,8 @@ def _rates(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]
         if at:
             yield r"$\Psi$ and $Q$ are averages of $\Psi^{(\rho)}$ and $Q^{(\rho)}$ over the spectrum."
     if names.M:
-        yield Equation(rf"\frac{{\mathrm d{latex_of(R)}}}{{\mathrm dt}}", of_R)
-    yield Equation(rf"\frac{{\mathrm d{latex_of(Q)}}}{{\mathrm dt}}", of_Q)
+        yield Equation(rate_of(R), of_R)
+    yield Equation(rate_of(Q), of_Q)
     for number, kind in enumerate(names.kinds):
         yield from _side_rates(names, number, kind)
     if prior.name not in ("none", "l2"):

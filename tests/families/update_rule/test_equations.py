@@ -9,7 +9,7 @@ import pytest
 
 import meanfield
 from meanfield.explanation.equations import Equation, equations_of
-from meanfield.explanation.formulas import entry, latex_of
+from meanfield.explanation.formulas import entry, rate_of
 from meanfield.families.update_rule.hidden_variables import hidden_of
 from meanfield.families.update_rule.model import RULES
 from meanfield.families.update_rule.order_parameters.equations import Equations
@@ -312,7 +312,7 @@ def printed_velocity(given, equations, states, nodes):
     turned = beside_features(G, M)
     grams = per_node, rho, share, G, hat, turned.swapaxes(1, 2) @ hat @ turned
     lines, step, rates = (section(given, title) for title in ("Fields", "Step", "Order"))
-    of_side = [rf"\frac{{\mathrm d{latex_of(entry(name))}}}{{\mathrm dt}}" for name in given.side]
+    of_side = [rate_of(entry(name)) for name in given.side]
     R, Q = G[:, M:, :M].transpose(1, 2, 0)[..., None], G[:, M:, M:].transpose(1, 2, 0)[..., None]
     shared = {"R": array_of(2, R), "Q": array_of(2, Q)}
     shared |= {name: each[:, None] for name, each in zip(given.side, states.v.T, strict=True)}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, entry, expectation, index, mean, named, tidy, total
+from meanfield.explanation.formulas import Table, entry, expectation, index, mean, named, rate_of, tidy, total
 from meanfield.explanation.weight_equations import FORCE, SIGMA, SLOPE, is_linear, with_slope
 from meanfield.families.contrastive.explanation.closed_forms import closed_diffusion, closed_forms, kept_by
 from meanfield.families.contrastive.problem import Problem
@@ -145,7 +145,7 @@ def _overlaps(problem: Problem, tau: Any) -> Iterator[Equation | str]:
         force = [FORCE(entry("w", i)) for i in (k, j)]
         of_q -= tau * expectation(entry("u", *f) * force[0])
         of_M -= tau * expectation(entry("w", k) * force[1] + entry("w", j) * force[0])
-    yield Equation(rf"\frac{{\mathrm dq_{{{'f' * len(f)}k}}}}{{\mathrm dt}}", of_q)
-    yield Equation(r"\frac{\mathrm dM_{kl}}{\mathrm dt}", of_M)
+    yield Equation(rate_of(q), of_q)
+    yield Equation(rate_of(M), of_M)
     if not linear:
         yield "The last averages ask for the density: the overlaps do not close."
