@@ -49,7 +49,8 @@ BEYOND = (
 
 IN_MATHS = {
     BY_ROTATIONS: (
-        rf"Judged is $T = \max |d|/s$ of each quantity, with {BEYOND}.",
+        rf"Judged is $T = \max |d|/s$ of each quantity, with {BEYOND}. Of distribution functions $d$ and $s$ are integrals "
+        "over $w$ (W1) or largest values (KS).",
         r"By chance $T$ is that of the same runs $r$ after a random rotation, $r \to O r$. With the share $P(T)$ of "
         r"rotations whose $T$ is as large, $p = \mathrm P_O[\min P(T(O r)) \le \min P(T(r))]$, over all quantities.",
     ),
@@ -231,7 +232,9 @@ def in_maths(pair: xr.Dataset) -> list[str]:
     levels = [rf"T_\text{{{name[key]}}} \le {float(at):.2f}" for key, at in known.items() if np.isfinite(at)]
     shown = f" Of true pairs 95 in 100 have ${', '.join(levels)}$." if levels else ""
     sign = ">" if p_value > FALSE_ALARMS else r"\le"
-    here = rf"$p = {p_value:.2g} {sign} {FALSE_ALARMS}$"
+    digits, _, power = f"{p_value:.2g}".partition("e")
+    p = digits + (rf" \cdot 10^{{{int(power)}}}" if power else "")
+    here = rf"$p = {p} {sign} {FALSE_ALARMS}$"
     asked = (
         rf"$p > {FALSE_ALARMS}$, also with $\epsilon = 0$, of {FEWEST_RUNS} or more runs that would show a difference "
         "as large as the quantity, whose samples do not contradict the prediction"
