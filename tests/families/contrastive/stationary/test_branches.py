@@ -13,9 +13,7 @@ from meanfield.results.text import describe
 from tests.example_problems import feature, features, make_problem
 
 QUARTIC = make_problem(
-    features(
-        feature(0.5, '{ law = "three_point", second_moment = 1.0, fourth_moment = 6.05 }', coordinate="rademacher")
-    ),
+    features(feature(0.5, '{ law = "three_point", second_moment = 1.0, fourth_moment = 6.05 }')),
     "model.learning_rate = 0.05",
     'prior = { name = "quartic", strength = 0.5 }',
 )
@@ -24,11 +22,11 @@ RATE, MOMENT = "model.learning_rate", "features[0].hidden.second_moment"
 
 @pytest.fixture(scope="module")
 def bistable():
-    return continue_stationary_states(QUARTIC, RATE, 0.12, 0.22, points=3)
+    return continue_stationary_states(QUARTIC, RATE, 0.02, 0.3, points=5)
 
 
 def test_ends_are_exact_and_hold_all_states(bistable):
-    for end in (0.12, 0.22):
+    for end in (0.02, 0.3):
         expected = find_stationary_states(with_value(QUARTIC, RATE, end))["q"].values
         found = bistable["q"].values[bistable["parameter"].values == end]
         assert np.sort(found[:, 0]) == pytest.approx(np.sort(expected[:, 0]), abs=1e-9)  # nodes are chosen to 1e-10
@@ -53,9 +51,9 @@ def test_the_law_of_a_coordinate_may_be_varied():
     sparse = with_value(make_problem(), "features[0].coordinate", {"law": "three_point", "fourth_moment": 5.0})
     sparse = with_value(sparse, "prior.name", "quartic")
     key = "features[0].coordinate.fourth_moment"
-    result = continue_stationary_states(sparse, key, 3.0, 3.1, points=2)
-    expected = find_stationary_states(with_value(sparse, key, 3.1))["q"].values
-    found = result["q"].values[result["parameter"].values == 3.1]
+    result = continue_stationary_states(sparse, key, 3.0, 3.5, points=2)
+    expected = find_stationary_states(with_value(sparse, key, 3.5))["q"].values
+    found = result["q"].values[result["parameter"].values == 3.5]
     assert np.sort(found[:, 0]) == pytest.approx(np.sort(expected[:, 0]), abs=1e-9)  # nodes are exact
 
 
@@ -66,7 +64,7 @@ def test_beyond_the_turning_point_there_are_fewer_states(bistable):
 
 
 def test_points_between_are_states(bistable):
-    for i in range(0, bistable.sizes["point"], 9):
+    for i in range(0, bistable.sizes["point"], 18):
         point = bistable.isel(point=i)
         states = find_stationary_states(with_value(QUARTIC, RATE, float(point["parameter"])))
         assert np.abs(states["q"].values[:, 0] - float(point["q"][0])).min() < 1e-8  # nodes are chosen to 1e-10
@@ -89,7 +87,7 @@ def test_pitchfork_of_a_symmetric_problem():
 
 def test_a_prior_that_leaves_no_density_ends_a_branch():
     problem = make_problem('prior = { name = "l1", strength = 0.1 }', "model.learning_rate = 0.05")
-    result = continue_stationary_states(problem, "prior.strength", 0.8, 0.9, points=2)
+    result = continue_stationary_states(problem, "prior.strength", 0.7, 1.0, points=3)
     zero = next(b for b in branches_of(result) if np.abs(b["q"]).max() < 1e-9)
     # under Laplace's density, G = 0, E[w^2] = (Lambda/(tau strength))^2/2 = 1
     diffusion = 16 * 0.05**2 * 15 / 10
@@ -102,7 +100,7 @@ def test_result_saves_and_loads(bistable, tmp_path):
     meanfield.save(bistable, tmp_path / "branches.nc")
     assert meanfield.load(tmp_path / "branches.nc").identical(bistable)
     assert bistable["parameter"].attrs["key"] == RATE
-    assert "turning at 0.187" in describe(bistable)
+    assert "turning at 0.177" in describe(bistable)
 
 
 @pytest.mark.parametrize(
