@@ -303,6 +303,7 @@ def assert_same_closure(first, second):
         assert diffusion2 > 1e-5
 
 
+@pytest.mark.slow  # derivatives by differences are held against exact ones in tests/numerics/compiled
 def test_own_function_without_derivative_trains_as_ours(own):
     assert_same_closure(own("smooth"), own("sigmoid"))
 

@@ -109,6 +109,7 @@ def test_the_mean_of_sgd_is_the_limit(method, runs):
     assert abs(scatter / C - 1.0) < 4.2 * np.sqrt(2.0 / runs) + 0.02  # what N = 500 has beyond leading order
 
 
+@pytest.mark.slow  # batches whose samples see each other are held against a rule by hand above
 def test_a_batch_whose_samples_see_nothing_of_each_other_is_one():
     """Of two groups, with moves, hidden variables, coins and normal numbers."""
     tables = {

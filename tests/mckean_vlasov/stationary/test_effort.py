@@ -64,6 +64,7 @@ def test_a_search_without_a_budget_left_ends_and_says_so(monkeypatch):
     assert "the search ended early, after" in few.effort.warning
 
 
+@pytest.mark.slow  # of time alone; states are those of other tests
 def test_the_effort_of_a_search_is_bounded_by_symmetries_and_rough_averages():
     """Overlaps are those of a search that has neither, to what `polished` leaves, and nothing is missing."""
     limit = limit_with((UniformCoordinate(), UniformCoordinate()), QUARTIC, gains=(0.5, 0.5))

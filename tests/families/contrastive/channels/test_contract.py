@@ -70,6 +70,7 @@ def check_density(example, folder):
     assert format_comparison(meanfield.load(folder / "comparison.nc"))
 
 
+@pytest.mark.slow  # everything is done with other methods above
 def test_everything_is_done_with_the_density_on_cells(tmp_path):
     signs = {f"features[{k}].coordinate": {"law": "rademacher"} for k in (0, 1)}
     prior = {"prior": {"name": "l1", "strength": 2.0}, "density.tolerance": 1e-2}

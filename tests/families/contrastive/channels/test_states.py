@@ -219,6 +219,7 @@ def test_gaussian_features_can_be_rotated():
     assert not symmetries.same(field.packed(turn @ q, M), field.packed(0.99 * q, M))
 
 
+@pytest.mark.slow  # attractors of random starts are found in the test beside it
 def test_random_starts_find_what_indices_miss():
     problem = meanfield.load_problem(ROOT / "data" / "problems" / "two_channels.toml")
     found = ChannelStates(SmoothField(problem))
