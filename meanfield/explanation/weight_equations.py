@@ -21,10 +21,12 @@ DEFAULTS = {"slope": sp.Rational(1, 100), "width": sp.Rational(1, 10)}
 SIGMA, SLOPE, FORCE = named("sigma", r"\sigma"), named("slope", r"\sigma'"), named("phi", r"\varphi")
 
 
-def activation_lines(model: Any, table: Table) -> Iterator[Equation]:
-    """Activation and slope of a table that names an activation."""
-    given = "model.activation", model.activation, "model.activation_parameters", model.activation_parameters
-    return with_slope((SIGMA, SLOPE), *given, table, ACTIVATIONS)
+def activation_lines(
+    network: Any, table: Table, functions: tuple[Any, Any] = (SIGMA, SLOPE), key: str = "model", mark: str = ""
+) -> Iterator[Equation]:
+    """Activation and slope of a network under a key, whose parameters have symbols that end in a mark."""
+    given = f"{key}.activation", network.activation, f"{key}.activation_parameters", network.activation_parameters
+    return with_slope(functions, *given, table, ACTIVATIONS, mark)
 
 
 def with_slope(
@@ -119,3 +121,8 @@ def speed_lines(training: HasMomentum, table: Table) -> Iterator[Equation | str]
     elif isinstance(training.momentum, Schedule) or training.momentum > 0.0:
         yield r"With $f$ for the flow above, momentum makes it"
         yield Equation(r"\dot\theta", f / (1 - table.known("mu", "training.momentum", training.momentum)))
+
+
+def average_line(of: Any, average: Any, share: Any) -> Equation:
+    """Step of a moving average of weights, by a share of its distance to them."""
+    return Equation(average, average + share * (of - average), r"\leftarrow")

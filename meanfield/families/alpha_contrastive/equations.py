@@ -13,8 +13,8 @@ import sympy as sp
 
 from meanfield.errors import InputError
 from meanfield.explanation.equations import Equation, Section
-from meanfield.explanation.formulas import Table, dot, entry, function_of, index, mean, named, real, total
-from meanfield.explanation.weight_equations import speed_lines, with_slope
+from meanfield.explanation.formulas import Table, dot, entry, function_of, index, mean, named, rate_of, real, total
+from meanfield.explanation.weight_equations import activation_lines, average_line, speed_lines
 from meanfield.families.alpha_contrastive.importance import USES_EPSILON, USES_TEMPERATURE
 from meanfield.families.alpha_contrastive.laws import GaussianMixture, Images
 from meanfield.families.alpha_contrastive.limit.fields import mixture_field
@@ -22,7 +22,6 @@ from meanfield.families.alpha_contrastive.limit.pairs import NORMALISED
 from meanfield.families.alpha_contrastive.particles.pairs import DIVIDED
 from meanfield.families.alpha_contrastive.population.solver import check_population
 from meanfield.families.alpha_contrastive.problem import Problem
-from meanfield.ingredients.formulas import ACTIVATIONS
 from meanfield.problems.in_time import check_at_extremes
 
 LOSSES = {
@@ -149,8 +148,7 @@ def _importance(problem: Problem, numbers: dict[str, Any], N: Any, table: Table)
             held += [r"$\sigma_{km}$"] * (not norm.differentiate_variance)
             through = r", and $\nabla$ does not pass through " + " and ".join(held)
             yield NORMALISED_BATCH + through * bool(held) + "."
-    given = "model.activation", model.activation, "model.activation_parameters", model.activation_parameters
-    yield from with_slope((H, SLOPE), *given, table, ACTIVATIONS)
+    yield from activation_lines(model, table, (H, SLOPE))
     yield f"{BATCH} {PAIRS[importance.diagonal]}"
     counts, s, alpha = entry("c", i, j), entry("s", i, j), entry("alpha", i, j)
     third = ""
@@ -203,8 +201,8 @@ def _training(problem: Problem, eta: Any, decay: Any, table: Table) -> Iterator[
     if kept:
         yield f"Gradients are made tangential, and lengths go back to 1 behind each step: {' and '.join(kept)}."
     if training.average_rate is not None:
-        a, average = table.known("a", "training.average_rate", training.average_rate), sp.Symbol("theta'")
-        yield Equation(average, average + a * eta * (theta - average), r"\leftarrow")
+        a = table.known("a", "training.average_rate", training.average_rate)
+        yield average_line(theta, sp.Symbol("theta'"), a * eta)
 
 
 def _flow(problem: Problem, share: Any, numbers: dict[str, Any]) -> Iterator[Equation | str]:
@@ -240,7 +238,7 @@ def _flow(problem: Problem, share: Any, numbers: dict[str, Any]) -> Iterator[Equ
         pull = M * (H(entry("z", i)) - H(entry("z", j))) * SLOPE(entry("z", i)) * entry("x", i)
         yield Equation(F, share * sp.Sum(pull, (i, 1, n), (j, 1, n)))
     yield Equation(real("lambda"), dot(w, F))
-    yield Equation(r"\frac{\mathrm dw}{\mathrm dt}", F - real("lambda") * w)
+    yield Equation(rate_of("w"), F - real("lambda") * w)
     if problem.training.momentum_rate is not None:  # $P$ alone does not close
         return
     yield r"Of infinitely many filters the law $P$ on the sphere obeys"

@@ -12,9 +12,9 @@ import sympy as sp
 
 from meanfield.explanation.equations import Equation
 from meanfield.explanation.formulas import Table, entry, function_of, index, latex_of, mean, named, real, total
-from meanfield.explanation.weight_equations import DEFAULTS, with_slope
+from meanfield.explanation.weight_equations import DEFAULTS, activation_lines, average_line
 from meanfield.families.hidden_manifold.expectations.choice import ERF, LINEAR, kind_of_expectations
-from meanfield.families.hidden_manifold.problem import Network, Problem
+from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.formulas import ACTIVATIONS
 
 G, SLOPE, BEND = (named(f"g{i}", f"g{prime}") for i, prime in enumerate(("", "'", "''")))
@@ -40,11 +40,6 @@ FAST = (
 )
 
 
-def _activation(functions: tuple[Any, Any], key: str, network: Network, table: Table) -> list[Equation]:
-    given = f"{key}.activation", network.activation, f"{key}.activation_parameters", network.activation_parameters
-    return [*with_slope(functions, *given, table, ACTIVATIONS, r"_T" if key == "teacher" else "")]
-
-
 def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iterator[Equation | str]:
     """The step, hidden_manifold.md, section 1."""
     eta, eta_v, tau, noise, kappa, mu = numbers
@@ -58,11 +53,11 @@ def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iter
     )
     factor = table.known("a_x", "inverse standard deviation of inputs", inputs.factor) if inputs.factor != 1.0 else 1
     yield Equation(real("x_i"), factor * (F(real("U_i")) - shift))
-    student = _activation((G, SLOPE), "student", problem.student, table)
+    student = [*activation_lines(problem.student, table, (G, SLOPE), "student")]
     yield from student
     if student:
         yield Equation(BEND(x), sp.diff(student[1].right, x))
-    yield from _activation((TEACHER, TEACHER_SLOPE), "teacher", problem.teacher, table)
+    yield from activation_lines(problem.teacher, table, (TEACHER, TEACHER_SLOPE), "teacher", "_T")
     table.named(r"\tilde v", "teacher.output_weights", str([*problem.teacher.output_weights]))
     (k, m, s), N = index("k m s"), real("N")
     own = entry("v", k) * G(entry("lambda", k))
@@ -89,8 +84,7 @@ def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iter
     if training.average_rate is not None:
         rate = table.known("a", "training.average_rate", training.average_rate)
         for of in (w, v):
-            average = sp.Symbol(f"{{{str(of)[0]}'_k}}")
-            yield Equation(average, average + rate / N * (of - average), r"\leftarrow")
+            yield average_line(of, sp.Symbol(f"{{{str(of)[0]}'_k}}"), rate / N)
         yield "The averages $w'$ and $v'$ change nothing else: they are students with this drift alone."
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from meanfield.explanation.equations import Equation
-from meanfield.explanation.formulas import Table, dot, entry, index, real, rounded
+from meanfield.explanation.formulas import Table, dot, entry, index, rate_of, real, rounded
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import SphereStart
 
@@ -61,7 +61,7 @@ def closed_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
         yield Equation(Delta, 2 * sum(parts))
     yield Equation(r"\mathcal L", -p[0] * p[1] * sp.Sum(Delta**2, (i, 1, OUTPUTS)))
     if shape.depth == 1:
-        yield Equation(_rate("w"), 2 * o * s * gradient)
+        yield Equation(rate_of("w"), 2 * o * s * gradient)
         yield Equation(r"O_{hk}", o * slope * other)
         return
     rho, u = real(r"{\rho_{0\mu}}"), real("v" if averages else "u")
@@ -70,10 +70,10 @@ def closed_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
     if held:
         w = real("w")
         yield Equation(real("X"), drift)
-        yield Equation(_rate("w"), real("X") - w * dot(w, real("X")) / dot(w, w))
+        yield Equation(rate_of("w"), real("X") - w * dot(w, real("X")) / dot(w, w))
     else:
-        yield Equation(_rate("w"), drift)
-        yield Equation(_rate("v" if averages else "u"), o * rho * s * real("Delta"))
+        yield Equation(rate_of("w"), drift)
+        yield Equation(rate_of("v" if averages else "u"), o * rho * s * real("Delta"))
     yield r"Operators, of the weights $h$ and $k$ of two nodes of a latent, and of the root for each output, are"
     both = dot(real("u"), real("{u'}"))
     yield Equation(r"O_{hk}", o * rho**2 * both * other * real(r"\partial_{k}s'"))
@@ -113,7 +113,3 @@ def _selectivity(problem: Problem, mu: int, table: Table) -> Any:
         linear = problem.data is None and shape.depth == 1
         found += chance * (field if linear else sp.Max(field, 0))
     return sp.expand(found) if problem.data is None and shape.depth == 1 else found
-
-
-def _rate(of: str) -> str:
-    return rf"\frac{{\mathrm d{of}}}{{\mathrm dt}}"

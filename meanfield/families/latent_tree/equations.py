@@ -13,7 +13,7 @@ import sympy as sp
 
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, entry, index, real
-from meanfield.explanation.weight_equations import speed_lines
+from meanfield.explanation.weight_equations import average_line, speed_lines
 from meanfield.families.latent_tree.closed_equations import closed_lines
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import SphereStart
@@ -258,7 +258,7 @@ def _training(problem: Problem, table: Table) -> Iterator[Equation | str]:
     )
     if training.average_rate is not None:
         alpha = table.known("alpha", "training.average_rate", training.average_rate)
-        yield Equation(average, average + alpha * eta * (theta - average), r"\leftarrow")
+        yield average_line(theta, average, alpha * eta)
 
 
 def _operator(problem: Problem) -> Iterator[Equation | str]:

@@ -18,7 +18,7 @@ from meanfield.explanation.weight_equations import FORCE, force_line
 from meanfield.families.update_rule.kinds import Kind
 from meanfield.families.update_rule.places import FEATURES, names_of_mean, places_of
 from meanfield.families.update_rule.problem import Problem
-from meanfield.families.update_rule.symbols import Names, Numbers, called, data_rows, noises, values
+from meanfield.families.update_rule.symbols import Names, Numbers, called, data_rows, noises, under, values
 
 LONGEST = 12
 """Largest number of values of a function that are printed one by one."""
@@ -59,14 +59,14 @@ def _step(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
         yield from _functions(names, number, kind)
     w, move = entry("w", *names.k), sp.S.Zero
     for number, _, (tag, samples) in names.inputs():
-        m, tag = numbers[number].m, f"__{tag}" if tag else ""
-        F = entry(f"F{tag}", *names.k, b)
+        m, x = numbers[number].m, entry(under("x", tag), b)
+        F = entry(under("F", tag), *names.k, b)
         if samples > 1:
-            F = entry(f"F{tag}", b, *names.k)
+            F = entry(under("F", tag), b, *names.k)
             if m != 1:
-                terms = latex_of(entry(f"x{tag}", b) * F)
+                terms = latex_of(x * F)
                 yield rf"The sum of ${terms}$ is over a group of {samples} samples, and ${latex_of(m)}$ such groups."
-        move += total(entry(f"x{tag}", b) * F, b, samples if samples > 1 else m) / (m * sp.sqrt(N))
+        move += total(x * F, b, samples if samples > 1 else m) / (m * sp.sqrt(N))
     pull = 0 if problem.prior.name == "none" else FORCE(w) / N
     yield Equation(rf"\tilde w{'_k' if names.k else ''}", w + move - pull)
     if any(kind.moves for kind in names.kinds):
@@ -78,20 +78,17 @@ def _step(names: Names, numbers: Sequence[Numbers]) -> Iterator[Equation | str]:
 def _functions(names: Names, number: int, kind: Kind) -> Iterator[Equation | str]:
     """Functions of a kind of sample, where they are arithmetic, and else their names."""
     problem, tag = names.problem, names.tag(number)
-    own = f"__{tag}" if tag else ""
     for name, each in zip(kind.mean_names, kind.means, strict=True):
         letters = names.letters(number, names_of_mean(problem, kind, each.view), each.view)
         found = values(names, each.what, each.function, letters)
         if found is None or found.size > LONGEST:
-            names.table.named(latex_of(entry(f"{name}{own}")), each.what, called(problem, each.what))
+            names.table.named(latex_of(entry(under(name, tag))), each.what, called(problem, each.what))
             continue
         for place in np.ndindex(found.shape):
-            yield Equation(entry(f"{name}{own}", *(i + 1 for i in place)), mean(found[place]))
+            yield Equation(entry(under(name, tag), *(i + 1 for i in place)), mean(found[place]))
     letters = names.letters(number, places_of(problem, kind).names)
-    uses = [
-        (f"F__{names.tag(number, view)}".rstrip("_"), use) for view, gains in enumerate(kind.gains) for use in gains
-    ]
-    for symbol, use in [*uses, *((f"B{own}", use) for use in kind.moves)]:
+    uses = [(under("F", names.tag(number, view)), use) for view, gains in enumerate(kind.gains) for use in gains]
+    for symbol, use in [*uses, *((under("B", tag), use) for use in kind.moves)]:
         found = values(names, use.what, use.function, letters)
         students = [k - names.M + 1 for k in use.students]
         rows = [i + 1 for i in use.vectors] if len(use.vectors) else [b + 1 for b in range(kind.samples)]
@@ -169,7 +166,7 @@ def _diffusion(names: Names, numbers: Sequence[Numbers]) -> Any:
             if other == number:
                 C = noises(kind, numbers[number], first, second)[0]
                 b, scale = (index("b"),) * (kind.samples > 1), entry("varsigma") ** 2 if kind.scales_noise else 1
-                F = [entry(f"F__{each.tag}".rstrip("_"), *b, *at) for each, at in ((one, names.k), (two, names.other))]
+                F = [entry(under("F", each.tag), *b, *at) for each, at in ((one, names.k), (two, names.other))]
                 average = mean(scale * F[0] * F[1])
                 found += C / scale / numbers[number].m * (total(average, b[0], kind.samples) if b else average)
     return found

@@ -47,9 +47,14 @@ class Input(NamedTuple):
     def times(self, *names: Any) -> Any:
         """Average of a product, summed over the samples that functions see at once; names have their indices."""
         b = (index("b"),) * (self.samples > 1)
-        tags = (self.tag if "__" in name else f"__{self.tag}" if self.tag else "" for name, *_ in names)
-        factors = [entry(f"{name}{tag}", *b, *at) for (name, *at), tag in zip(names, tags, strict=True)]
+        own = (name + self.tag if "__" in name else under(name, self.tag) for name, *_ in names)
+        factors = [entry(name, *b, *at) for name, (_, *at) in zip(own, names, strict=True)]
         return total(mean(sp.prod(factors)), b[0], self.samples) if b else mean(sp.prod(factors))
+
+
+def under(name: str, tag: str) -> str:
+    """Name of a symbol of a kind of sample, which is printed above it; of the only one it is the name alone."""
+    return f"{name}__{tag}" if tag else name
 
 
 class Names:

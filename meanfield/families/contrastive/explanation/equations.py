@@ -17,6 +17,7 @@ from meanfield.explanation.weight_equations import (
     SIGMA,
     SLOPE,
     activation_lines,
+    average_line,
     density_section,
     force_line,
     overlap_section,
@@ -152,8 +153,8 @@ def _step_lines(problem: Problem, tau: Any, m: Any, table: Table) -> Iterator[Eq
         yield Equation(rf"\tilde w{below}", w + velocity)
     yield Equation(w, rf"\sqrt N\,\tilde w{below}/|\tilde w{below}|", r"\leftarrow")
     if model.average_rate is not None:
-        rate, average = table.known("a", "model.average_rate", model.average_rate), entry("w'", *channel)
-        yield Equation(average, average + rate / N * (w - average), r"\leftarrow")
+        rate = table.known("a", "model.average_rate", model.average_rate)
+        yield average_line(w, entry("w'", *channel), rate / N)
 
 
 def _closure(problem: Problem, tau: Any, m: Any, noise: Sequence[Any], table: Table) -> Iterator[Equation | str]:

@@ -237,8 +237,9 @@ def test_weights_and_overlaps_move_as_in_the_code(features, prior):
     found, q, M, right = printed_motion(problem, averages, u, w, p)
     H = right.of_weights / problem.model.rate
     assert found["(H K)_{kl}"][0, ..., 0] == pytest.approx(
-        H @ found["K"][0, ..., 0], abs=1e-12
-    )  # K is far from singular
+        H @ found["K"][0, ..., 0],
+        abs=1e-12,  # rounding of numbers of order 1, as K is far from singular
+    )
     pull = problem.model.rate * problem.prior.force(w)
     n = right.multiplier - (w * pull).mean(axis=1)
     drift = right.of_features @ u + right.of_weights @ w - pull - n[:, None] * w
