@@ -85,9 +85,8 @@ def test_importances_are_of_what_is_said_where_views_differ(kind, argument):
     alpha = evaluate(lines_of(lines, "xi[i]", "alpha[i, j]"), known, functions, {"i": 5, "j": 5})["alpha"][0]
     s = 0.5 * ((f - view) ** 2).sum(axis=-1)[:, None] - y
     known = {"alpha": counted(alpha, "ij"), "s": counted(s, "ij")}
-    assert evaluate(lines_of(lines, "E"), known)["E"][0] == pytest.approx(
-        right.energy[0], rel=ROUNDING
-    )  # of the sum over pairs
+    (energy,) = evaluate(lines_of(lines, "E"), known)["E"]
+    assert energy == pytest.approx(right.energy[0], rel=ROUNDING)  # of the sum over pairs
     assert ("a third sample of the same generator" in text) == (argument == "source")
     assert ("of the first view" in text) == (argument == "views" and kind == "gaussian")
 

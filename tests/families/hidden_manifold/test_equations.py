@@ -207,9 +207,8 @@ def test_starts_and_densities_are_those_of_the_code(start, name):
     known[both] = np.einsum("n,nab->ab", system.weight * system.rho, t[:, :M, :M])
     lines = section(given, "Start")
     if start:
-        assert np.allclose(
-            evaluate(lines_of(lines, "G_0"), {})["G_0"][0], given.student.rest, rtol=ROUNDING
-        )  # of one matrix
+        rest = evaluate(lines_of(lines, "G_0"), {})["G_0"][0]
+        assert np.allclose(rest, given.student.rest, rtol=ROUNDING)  # of one matrix
     found = evaluate([line for line in lines if line not in lines_of(lines, "G_0")], stacks(known))
     for left, right in (("t", t), ("r", state.r), (r"\sigma", state.sigma), (r"\Omega", state.Omega)):
         assert np.allclose(found[left][0], right, rtol=ROUNDING, atol=ROUNDING), left  # numbers of order 1
