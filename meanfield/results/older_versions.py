@@ -45,7 +45,9 @@ def brought_up_to_date(dataset: xr.Dataset) -> xr.Dataset:
         return dataset
     try:
         dataset = _with_eigenvalues(_with_sum_and_difference(_with_bounds(dataset)))
-        dataset = with_coordinates(dataset, problem)
+        encoding = dataset.encoding
+        dataset = with_coordinates(dataset.variables, dataset.attrs, problem, dataset.coords)
+        dataset.encoding = encoding
     except ValueError as error:  # xarray's, of dims that are not what they were in any version
         raise InputError(f"is no result of schema version {version}: {error}; run the solver again") from error
     labels = [name for name in result.part(dataset).variables if result.family.all_variables[name].label]

@@ -115,7 +115,8 @@ class Result:
     @property
     def variables(self) -> list[str]:
         """Names of the variables that belong to the schema; a user may have added others."""
-        return [name for name in self.kind.names if name in self.dataset.variables]
+        held = self.dataset.variables  # a new view at each look
+        return [name for name in self.kind.names if name in held]
 
     @property
     def made_by(self) -> MadeBy:

@@ -67,7 +67,8 @@ class Solved:
         """
         origin = provenance(seconds, **self.effort)
         built = build_dataset(self.kind, self.problem or problem, self.arrays, self.status, origin, self.warning)
-        built = built.drop_vars(self.without, errors="ignore").assign_attrs(self.attributes)
+        built = built.drop_vars(self.without, errors="ignore") if self.without else built
+        built.attrs |= self.attributes
         for name, attributes in self.variable_attributes.items():
             built[name].attrs |= attributes
         return built

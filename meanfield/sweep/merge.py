@@ -12,7 +12,7 @@ import xarray as xr
 from meanfield.problems.kind import STATUS
 from meanfield.problems.known_families import family_of
 from meanfield.results.result import Result
-from meanfield.results.schema import attributes_of, validate, with_counted_dims
+from meanfield.results.schema import attributes_of, counted_dims, validate
 from meanfield.sweep.definition import Axis, Sweep, format_sweep
 from meanfield.sweep.points import Point
 from meanfield.sweep.solve import COMPLETE, Outcome
@@ -74,10 +74,10 @@ def merged(
         variables |= _axis_coordinates(axis, axis.settings(sweep.problem))
     attributes = attributes_of(sweep.problem, "sweep", status, provenance) | {"sweep": format_sweep(sweep)}
     attributes["title"] = sweep.title or sweep.problem.title
+    variables |= counted_dims(variables, family_of(sweep.problem))
     dataset = xr.Dataset(variables, attrs=attributes)
     everywhere = [name for name in coordinates if name in dataset.variables]
     dataset = dataset.set_coords([*everywhere, *(key for axis in sweep.axes for key in axis.keys[1:])])
-    dataset = with_counted_dims(dataset, family_of(sweep.problem))
     validate(Result.of(dataset, sweep.problem))
     return dataset
 
