@@ -18,6 +18,7 @@ from scipy.special import stdtr, stdtrit
 from meanfield.comparison.judgement import FALSE_ALARMS, FEWEST_RUNS, SOLVER_ROUNDING, Judgement, Place, Why, decide
 from meanfield.comparison.sides import (
     Moments,
+    beyond_errors,
     largest_value,
     least_spread,
     measurement_variance,
@@ -114,12 +115,12 @@ def _numbers(name: str, one: Moments, other: Moments, results: tuple[Result, Res
     least = least_spread(*results, name) * np.maximum(1.0, np.abs(one.mean))
     error = np.where(variance > least**2, np.sqrt(variance), np.nan)
     allowed = sum((stated for stated in (stated_error(result, name) for result in results) if stated is not None), 0.0)
-    left = difference - np.clip(difference, -allowed, allowed)
     # Welch's degrees of freedom of a sum of two estimated variances, by their shares, whose squares do not overflow
     shares = [_share(each.variance, variance) for each in (one, other)]
     doubt = sum(share**2 / max(each.runs - 1, 1e-9) for share, each in zip(shares, (one, other), strict=True))
     known = 1e9  # degrees of freedom of a variance that is known: Student's law is then the normal one to 1e-9
     freedom = np.clip(1.0 / np.maximum(doubt, 1.0 / known), 1e-3, known)
+    left = beyond_errors(difference, allowed, error, freedom)
     size = largest_value(*results, name)
     return _Numbers(name, min(one.runs, other.runs), size, difference / error, left / error, error, freedom)
 

@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from meanfield.comparison.judgement import FALSE_ALARMS
+from meanfield.comparison.sides import beyond_errors
 from meanfield.process.progress import counted
 from meanfield.results.result import Result
 from meanfield.typing import FloatArray, IntArray
@@ -203,13 +204,13 @@ def _random_directions(contrast: Contrast) -> FloatArray:
 
 
 def _rows(contrast: Contrast, quantity: Deviations, with_allowance: bool) -> FloatArray:
-    """Rows without what is common to all, and without the difference within the allowance that explains most."""
+    """Rows without what is common to all, whose difference is what is beyond the allowance."""
     rows = quantity.rows - np.tensordot(contrast.common, np.tensordot(contrast.common, quantity.rows, 1), 0)
     if not with_allowance:
         return rows
     along = np.tensordot(contrast.direction, rows, 1)
-    allowed = quantity.allowance * contrast.reach
-    return rows - np.tensordot(contrast.direction, np.clip(along, -allowed, allowed), 0)
+    left = beyond_errors(along / contrast.reach, quantity.allowance, _spread(contrast, rows), contrast.freedom)
+    return rows - np.tensordot(contrast.direction, along - contrast.reach * left, 0)
 
 
 def _sizes(

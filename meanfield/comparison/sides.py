@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
+from scipy.special import stdtr, stdtrit
 
 from meanfield.comparison.judgement import EXACT_START_SCATTER, FEWEST_RUNS, SOLVER_ROUNDING
 from meanfield.results.result import Result
@@ -109,6 +110,35 @@ def stated_error(result: Result, name: str) -> FloatArray | None:
         return rounded + np.asarray(np.maximum.accumulate(error) if "time" in values.dims else error, dtype=float)
     accuracy = result.kind.accuracy
     return None if accuracy is None else np.full(shape, rounded + accuracy)
+
+
+def beyond_errors(
+    difference: FloatArray, allowed: FloatArray | float, error: FloatArray, freedom: FloatArray | float
+) -> FloatArray:
+    """Differences that chance alone shows as rarely as chance and errors of a prediction show the given ones.
+
+    Of a prediction that is off by `allowed`, (D - a)/s of a difference D has Student's law, so that |D| is exceeded in
+    the cases P[t > (|D| - a)/s] + P[t > (|D| + a)/s], as chance has both signs and an error one. A small a takes off a
+    part of order a^2/s, so that exact predictions hardly differ less often than without it; |D| - a would take off all
+    of it, as if errors added to both signs. At most twice as often are exceeded errors that differ in sign from place
+    to place and are as large as stated at all of them.
+
+    Parameters
+    ----------
+    difference, error : ndarray
+        Differences of means, and their standard errors.
+    allowed : ndarray or float
+        Largest errors of predictions.
+    freedom : ndarray or float
+        Degrees of freedom of the standard errors.
+    """
+    size = np.abs(difference)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = stdtr(freedom, (allowed - size) / error) + stdtr(freedom, -(allowed + size) / error)
+        left = -error * stdtrit(freedom, 0.5 * chance)
+    # Of rarer ones, and where nothing scatters, all of the error is taken off.
+    left = np.where(chance > 1e-100, left, np.maximum(size - allowed, 0.0))
+    return np.asarray(np.copysign(left, difference))
 
 
 def within_half_a_step(difference: FloatArray, first: Result, second: Result, name: str) -> FloatArray:

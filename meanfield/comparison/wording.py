@@ -42,22 +42,22 @@ DISTANCES = {
 NOTHING_IN_COMMON = "The two hold no quantity in common that could be judged."
 
 BEYOND = (
-    r"the mean difference $d$ of the two at a time and of a component, less what is allowed besides chance, the stated "
-    r"errors and half a step of SGD, $\epsilon$: $d \to \mathrm{sgn}(d) \max(|d| - \epsilon, 0)$, and its standard "
-    r"error $s$"
+    r"the mean difference $D$ of the two at a time and of a component, less half a step of SGD where that is allowed, "
+    r"its standard error $s$, and the $d$ that chance alone exceeds as often as chance and stated errors $\epsilon$ "
+    r"exceed $|D|$: $2 S(d/s) = S((|D| - \epsilon)/s) + S((|D| + \epsilon)/s)$ with Student's $S(x) = "
+    r"\mathrm P[t_\nu > x]$"
 )
 
 IN_MATHS = {
     BY_ROTATIONS: (
-        rf"Judged is $T = \max |d|/s$ of each quantity, with {BEYOND}. Of distribution functions $d$ and $s$ are "
-        "integrals over $w$ (W1) or largest values (KS).",
+        rf"Judged is $T = \max d/s$ of each quantity, with {BEYOND}, $\nu$ one less than runs. Of "
+        "distribution functions $d$ and $s$ are integrals over $w$ (W1) or largest values (KS).",
         r"By chance $T$ is that of the same runs $r$ after a random rotation, $r \to O r$. With the share $P(T)$ of "
         r"rotations whose $T$ is as large, $p = \mathrm P_O[\min P(T(O r)) \le \min P(T(r))]$, over all quantities.",
     ),
     BY_STANDARD_ERRORS: (
-        rf"Judged is $T = \max |d|/s$ over all $n$ numbers, with {BEYOND}.",
-        r"By chance $d/s$ has Student's law $t_\nu$, with $\nu$ of Welch. Whatever the dependence of numbers is, "
-        r"$p = \min(1, n \min 2\,\mathrm P[t_\nu > |d|/s])$ is too large rather than too small.",
+        rf"Judged is $T = \max d/s$ over all $n$ numbers, with {BEYOND}, $\nu$ of Welch.",
+        r"Whatever the dependence of numbers is, $p = \min(1, n \min 2 S(d/s))$ is too large rather than too small.",
     ),
     BY_STATED_ERRORS: (
         r"Judged is $\max |a - b|/\epsilon$ of two predictions $a$ and $b$, with what both state as their errors, "

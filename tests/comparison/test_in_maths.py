@@ -23,6 +23,11 @@ def pair(test, p_value, **levels):
     return xr.Dataset({"test": test, "p_value": p_value} | {f"{name}_chance": level for name, level in levels.items()})
 
 
+def beyond(D, s, epsilon, freedom):
+    chance = student.sf((np.abs(D) - epsilon) / s, freedom) + student.sf((np.abs(D) + epsilon) / s, freedom)
+    return s * student.isf(0.5 * chance, freedom)
+
+
 def test_each_way_to_judge_has_formulas_that_browsers_draw():
     assert {*IN_MATHS, "nothing"} == set(TESTS)
     for test in IN_MATHS:
@@ -45,8 +50,8 @@ def test_the_statistic_and_its_law_by_rotations_are_those_of_the_formulas():
     def largest(mean, spread):
         return np.max(np.abs(mean) / (spread / np.sqrt(runs)))
 
-    mean = rows.mean(axis=0)
-    d = np.sign(mean) * np.maximum(np.abs(mean) - epsilon, 0.0)
+    mean, s = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(runs)
+    d = np.sign(mean) * beyond(mean, s, epsilon, runs - 1)
     T = largest(d, rows.std(axis=0, ddof=1))
     assert outcome.deviations["q"].max() == pytest.approx(T, rel=1e-12)  # rounding of sums of six numbers
     within = rows - mean + d
@@ -68,6 +73,5 @@ def test_the_statistic_and_its_law_by_standard_errors_are_those_of_the_formulas(
     assert report["test"].item() == "standard errors"
     mean, s = report["q_difference"].values, report["q_standard_error"].values
     allowed = stated_error(Result.of(limit), "q")
-    d = np.sign(mean) * np.maximum(np.abs(mean) - (0.0 if allowed is None else allowed), 0.0)
-    chances = 2.0 * student.sf(np.abs(d) / s, runs - 1)[np.isfinite(s)]
+    chances = 2.0 * student.sf(beyond(mean, s, allowed, runs - 1) / s, runs - 1)[np.isfinite(s)]
     assert report["p_value"].item() == pytest.approx(min(1.0, chances.size * chances.min()), rel=1e-9)  # rounding of d
