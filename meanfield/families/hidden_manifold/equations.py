@@ -6,14 +6,13 @@ are entry by entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
 
 import sympy as sp
 
-from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.explanation.equations import Equation, Section
 from meanfield.explanation.formulas import Table, latex_of, rate_of, real
 from meanfield.families.hidden_manifold.field_equations import FAST, average_lines, chain_lines, step_lines
@@ -29,6 +28,11 @@ SPECTRUM = (
     r"Along eigenvectors of $F F^{\mathsf T}/N$ with the eigenvalue $\rho$ weights are $S = w F^{\mathsf T}/\sqrt N$; "
     r"$r$, $\sigma$ and $t$ are products of students and columns, of students, and of columns there. "
     r"$\Omega = w w^{\mathsf T}/N$, and $\langle \cdot \rangle_\rho$ is an average over the spectrum. "
+)
+VELOCITIES = (
+    r" Velocities are $p = N \dot w/b_p$, at rest at $t = 0$: $r_p$, $\sigma_p = \langle w p^{\mathsf T} \rangle$ and "
+    r"$\sigma_{pp} = \langle p p^{\mathsf T} \rangle$ are their products, so are those of $\Omega$, and fields of "
+    r"velocities have $Q^{(p)}$ with those of students, and $R^{(p)}$."
 )
 COLUMNS = {
     False: "Columns are the vectors of the teacher.",
@@ -66,9 +70,10 @@ class Sizes(NamedTuple):
     M: int
     L: int
 
-    def r(self, of: str = "") -> Any:
-        """Products r, of all columns, the teacher's (T), or the mean of a component."""
-        return sp.MatrixSymbol("r" if of == "T" and self.L == self.M else f"r{_below(of)}", self.K, self.count(of))
+    def r(self, of: str = "", whose: str = "") -> Any:
+        """Products r, of all columns, the teacher's (T), or the mean of a component; also of velocities (p)."""
+        below = "" if of == "T" and self.L == self.M else of
+        return sp.MatrixSymbol(f"r{_below(whose + below)}", self.K, self.count(of))
 
     def t(self, of: str = "", other: str = "") -> Any:
         """Products t of columns."""
@@ -81,7 +86,7 @@ class Sizes(NamedTuple):
 
 
 def _below(of: str) -> str:
-    return f"_{{{of}}}" if of else ""
+    return f"_{of}" if of else ""
 
 
 def _average(matrix: Any) -> Any:
@@ -91,7 +96,6 @@ def _average(matrix: Any) -> Any:
 def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     """Equations of a problem; see `Family.equations`."""
     check_averages(problem)
-    check_no_velocity(problem.training, "order parameters, density and SGD")
     fast, training = has_fast_means(problem), problem.training
     if fast:
         check_remembers_nothing(training)
@@ -102,17 +106,21 @@ def equations_of(problem: Problem, table: Table) -> Iterator[Section]:
     tau = table.known("tau", "training.batch_size", training.batch_size)
     noise = table.known("sigma_y^2", "training.label_noise", training.label_noise)
     kappa = table.known("kappa", "training.weight_decay", training.weight_decay)
-    mu = table.known("mu", "training.momentum", training.momentum)
+    share, kept, pace = sp.S.One, table.known("mu", "training.momentum", training.momentum), None
+    if training.momentum_rate is not None:
+        pace = table.known("b_p", "training.momentum_rate", training.momentum_rate)
+        share, kept = pace / real("N"), 1 - pace / real("N")
     delta = table.known("delta", "inputs.aspect_ratio", problem.inputs.aspect_ratio)
     components = list(_components(problem, table))
     sizes = Sizes(problem.students, problem.teachers, len(columns_of(problem)[0]))
-    yield Section("Step", [*step_lines(problem, (eta, eta_v, tau, noise, kappa, mu), table)])
-    yield Section("Fields", [*_fields(problem, components, sizes, table)])
+    yield Section("Step", [*step_lines(problem, (eta, eta_v, tau, noise, kappa, share, kept), table)])
+    yield Section("Fields", [*_fields(problem, components, sizes, pace is not None, table)])
     yield Section("Averages over the fields", [*average_lines(problem, noise, sizes.L > sizes.M, fast)])
     if fast:
         yield Section("Means of inputs", [FAST, *chain_lines([each.constant for each in components], eta, tau, noise)])
-    rates = eta / (1 - mu), eta_v / (1 - mu), tau, kappa, delta
-    yield Section("Order parameters", [*_order_parameters(components, sizes, rates)])
+    longer = 1 / (1 - kept) if pace is None else 1
+    rates = eta * longer, eta_v * longer, tau, kappa, delta
+    yield Section("Order parameters", [*_order_parameters(components, sizes, rates, pace)])
     yield Section(r"Start, $t = 0$", [*_start(problem, sizes, delta, table)])
     if not fast:
         yield Section("Density of the components S of the weights", [*_density(sizes)])
@@ -153,31 +161,37 @@ def _components(problem: Problem, table: Table) -> Iterator[Component]:
         )
 
 
-def _fields(problem: Problem, components: list[Component], sizes: Sizes, table: Table) -> Iterator[Equation | str]:
+def _fields(
+    problem: Problem, components: list[Component], sizes: Sizes, lasts: bool, table: Table
+) -> Iterator[Equation | str]:
     """Law of the fields, hidden_manifold.md, sections 2 and 4."""
     K, M, _ = sizes
     table.named("T_0", "teacher.overlap", str([[*row] for row in problem.teacher.overlap]))
-    Omega, sigma = sp.MatrixSymbol("Omega", K, K), sp.MatrixSymbol("sigma", K, K)
     has_means = sizes.L > M
-    yield SPECTRUM + COLUMNS[has_means]
+    yield SPECTRUM + COLUMNS[has_means] + VELOCITIES * lasts
     for each in components:
         if each.label and has_means:
             yield f"Component {each.label}, with the probability ${latex_of(each.p)}$:"
-        yield Equation(each.matrix("Q", K, K), each.rest * Omega + each.b**2 * _average(sigma))
-        yield Equation(each.matrix("R", K, M), each.b * each.s * _average(sizes.r("T")))
         yield Equation(each.matrix("T", M, M), each.s**2 * _average(sizes.t("T", "T")))
+        for p in ("", "p")[: 1 + lasts]:
+            Omega, sigma = (sp.MatrixSymbol(name + _below(p), K, K) for name in ("Omega", "sigma"))
+            yield Equation(each.matrix("Q", K, K, p), each.rest * Omega + each.b**2 * _average(sigma))
+            yield Equation(each.matrix("R", K, M, p), each.b * each.s * _average(sizes.r("T", p)))
+            if each.column:
+                mean = each.b / each.s * _average(sizes.r(each.number, p))
+                yield Equation(each.matrix("m", K, 1, p or r"\lambda"), mean)
         if each.column:
-            yield Equation(each.matrix("m", K, 1, r"\lambda"), each.b / each.s * _average(sizes.r(each.number)))
             yield Equation(each.matrix("m", M, 1, r"\nu"), _average(sizes.t("T", each.number)))
 
 
-def _order_parameters(components: list[Component], sizes: Sizes, rates: tuple[Any, ...]) -> Iterator[Equation | str]:
-    """Equations of r, sigma, Omega and v, hidden_manifold.md, sections 2 and 4."""
+def _order_parameters(
+    components: list[Component], sizes: Sizes, rates: tuple[Any, ...], pace: Any
+) -> Iterator[Equation | str]:
+    """Equations of r, sigma, Omega and v, hidden_manifold.md, sections 1, 2 and 4."""
     eta, eta_v, tau, kappa, delta = rates
     K, M, L = sizes
     rho = real("rho")
-    D, B, N, X, Y = (sp.MatrixSymbol(name, K, L if name == "B" else K) for name in ("D", "B", "N", "X", "Y"))
-    sigma, Omega, v = (sp.MatrixSymbol(name, K, 1 if name == "v" else K) for name in ("sigma", "Omega", "v"))
+    D, B, N = (sp.MatrixSymbol(name, K, L if name == "B" else K) for name in "DBN")
     pull = _sum(each.p * each.b * each.s * each.matrix("A", K, M, "T") for each in components)
     linear = (each.p * (each.rest * delta + each.b**2 * rho) * each.matrix("A", K, K, "S") for each in components)
     yield Equation("D", _sum(linear))
@@ -188,21 +202,54 @@ def _order_parameters(components: list[Component], sizes: Sizes, rates: tuple[An
     spread = (each.p * (each.rest * rho + each.b**2 * rho**2 / delta) * each.matrix("H", K, K) for each in components)
     yield Equation("N", _sum(spread))
     along = -eta / delta
-    yield Equation(rate_of("r"), along * (D * sizes.r() + rho * B * sizes.t()) - eta * kappa * sizes.r())
-    yield Equation("X", along * (D * sigma + rho * B * sizes.r().T) - eta * kappa * sigma)
-    yield Equation(rate_of(r"\sigma"), X + X.T + eta**2 / tau * N)
-    own = []
-    for each in components:
-        moved = each.matrix("A", K, K, "S") * each.matrix("Q", K, K)
-        moved += each.matrix("A", K, M, "T") * each.matrix("R", K, M).T
-        if each.column:
-            moved += each.matrix("G", K, 1) * each.matrix("m", K, 1, r"\lambda").T
-        own.append(-eta * each.p * moved)
-    yield Equation("Y", _sum(own) - eta * kappa * Omega)
+    yield from _moved(sizes.r(), along * (D * sizes.r() + rho * B * sizes.t()) - eta * kappa * sizes.r(), pace)
+
+    def of_sigma(sigma: Any, p: str) -> Any:
+        return along * (D * sigma + rho * B * sizes.r("", p).T) - eta * kappa * sigma
+
+    def of_Omega(Omega: Any, p: str) -> Any:
+        moved = []
+        for each in components:
+            own = each.matrix("A", K, K, "S") * each.matrix("Q", K, K, p)
+            own += each.matrix("A", K, M, "T") * each.matrix("R", K, M, p).T
+            if each.column:
+                own += each.matrix("G", K, 1) * each.matrix("m", K, 1, p or r"\lambda").T
+            moved.append(-eta * each.p * own)
+        return _sum(moved) - eta * kappa * Omega
+
+    yield from _products(sp.MatrixSymbol("sigma", K, K), "X", of_sigma, eta**2 / tau * N, pace)
     squares = _sum(each.p * each.square * each.matrix("H", K, K) for each in components)
-    yield Equation(rate_of(r"\Omega"), Y + Y.T + eta**2 / tau * squares)
-    outputs = _sum(each.p * each.matrix("F", K, 1) for each in components)
-    yield Equation(rate_of("v"), -eta_v * outputs - eta_v * kappa * v if eta_v != 0 else sp.S.Zero)
+    yield from _products(sp.MatrixSymbol("Omega", K, K), "Y", of_Omega, eta**2 / tau * squares, pace)
+    outputs, v = _sum(each.p * each.matrix("F", K, 1) for each in components), sp.MatrixSymbol("v", K, 1)
+    yield from (
+        _moved(v, -eta_v * outputs - eta_v * kappa * v, pace) if eta_v != 0 else [Equation(rate_of("v"), sp.S.Zero)]
+    )
+
+
+def _moved(of: Any, drift: Any, pace: Any) -> Iterator[Equation]:
+    """What has a drift, at once or by its velocity, which lasts."""
+    if pace is None:
+        yield Equation(rate_of(of), drift)
+        return
+    velocity = sp.MatrixSymbol(of.name + _below("p"), *of.shape)
+    yield Equation(rate_of(of), pace * velocity)
+    yield Equation(rate_of(velocity), drift - pace * velocity)
+
+
+def _products(of: Any, moved: str, drift: Callable[[Any, str], Any], noise: Any, pace: Any) -> Iterator[Equation]:
+    """Products of students with each other, and of those with velocities; `moved` are those of drifts."""
+    (X, X_p), (of_p, of_pp) = (
+        [sp.MatrixSymbol(name + _below(p), *of.shape) for p in whose]
+        for name, whose in ((moved, ("", "p")), (of.name, ("p", "pp")))
+    )
+    yield Equation(moved, drift(of, ""))
+    if pace is None:
+        yield Equation(rate_of(of), X + X.T + noise)
+        return
+    yield Equation(X_p.name, drift(of_p, "p"))
+    yield Equation(rate_of(of), pace * (of_p + of_p.T))
+    yield Equation(rate_of(of_p), pace * (of_pp - of_p) + X.T)
+    yield Equation(rate_of(of_pp), X_p + X_p.T - 2 * pace * of_pp + noise)
 
 
 def _start(problem: Problem, sizes: Sizes, delta: Any, table: Table) -> Iterator[Equation | str]:

@@ -42,7 +42,7 @@ FAST = (
 
 def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iterator[Equation | str]:
     """The step, hidden_manifold.md, section 1."""
-    eta, eta_v, tau, noise, kappa, mu = numbers
+    eta, eta_v, tau, noise, kappa, share, kept = numbers
     inputs, training, x = problem.inputs, problem.training, real("x")
     yield DATA
     table.named("f", "inputs.nonlinearity", inputs.nonlinearity)
@@ -73,11 +73,11 @@ def step_lines(problem: Problem, numbers: tuple[Any, ...], table: Table) -> Iter
     for of, move in zip((w, v), moves, strict=True):
         if move == 0:
             continue
-        if mu == 0:
+        if kept == 0:
             yield Equation(of, of + move, r"\leftarrow")
             continue
         velocity = sp.Symbol(rf"\dot{{{of}}}")
-        yield Equation(velocity, mu * velocity + move, r"\leftarrow")
+        yield Equation(velocity, kept * velocity + share * move, r"\leftarrow")
         yield Equation(of, of + velocity, r"\leftarrow")
     if sample or noise != 0:
         yield r"Sums are over the samples of a step, and $\xi$ is standard normal."

@@ -1,18 +1,24 @@
 """Equations that hidden-manifold problems print, evaluated by SymPy, against expectations, rates, starts and steps."""
 
+import re
+
 import numpy as np
 import pytest
+import sympy as sp
 
 import meanfield
 from meanfield.ensembles.streams import fill_normals
 from meanfield.errors import InputError
 from meanfield.explanation.equations import Equation
+from meanfield.explanation.formulas import latex_of
 from meanfield.families.hidden_manifold.density import conditional_law
 from meanfield.families.hidden_manifold.expectations.choice import expectations
 from meanfield.families.hidden_manifold.field_equations import NONLINEARITIES as FORMULAS
 from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import NORMALS, Law, advance, no_sums
+from meanfield.families.hidden_manifold.order_parameters.companions import _rate
+from meanfield.families.hidden_manifold.order_parameters.legs import driven, legs_of
 from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
-from meanfield.families.hidden_manifold.order_parameters.system import make_system, packed, start_of, unpacked
+from meanfield.families.hidden_manifold.order_parameters.system import State, make_system, packed, start_of, unpacked
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.ingredients.activations import ACTIVATIONS
 from meanfield.ingredients.nonlinearities import NONLINEARITIES
@@ -114,16 +120,20 @@ def test_averages_are_the_expectations():
     assert close(np.array(printed), np.array([*A[0], H[0, 0], F[0], error]))
 
 
-def products(system, r, sigma, t, mark="{}"):
-    """Products of students and columns by their names in print: all columns, those of the teacher, and each mean."""
+def products(system, r, sigma, t, mark="", of=""):
+    """Products of students and columns by their names in print: all columns, those of the teacher, and each mean.
+
+    Those of velocities, `of` = "p", have names of their own, and averages those of LaTeX with a mark.
+    """
     own = {str(q + 1): slice(at, at + 1) for q, at in enumerate(system.column) if at >= 0}
     columns = {"": slice(None), "T": slice(0, system.teachers)} | own
-    found = {"sigma" if mark == "{}" else r"\sigma": sigma}
+    found = {("sigma", of): sigma}
     for name, at in columns.items():
-        found[f"r_{{{name}}}" if name and own else "r"] = r[..., at]
+        found["r", of + name * bool(own)] = r[..., at]
         for other, beside in columns.items():
-            found[f"t_{{{name + other}}}" if name + other and own else "t"] = t[..., at, :][..., beside]
-    return {mark.format(name): value for name, value in found.items()}
+            found["t", (name + other) * bool(own)] = t[..., at, :][..., beside]
+    plain = {letter + f"_{below}" * bool(below): value for (letter, below), value in found.items()}
+    return {mark.format(latex_of(sp.Symbol(name))): value for name, value in plain.items()} if mark else plain
 
 
 def of_components(**arrays):
@@ -174,9 +184,53 @@ def test_fields_and_rates_are_those_of_the_code(name):
         at = products(system, state.r[:, node], state.sigma[:, node], t[:, node])
         found = order_parameters(given, system, stacks(known | at | {"rho": np.full((len(y), 1, 1), rho)}))
         assert close(found["r"], right.r[:, node])
-        assert close(found[r"\sigma"], right.sigma[:, node])
-    assert close(found[r"\Omega"], right.Omega)
+        assert close(found["sigma"], right.sigma[:, node])
+    assert close(found["Omega"], right.Omega)
     assert close(found["v"][..., 0], right.v)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_velocities_move_as_in_the_code(name):
+    given, rng, count, K = made(name), np.random.default_rng(0), 20, 2  # states of some fifty numbers
+    given = meanfield.with_values(given, {"training.momentum": 0.0, "training.momentum_rate": 1.5})
+    (leg,) = legs_of(driven(given), system_of)
+    system = leg.system
+    both = system._replace(students=2 * K, training=system.training.copy())
+    # Students and velocities along eigenvectors, and the part of both that columns have in common
+    S = rng.normal(size=(count, 2, 2 * K, system.t.shape[1] + 3)) / 2
+    squares, axes = np.linalg.eigh(system.t)
+    columns = np.pad(axes * np.sqrt(np.maximum(squares, 0.0))[:, None], ((0, 0), (0, 0), (0, 3)))
+    Omega, sigma = (each @ each.swapaxes(-1, -2) for each in (rng.normal(size=(count, 2 * K, 5)) / 2, S))
+    state = State(S @ columns.swapaxes(1, 2), sigma, Omega, rng.normal(size=(count, 2 * K)))
+    rate = _rate(leg, both, None, 1.5)
+    right = unpacked(both, np.array([rate(0.0, row) for row in packed(state)]))
+    A, H, G, F = (np.zeros((count, len(system.chance), *of)) for of in ((K, 2 * K), (K, K), (K,), (K,)))
+    own = packed(State(state.r[..., :K, :], sigma[..., :K, :K], Omega[..., :K, :K], state.v[..., :K]))
+    for i, row in enumerate(own):
+        C, m, u = fields_at(system, row)
+        for q in range(len(C)):
+            expectations(system.kind, K, C[q], m[q], u, 0.4, system.rule, A[i, q], H[i, q], G[i, q], F[i, q])
+    t = np.broadcast_to(system.t, (count, *system.t.shape))
+    known = of_components(A_S=A[..., :K], A_T=A[..., K:], H=H, G=G[..., None], F=F[..., None])
+    blocks = {"": np.s_[..., :K, :K], "_p": np.s_[..., :K, K:], "_pp": np.s_[..., K:, K:]}
+    rows = {"": np.s_[..., :K, :], "_p": np.s_[..., K:, :]}
+    known |= {f"Omega{p}": Omega[at] for p, at in blocks.items()} | {f"v{p}": state.v[..., None][rows[p]] for p in rows}
+
+    def at_node(of, mark=""):
+        found = {}
+        for p in rows:
+            found |= products(system, of(state.r[rows[p]]), of(sigma[blocks[p]]), of(t), mark, p[1:])
+        return found
+
+    known |= at_node(lambda of: np.einsum("n,sn...->s...", system.weight, of), r"\langle {} \rangle_{{\rho}}")
+    known |= {left: value for left, (value,) in evaluate(section(given, "Fields"), stacks(known)).items()}
+    for n, rho in enumerate(system.rho):
+        at = at_node(lambda of, n=n: of[:, n]) | {"sigma_pp": sigma[:, n, K:, K:], "rho": np.full((count, 1, 1), rho)}
+        found = order_parameters(given, system, stacks(known | at))
+        assert all(close(found[f"r{p}"], right.r[:, n][at]) for p, at in rows.items())
+        assert all(close(found[f"sigma{p}"], right.sigma[:, n][at]) for p, at in blocks.items())
+    assert all(close(found[f"Omega{p}"], right.Omega[at]) for p, at in blocks.items())
+    assert all(close(found[f"v{p}"], right.v[..., None][at]) for p, at in rows.items())
 
 
 def order_parameters(given, system, known):
@@ -188,8 +242,7 @@ def order_parameters(given, system, known):
     for q in np.flatnonzero(system.column >= 0):
         known["B"][..., system.column[q]] = pull[f"B_{q + 1}"][0][..., 0]
     found = evaluate([line for line in lines if str(line.left)[0] != "B"], known)
-    rates = {left.removeprefix(r"\frac{\mathrm d"): value for left, (value,) in found.items()}
-    return {left.partition("}")[0]: value for left, value in rates.items()}
+    return {re.sub(r"\\frac{\\mathrm d|}{\\mathrm dt}|[\\\\{}]", "", left): of for left, (of,) in found.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -220,11 +273,16 @@ def test_starts_and_densities_are_those_of_the_code(start, name):
         assert np.allclose(variance, spread**2, rtol=ROUNDING, atol=ROUNDING)  # the same
 
 
-@pytest.mark.parametrize("training", [TRAINING, {"learning_rate": 2.0}], ids=["all", "one sample"])
+@pytest.mark.parametrize(
+    "training",
+    [TRAINING, {"learning_rate": 2.0}, {"momentum_rate": 1.5, "output_learning_rate": 0.2, "weight_decay": 0.05}],
+    ids=["all", "one sample", "velocity"],
+)
 def test_steps_are_those_of_sgd(training):
     given = problem(inputs={"components": SCALES}, training=training, particles={"dimension": 64}, time={"stop": 1.0})
     plain, tau, N = Plain(given, range(1)), given.training.batch_size, 64
-    W, v = plain._W.copy(), plain._v.copy()
+    W, v, before = plain._W.copy(), plain._v.copy(), np.random.default_rng(0).normal(size=plain._velocity.shape)
+    plain._velocity[:] = before
     x, nu, xi = (np.array(each) for each in zip(*(sample_of(given, plain, 0, s) for s in range(tau)), strict=True))
     lines, functions, field = section(given, "Step"), units(given), W @ x.T / np.sqrt(N)
     (Delta,) = evaluate(lines_of(lines, "Delta"), fields(field, nu.T, np.append(v, [-1.0, -1.0])), functions)["Delta"]
@@ -233,7 +291,7 @@ def test_steps_are_those_of_sgd(training):
         samples = {"Delta": Delta, "xi": xi, "x": x}
         samples = {name: counted(each, "k") if tau > 1 else each[0] for name, each in samples.items()}
         samples["lambda"] = counted(field, "ks") if tau > 1 else counted(field[:, 0], "k")
-        own = {"k": k + 1, "N": N, "w_k": W[k], "v_k": v[k], r"\dot{w_k}": 0 * W[k], r"\dot{v_k}": 0.0}
+        own = {"k": k + 1, "N": N, "w_k": W[k], "v_k": v[k], r"\dot{w_k}": before[k, :N], r"\dot{v_k}": before[k, N:]}
         found = evaluate(lines_of(lines, "w_k", "v_k", r"\dot{w_k}", r"\dot{v_k}"), samples | own, functions)
         assert np.abs(found["w_k"][0] - plain._W[k]).max() <= ROUNDING
         assert abs(found.get("v_k", [v[k]])[0] - plain._v[k]) <= ROUNDING
@@ -311,10 +369,4 @@ def test_a_step_moves_averages_of_both_layers():
 def test_momentum_with_a_mean_of_inputs_is_refused():
     given = problem(inputs={"nonlinearity": "step", "centered": False}, training={"momentum": 0.5})
     with pytest.raises(InputError, match=r"training.momentum = 0.5: the means of inputs move the student"):
-        given.latex()
-
-
-def test_a_velocity_that_lasts_is_refused():
-    given = problem(training={"momentum_rate": 2.0})
-    with pytest.raises(InputError, match=r"training.momentum_rate = 2: .*only order parameters.*remove it"):
         given.latex()
