@@ -13,7 +13,9 @@ from meanfield.explanation.formulas import entry, rate_of
 from meanfield.families.update_rule.hidden_variables import hidden_of
 from meanfield.families.update_rule.model import RULES
 from meanfield.families.update_rule.order_parameters.equations import Equations
+from meanfield.families.update_rule.particles.start import draw_vectors
 from meanfield.families.update_rule.rates import State, normalisation, packed, unpacked
+from tests.families.update_rule.particles import naive
 from tests.families.update_rule.problems import feature
 from tests.families.update_rule.test_draws import gan
 from tests.printed_equations import counted, evaluate, lines_of, section, stacks, unsaid
@@ -530,6 +532,67 @@ def test_steps_are_what_they_print(name):
     samples = [{key: fields[key][:, n] if size > 1 else fields[key][0, n] for key in reads} for n in range(100)]
     right = np.array([np.atleast_1d(step(rate=0.7, **each)) for each in samples]).T
     assert np.abs(np.array([each[0] for each in found.values()]) - right).max() <= ROUNDING * np.abs(right).max()
+
+
+GAUSSIAN = CASES.keys() - {"classes", "scale"}  # of which a loop of NumPy draws the hidden variables
+STEPS = {name: CASES[name]() for name in sorted(GAUSSIAN)} | {
+    "groups": problem(None, draws=[{"samples": 2, "batch_size": 3, "gain": {"s": centred}}]),
+    "force": problem(committee, 2, {"batch_size": 2}, prior={"name": "l1", "strength": 0.4}),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_all_samples_are_those_of_sgd(name):
+    """Against a loop of NumPy, which plain steps are held against, from what its samples show."""
+    given = meanfield.with_values(STEPS[name], {"particles.dimension": 33, "particles.method": "plain"})
+    shown = [[] for _ in given.kinds]
+    (U, W), (_, right, _) = draw_vectors(given, 0), naive.run(given, 0, 1, shown)
+    (N, K), lines, functions, moved, arrays = W.shape, section(given, "Step"), {}, W.copy(), {}
+    evaluate(lines_of(lines, "phi"), {}, functions)
+    (step,) = lines_of(lines, r"\tilde w", r"\tilde w_k")
+    for number, (kind, samples) in enumerate(zip(given.kinds, shown, strict=True)):
+        found = [printed_values(given, number, lines, seen) for _, seen in samples]
+        for each in found:
+            for (symbol, *at), value in each.items():
+                if symbol[0] == "B":
+                    moved[:, at[1] - 1] += np.hstack([U, W])[:, at[0] - 1] * value / (N * len(found))
+        for view, tag in enumerate(tags_of(given, number)):
+            F, x = under("F", tag), np.array([each[view] for each, _ in samples])  # (groups, samples, N)
+            if kind.samples > 1:
+                values = [[[each[F, b + 1] for b in range(kind.samples)]] for each in found]
+            else:
+                values, x = (
+                    [[[each.get((F, *(k,) * (K > 1)), 0.0) for each in found] for k in range(1, K + 1)]],
+                    x[None, :, 0],
+                )
+            arrays |= {F: np.array(values), under("x", tag): x}
+    for group in range(len(x)):
+        for k in range(K):
+            at = {name: each[group] if K > 1 or name[0] == "x" else each[group, 0] for name, each in arrays.items()}
+            at = {name: counted(each, "kb"[-1 if name[0] == "x" else -each.ndim :]) for name, each in at.items()}
+            at |= {"w": counted(W.T, "k") if K > 1 else W[:, 0], "k": k + 1, "N": N}
+            ((of_group,),) = evaluate([step], at, functions).values()
+            moved[:, k] += of_group - W[:, k]
+    for constraint, students in given.constraints:
+        moved[:, students] = naive.constrained(moved[:, students], constraint, np.diag(given.initial_Q)[students])
+    assert np.abs(moved - right).max() <= ROUNDING * np.abs(right).max()
+
+
+def printed_values(given, number, lines, seen):
+    """Values of F and B of a kind, by their names and places, from what functions see."""
+    tags, own = tags_of(given, number), str(number + 1) * (len(given.kinds) > 1)
+    known, found = {}, {}
+    for read, value in seen.items():
+        name = read.rstrip("0123456789")
+        of_view = name == "y" or name in given.vectors
+        tag = tags[int(read[len(name) :] or 1) - 1] if of_view else own * (read not in ("t", "R", "Q", *given.side))
+        known[under(name if of_view else read, tag)] = counted(value, "i" * np.ndim(value))
+    for line in lines:
+        symbol = str(getattr(getattr(line, "left", None), "base", getattr(line, "left", "")))
+        if symbol in (under("B", own), *(under("F", tag) for tag in tags)):
+            ((value,),) = evaluate([line], known).values()
+            found[symbol, *map(int, getattr(line.left, "indices", ()))] = value
+    return found
 
 
 def test_a_step_that_is_no_arithmetic_has_its_name():

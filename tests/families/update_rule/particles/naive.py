@@ -55,15 +55,22 @@ def factor(covariance):
     return whole[:, whole.any(axis=0)]
 
 
+def sources(kind):
+    """Loadings of the noise that views share, and of their own, in the inputs of samples that are together."""
+    L, each = kind.views, np.eye(kind.samples)
+    return factor(np.kron(np.full((L, L), kind.noise), each)), factor(np.kron(kind.own, each))
+
+
 def inputs(problem, kind, Z, c, noise):
-    """Views of a sample of a kind, before a mask, shape (views, N), from standard normal vectors."""
-    N, U, L = len(Z), Z[:, : len(problem.features)], kind.views
+    """Views of samples of a kind that are together, before masks, from standard normal vectors: (views samples, N)."""
+    N, U = len(Z), Z[:, : len(problem.features)]
     noise = noise * (1.0 if problem.data.spectrum is None else np.sqrt(variances_of(problem)))
-    shared, own = factor(np.full((L, L), kind.noise)), factor(kind.own)
+    shared, own = sources(kind)
     common = shared @ noise[: shared.shape[1]]
     if kind.projected:
         common = common - common @ U @ U.T / N
-    return common + own @ noise[shared.shape[1] :] + Z[:, kind.along] @ c / np.sqrt(N)
+    signal = c.reshape(kind.samples, -1) @ Z[:, kind.along].T / np.sqrt(N)
+    return common + own @ noise[shared.shape[1] :] + np.tile(signal, (kind.views, 1))
 
 
 def averages(problem, system, rules, known, R, Q, v):
@@ -79,8 +86,8 @@ def averages(problem, system, rules, known, R, Q, v):
     ]
 
 
-def run(problem, replica, steps):
-    """U, W and side variables after some steps."""
+def run(problem, replica, steps, shown=None):
+    """U, W and side variables after some steps; what samples show is added to a list for each kind, where given."""
     system = system_of(problem)
     rules = Observables(problem, system).means
     N, key = problem.particles.dimension, stream_key(problem.particles.seed)
@@ -89,7 +96,8 @@ def run(problem, replica, steps):
     M, most = len(problem.features), max(kind.batch_size for kind in kinds)
     v = np.array([side.start for side in problem.side.values()])
     hidden = [float(np.sqrt(law.second_moment)) for kind in kinds for law in kind.laws]
-    rows, coins = len(hidden) + len(kinds) * len(data.normals), len(kinds) * len(data.coins)
+    together = sum(kind.samples for kind in kinds)
+    rows, coins = len(hidden) + together * len(data.normals), together * len(data.coins)
     source = mask = 0
     for k in range(steps):
         own = numbers(fill_normals, key, replica, NORMALS, k * (most * rows + most * rows % 2), most * rows)
@@ -103,9 +111,9 @@ def run(problem, replica, steps):
         known = {"t": k / N, "Q": squeezed(W.T @ W / N), "R": squeezed(W.T @ U / N), **parameters}
         known |= dict(zip(problem.side, v, strict=True))
         means = averages(problem, system, rules, known, W.T @ U / N, W.T @ W / N, v)
-        new, new_v, first = W.copy(), v.copy(), 0
+        new, new_v, first, before = W.copy(), v.copy(), 0, 0
         for d, kind in enumerate(kinds):
-            m, count = kind.batch_size, 1 + factor(kind.own).shape[1]
+            m, size, count = kind.batch_size, kind.samples, sum(each.shape[1] for each in sources(kind))
             for b in range(m):
                 c = np.array([hidden[first + j] * own[first + j, b] for j in range(len(kind.laws))])
                 noise = [
@@ -115,25 +123,31 @@ def run(problem, replica, steps):
                 for each, number, share in zip(x, kind.masks, kind.observed, strict=True):
                     each *= numbers(fill_uniforms, key, replica, MASKS, (mask + number) * even, even)[:N] <= share
                 source, mask = source + count, mask + 1 + max(kind.masks)
-                seen = known | means[d] | {"c": squeezed(c)}
+                seen = known | means[d]
+                seen["c"] = squeezed(c.reshape(size, -1))
+                x = x.reshape(kind.views, size, N)
                 for view, each in enumerate(x):
                     number = str(view + 1) if kind.views > 1 else ""
                     for group, vectors in problem.vectors.items():
                         name = "y" if group == "u" else group
-                        seen[name + number] = squeezed(Z[:, vectors].T @ each / np.sqrt(N))
-                first_normal, first_coin = len(hidden) + d * len(data.normals), d * len(data.coins)
-                seen |= {name: own[first_normal + j, b] for j, name in enumerate(data.normals)}
-                seen |= {name: float(thrown[first_coin + j, b] <= p) for j, (name, p) in enumerate(data.coins.items())}
+                        seen[name + number] = squeezed(each @ Z[:, vectors] / np.sqrt(N))
+                first_normal, first_coin = len(hidden) + before * len(data.normals), before * len(data.coins)
+                for j, name in enumerate(data.normals):
+                    seen[name] = squeezed(own[first_normal + j * size :, b][:size])
+                for j, (name, p) in enumerate(data.coins.items()):
+                    seen[name] = squeezed(1.0 * (thrown[first_coin + j * size :, b][:size] <= p))
+                if shown is not None:
+                    shown[d].append((x, seen))
                 for each, uses in zip(x, kind.gains, strict=True):
                     for use in uses:
-                        F = np.broadcast_to(value(use.function, seen), len(use.students))
-                        new[:, [k - M for k in use.students]] += np.outer(each, F) / (m * np.sqrt(N))
+                        F = np.broadcast_to(value(use.function, seen), use.shape).reshape(size, len(use.students))
+                        new[:, [k - M for k in use.students]] += each.T @ F / (m * np.sqrt(N))
                 for use in kind.moves:
                     B = value(use.function, seen).reshape(len(use.vectors), len(use.students))
                     new[:, [k - M for k in use.students]] += Z[:, use.vectors] @ B / (m * N)
                 side = [problem.side[name].function if name in kind.side else lambda: 0.0 for name in problem.side]
                 new_v += [value(function, seen) / (m * N) for function in side]
-            first += len(kind.laws)
+            first, before = first + len(kind.laws), before + size
         strength = problem.prior.strength
         strength = strength.value_at(k / N) if isinstance(strength, Schedule) else strength
         new -= strength * problem.prior.functions.forces(W.ravel()).reshape(W.shape) / N

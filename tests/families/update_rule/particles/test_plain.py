@@ -18,6 +18,7 @@ from tests.families.update_rule.particles.problems import (
     RULES,
     SEVERAL,
     SINGLE,
+    TOGETHER,
     VIEWS,
     after,
     made,
@@ -72,6 +73,7 @@ CASES = {
         features=[{"initial_overlap": each["initial_overlap"]} for each in VIEWS["features"]],
         draws=[VIEWS["draws"][0] | {"along": "V", "observed": 0.6}],
     ),
+    "samples that see each other": made(TOGETHER, data={"observed": 0.8}),
     "averages over samples": made(MEANS, prior={"name": "l1", "strength": 0.5}),
     "a mask for each view": made(
         VIEWS,
