@@ -77,16 +77,15 @@ def density_section(prior: PriorSettings, tau: Any, features: int) -> Section:
     free = prior.name == "none"
     pull, work = (0, 0) if free else (tau * FORCE(w), tau * r)
     along = [u * g, q * g] if features == 1 else [dot(u, g), dot(q, g)]
+    Gamma, P = (sp.Function(name)(w, u) for name in ("Gamma", "P"))
     return Section(
         "Density of a weight $w$ given its feature coordinates $u$",
         [
-            Equation(r"\Gamma(w, u)", G * w - along[0] - pull),
+            Equation(latex_of(Gamma), G * w - along[0] - pull),
             Equation(G, along[1] + work - Lambda / 2),
             Equation(r"q", r"E[u w]" + r", \qquad r = E[w\,\varphi(w)]" * (not free)),
             Equation(
-                r"\frac{\partial P}{\partial t}",
-                r"-\frac{\partial}{\partial w} \left[ \Gamma P \right] + "
-                r"\frac{\Lambda}{2}\,\frac{\partial^2 P}{\partial w^2}",
+                r"\frac{\partial P}{\partial t}", Lambda / 2 * sp.Derivative(P, w, w) - sp.Derivative(Gamma * P, w)
             ),
         ],
     )

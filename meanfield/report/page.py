@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -32,6 +33,9 @@ from meanfield.results.collection import by_label
 from meanfield.results.figure_files import laid_out
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
+
+if TYPE_CHECKING:
+    from meanfield.report.widget import Widget
 
 RESOLUTIONS = (144, 100, 72, 50, 36)
 """Resolutions of a bitmap in dots per inch, of which the first that is small enough is taken."""
@@ -220,6 +224,20 @@ class Page(str):
     def _repr_html_(self) -> str:
         frame = "width: 100%; height: 44rem; border: 0"
         return f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts" style="{frame}"></iframe>'
+
+    def widget(self) -> Widget:
+        """Widget of notebooks that shows the page, and whose `time` and `parameters` Python reads and sets.
+
+        Raises
+        ------
+        InputError
+            If anywidget is not installed.
+        """
+        if find_spec("anywidget") is None:
+            raise InputError("widgets are those of anywidget; pip install 'meanfield-dynamics[widget]'")
+        from meanfield.report.widget import Widget
+
+        return Widget(page=str(self))
 
 
 def rendered(template: str, **values: Any) -> Page:

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from meanfield.explanation.equations import Equation, equations_of
+from meanfield.explanation.formulas import latex_of
+from meanfield.explanation.weight_equations import FORCE
 from meanfield.families.contrastive.channels.closure import ChannelClosure
 from meanfield.families.contrastive.channels.limit import coefficients
 from meanfield.families.contrastive.closures import Closure
@@ -176,6 +179,30 @@ def test_forces_are_what_they_print(name):
     assert set(PRIOR_FORMULAS) == set(PRIORS)
 
 
+GAMMA = sp.Function("Gamma")(*sp.symbols("w u", real=True))
+
+
+@pytest.mark.parametrize("prior", ["none", "l2"])
+def test_densities_that_are_gaussian_move_as_their_overlap_does_in_the_code(prior):
+    """Of P(w|u) = N(q u, 1 - q^2), which stays of that form, the equation of P is dP/dq times the velocity of q."""
+    problem = problem_of("quadratic", ("asymmetric",), prior={"name": prior, "strength": 0.3})
+    w, u, q = sp.symbols("w u q", real=True)
+    lines, gauss = section(problem, "Density"), sp.exp(-((w - q * u) ** 2) / (2 - 2 * q**2)) / sp.sqrt(1 - q**2)
+    (drift,), (G,) = lines_of(lines, latex_of(GAMMA)), lines_of(lines, "G")
+    (density,) = lines_of(lines, r"\frac{\partial P}{\partial t}")
+    force = 0.3 * w if prior == "l2" else 0
+    drift = drift.right.subs({FORCE(w): force, G.left: G.right})
+    known = density.right.replace(sp.Function("P"), lambda *_: gauss).replace(sp.Function("Gamma"), lambda *_: drift)
+    names = sp.symbols("w u q g Lambda r", real=True)
+    printed, by_q = sp.lambdify(names, known.doit()), sp.lambdify(names[:3], sp.diff(gauss, q))
+    rng, field = np.random.default_rng(0), VectorField(problem)
+    for at in points(1):
+        (g,), Lambda = field.closure(at)
+        place = *rng.normal(size=2), at[0]
+        # rounding of second derivatives, which are some 1/(1 - q^2) = 25 times as large
+        assert printed(*place, g, Lambda, 0.3) == pytest.approx(by_q(*place) * field(at)[0], rel=1e-12, abs=1e-14)
+
+
 @pytest.mark.parametrize("prior", ["none", "l2", "l1"])
 def test_the_drift_keeps_the_norm_and_moves_the_overlap(prior):
     """d E[w^2]/dt = 2 E[w Gamma] + Lambda = 0 and dq/dt = E[u Gamma], whatever the weights and coordinates are."""
@@ -190,7 +217,7 @@ def test_the_drift_keeps_the_norm_and_moves_the_overlap(prior):
     values = {"w": w, "u": u, "q": q, "r": r, "g": g[0], "Lambda": Lambda}
     lines = section(problem, "Density")
     values |= {"G": evaluate(lines_of(lines, "G"), values)["G"][0]}
-    (drift,) = evaluate(lines_of(lines, r"\Gamma(w, u)"), values, functions)[r"\Gamma(w, u)"]
+    (drift,) = evaluate(lines_of(lines, latex_of(GAMMA)), values, functions)[latex_of(GAMMA)]
     assert 2 * (w * drift).mean() + Lambda == pytest.approx(0.0, abs=1e-14)  # rounding
     ((velocity,),) = evaluate(section(problem, "Order"), values, functions).values()
     assert velocity == pytest.approx((u * drift).mean(), abs=1e-14)  # rounding of means
