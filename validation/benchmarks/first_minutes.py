@@ -1,8 +1,8 @@
 """How long a new installation takes to its first results, while nothing that is compiled is on disk yet.
 
-Each row is a process of its own that begins with an empty cache of compiled code. What counts is processor time, of all
-threads, from the start of Python on; other programs still make it longer, by up to three times, because compilers wait
-for memory. The demo starts processes of its own, whose time counts, too.
+Each row is a process of its own that begins with an empty cache of compiled code, but with bytecode. What counts is
+processor time, of all threads, from the start of Python on; other programs still make it longer, by up to three times,
+because compilers wait for memory. The demo starts processes of its own, whose time counts, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def solving(*methods: str) -> list[str]:
 def processor_and_wall_time(command: list[str], folder: str) -> tuple[float, float]:
     """Times in seconds that a command and its children take."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+    environment = os.environ | {"NUMBA_CACHE_DIR": folder, "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)

@@ -58,7 +58,7 @@ def sort(x):  # type: ignore[no-untyped-def]
 
 @without_reference_counts()
 def copy(x, out):  # type: ignore[no-untyped-def]
-    """Write x to `out`. For `out[:] = x` numba compiles the message that shapes disagree, which takes a second."""
+    """Write x to `out`; `out[:] = x` tells shapes apart, and takes longer to compile."""
     for i in range(out.size):
         out[i] = x[i]
 

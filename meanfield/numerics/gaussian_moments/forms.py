@@ -67,7 +67,7 @@ def forms_between(normals, levels, mean, factor):  # type: ignore[no-untyped-def
     rank = factor.shape[1]
     forms, centres, values = np.zeros((MOST_FORMS, rank + 1)), np.zeros(MOST_FORMS), np.zeros((MOST_FORMS, 1))
     last = np.empty(MOST_FORMS, np.int64)
-    count = 0
+    count = np.int64(0)
     for i in range(min(len(levels), MOST_FORMS)):
         size = 0.0
         for a in range(mean.size):

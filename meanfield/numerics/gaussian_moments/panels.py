@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meanfield.numerics.compiled.array_operations import dot
 from meanfield.numerics.gaussian_moments.half_lines import HalfLines, write_half_line
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray
@@ -86,11 +87,14 @@ def panel_nodes(panels, forms, centres, levels):  # type: ignore[no-untyped-def]
     directions = forms.shape[1] - 1
     nodes, weights = np.zeros((directions, 1)), np.ones(1)
     cuts = np.empty(panels.ends.size + levels.size * panels.layers.size)
+    last = directions - 1
+    while last > 0 and dot(forms[:, last], forms[:, last]) == 0.0:
+        last -= 1
     for j in range(directions):
-        if panels.smooth.size and not forms[:, j].any():
+        if panels.smooth.size and dot(forms[:, j], forms[:, j]) == 0.0:
             nodes, weights = _with_smooth(panels, nodes, weights, j)
         elif panels.beyond.nodes.size:
-            beyond = panels.beyond if forms[:, j + 1 : directions].any() else panels.last
+            beyond = panels.beyond if j < last else panels.last
             nodes, weights = _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, cuts)
         else:
             nodes, weights = _with_panels(panels, forms, centres, levels, nodes, weights, j, cuts)
@@ -133,14 +137,14 @@ def _with_half_lines(panels, beyond, forms, centres, levels, nodes, weights, j, 
     few, points = beyond.nodes.shape[2], panels.points.size
     total = 0
     for n in range(weights.size):
-        count = _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
+        count = _sorted_cuts(panels, forms, centres, levels, nodes, n, j, np.int64(0), cuts)
         total += 2 * few + max(count - 1, 0) * points + 1
     if total > panels.most:
         total = 0
     wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
     x, weight = np.empty(few), np.empty(few)
     for n in range(weights.size if total else 0):
-        first, count = at, _sorted_cuts(panels, forms, centres, levels, nodes, n, j, False, cuts)
+        first, count = at, _sorted_cuts(panels, forms, centres, levels, nodes, n, j, np.int64(0), cuts)
         if count == 0:
             cuts[0] = 0.0
         for side, place in ((-1.0, cuts[0]), (1.0, cuts[max(count - 1, 0)])):
@@ -165,14 +169,14 @@ def _with_panels(panels, forms, centres, levels, nodes, weights, j, cuts):  # ty
     """Nodes and weights with direction j, by panels that end at the reach; none if they would be too many."""
     points, total = panels.points, 0
     for n in range(weights.size):
-        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
+        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, panels.ends.size, cuts) - 1):
             total += points.size * _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
     if total > panels.most:
         total = 0
     wider, heavier, at = np.empty((nodes.shape[0], total)), np.empty(total), 0
     for n in range(weights.size if total else 0):
         first = at
-        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, True, cuts) - 1):
+        for i in range(_sorted_cuts(panels, forms, centres, levels, nodes, n, j, panels.ends.size, cuts) - 1):
             pieces = _pieces(panels, nodes, n, j, cuts[i], cuts[i + 1])
             half = 0.5 * (cuts[i + 1] - cuts[i]) / max(pieces, 1)
             for piece in range(pieces):
@@ -200,11 +204,10 @@ def _pieces(panels, nodes, n, j, left, right):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, bounded, cuts):  # type: ignore[no-untyped-def]
-    """Write places where direction j is cut behind node n, with fixed ends if its range is bounded; their number."""
-    ends, layers = panels.ends, panels.layers
-    count = ends.size if bounded else 0
-    for i in range(count):
+def _sorted_cuts(panels, forms, centres, levels, nodes, n, j, fixed, cuts):  # type: ignore[no-untyped-def]
+    """Write places where direction j is cut behind node n, the fixed ends of a bounded range first; their number."""
+    ends, layers, count = panels.ends, panels.layers, fixed
+    for i in range(fixed):
         cuts[i] = ends[i]
     for i in range(forms.shape[0]):
         loading, centre = forms[i, j], centres[i]

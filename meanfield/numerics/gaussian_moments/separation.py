@@ -107,8 +107,9 @@ def separate(law, parts, reach, cells):  # type: ignore[no-untyped-def]
     for g in range(grid.size):
         grid[g] = reach * (2.0 * (g - POINTS // 2 + 1) / cells - 1.0)
     room = (np.empty((grid.size + 1, width)), np.empty((grid.size + 1, law[1])), np.zeros((P, 1 + width * P)))
+    probes = PROBES.copy()  # a constant would be another type than a grid, and what it is given to compiled twice
     for j in range(J):
-        call(_cross, law, parts, j, seen[j], rank, rows[j], columns[j], across[j], along[j], pivots[j], room)
+        call(_cross, law, parts, j, probes, seen[j], rank, rows[j], columns[j], across[j], along[j], pivots[j], room)
     count, source, inner = np.zeros(width, np.int64), np.zeros((width, P, 2), np.int64), np.zeros((width, P, P))
     share, constant = np.zeros((J, P, width, P)), np.zeros((J, P))
     call(_find_bases, parts, rank, rows, seen, count, source, inner, share, np.zeros((J, P, P)))
@@ -135,11 +136,11 @@ def _add(law, output, sign, moved, places, still, place, less, out, room):  # ty
     ----------
     moved, still : int
         These slots, or -1 for none.
-    less : bool
-        Whether the value with the first slot at its mean is subtracted.
+    less : int
+        1 if the value with the first slot at its mean is subtracted, else 0.
     """
     address, _, constants, mean, sizes = law
-    count = places.size + (1 if less else 0)
+    count = places.size + less
     rows, found = room[0][:count], room[1][:count]
     for n in range(count):
         copy(mean, rows[n])
@@ -157,9 +158,9 @@ def _write_of_slot(law, parts, j, hub, slot, places, out, room):  # type: ignore
     """Write what a part has at a place of its hub, and some places of a slot, beyond the constant."""
     for n in range(places.size):
         out[n] = 0.0
-    _add(law, parts.output[j], 1.0, slot, places, parts.hub[j], hub, True, out, room)
+    call(_add, law, parts.output[j], 1.0, slot, places, parts.hub[j], hub, np.int64(1), out, room)
     if not parts.whole[j]:
-        _add(law, parts.output[j], -1.0, slot, places, -1, 0.0, True, out, room)
+        call(_add, law, parts.output[j], -1.0, slot, places, np.int64(-1), 0.0, np.int64(1), out, room)
 
 
 @without_reference_counts()
@@ -168,15 +169,15 @@ def _write_of_hub(law, parts, j, places, column, out, room):  # type: ignore[no-
     for n in range(places.size):
         out[n] = 0.0
     if column > 0:
-        slot, probe, less = (column - 1) // PROBES.size, PROBES[(column - 1) % PROBES.size], not parts.whole[j]
-        _add(law, parts.output[j], 1.0, parts.hub[j], places, slot, probe, less, out, room)
-        _add(law, parts.output[j], -1.0, parts.hub[j], places, -1, 0.0, less, out, room)
+        slot, probe, less = (column - 1) // PROBES.size, PROBES[(column - 1) % PROBES.size], 1 - parts.whole[j]
+        call(_add, law, parts.output[j], 1.0, parts.hub[j], places, slot, probe, less, out, room)
+        call(_add, law, parts.output[j], -1.0, parts.hub[j], places, np.int64(-1), 0.0, less, out, room)
     elif parts.whole[j]:
-        _add(law, parts.output[j], 1.0, parts.hub[j], places, -1, 0.0, False, out, room)
+        call(_add, law, parts.output[j], 1.0, parts.hub[j], places, np.int64(-1), 0.0, np.int64(0), out, room)
 
 
 @without_reference_counts()
-def _cross(law, parts, j, seen, rank, rows, columns, across, along, pivots, room):  # type: ignore[no-untyped-def]
+def _cross(law, parts, j, probes, seen, rank, rows, columns, across, along, pivots, room):  # type: ignore[no-untyped-def]
     """Cross approximation of a part: places of the hub by the constant and places of other slots.
 
     Parameters
@@ -192,12 +193,12 @@ def _cross(law, parts, j, seen, rank, rows, columns, across, along, pivots, room
     """
     P, left = PROBES.size, room[2]
     hubs = P if parts.hub[j] >= 0 else 1
-    _write_of_hub(law, parts, j, PROBES[:hubs], 0, across[0, :hubs], room)
+    _write_of_hub(law, parts, j, probes[:hubs], np.int64(0), across[0, :hubs], room)
     for i in range(hubs):
         seen[i, 0] = across[0, i]
     for c in range(parts.partners.shape[1]):
         for i in range(hubs if parts.partners[j, c] else 0):
-            _write_of_slot(law, parts, j, PROBES[i], c, PROBES, seen[i, 1 + c * P : 1 + (c + 1) * P], room)
+            _write_of_slot(law, parts, j, probes[i], c, probes, seen[i, 1 + c * P : 1 + (c + 1) * P], room)
     for i in range(P):
         copy(seen[i], left[i])
     least = 0.0

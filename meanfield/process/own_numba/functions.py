@@ -26,6 +26,8 @@ from numba.core import ccallback, compiler, dispatcher, errors, event, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import dispatcher_registry, jit_registry, target_registry
+from numba.extending import overload
+from numba.np.arrayobj import ol_raise_with_shape_context_generic, raise_with_shape_context
 
 from meanfield.process.own_numba.cache import Cache, is_versioned
 from meanfield.process.own_numba.target import NAME, Flags, Target, descriptor
@@ -289,3 +291,5 @@ target_registry[NAME] = Target
 dispatcher_registry[Target] = Dispatcher
 njit = partial(numba.njit, _target=NAME)
 jit_registry[Target] = partial(numba.jit, _target=NAME)  # for what numba compiles for our functions
+# That arrays have other shapes is said without them: numba takes three seconds for what writes them into the message.
+overload(raise_with_shape_context, target=NAME)(ol_raise_with_shape_context_generic)

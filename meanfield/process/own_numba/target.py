@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from numba.core import compiler, cpu, typing
 from numba.core.descriptors import TargetDescriptor
 from numba.core.registry import cpu_target
-from numba.core.target_extension import CPU
+from numba.core.target_extension import CPU, target_override
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 
@@ -115,6 +117,12 @@ class Context(cpu.CPUContext):
         if _is_new(self, self._seen):
             cpu_target.target_context.refresh()
         self.typing_context.refresh()
+
+    @contextmanager
+    def push_code_library(self, lib: Any) -> Iterator[None]:
+        """Have numba write a function into a library; what it compiles for that meanwhile is ours as well."""
+        with target_override(NAME), super().push_code_library(lib):
+            yield
 
     def get_abi_sizeof(self, ty: Any) -> int:
         """Size of a type of LLVM; that of a type with a name depends on where it is defined."""

@@ -12,7 +12,7 @@ from tests.process.own_numba.test_functions import known
 
 if versions.is_numba_known():
     from llvmlite import ir as llvm
-    from numba.core import compiler, types
+    from numba.core import compiler, event, types
     from numba.core.registry import cpu_target
     from numba.core.targetconfig import ConfigStack
     from numba.extending import overload
@@ -79,6 +79,23 @@ def test_operations_have_the_signature_that_numba_finds(function, fastmath):
                 assert context.resolve_function_type(asked, kinds, {}) == expected
                 found = kind._impl_keys.pop(expected.args)
                 assert found is implementation or argument is array  # numba may compile one for arrays once more
+
+
+@known
+def test_what_numba_compiles_for_our_functions_is_ours():
+    """Also what it compiles while it writes code, for methods of arrays and for shapes that disagree."""
+
+    @own_numba.njit
+    def assigns(x, out):
+        out[:] = x
+        return x.any()
+
+    x = np.zeros(2, np.int16)  # of a type that nothing else has
+    with event.install_recorder("numba:compile") as seen:
+        assigns(x, x.copy())
+    assert {type(each.data["dispatcher"]) for _, each in seen.buffer} == {type(assigns)}
+    with pytest.raises(ValueError, match="size"):
+        assigns(x, np.zeros(3, np.int16))
 
 
 @known
