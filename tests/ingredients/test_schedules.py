@@ -14,6 +14,8 @@ from meanfield.commands.dispatch import run_named
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.problems.base import schedules_of
 from meanfield.problems.file import format_problem
+from meanfield.problems.known_families import families
+from meanfield.problems.problem_keys import held_by, number_keys, value_of, without_numbers
 from tests.example_problems import SMALL
 
 T = np.array([0.0, 0.5, 1.0, 2.5, 4.0, 7.0])
@@ -245,3 +247,14 @@ def test_the_problem_at_a_time_has_the_numbers_of_that_time():
     assert meanfield.at_time(fixed, 1.0) is fixed
     with pytest.raises(InputError, match="time = -1"):
         meanfield.at_time(problem, -1.0)
+
+
+@pytest.mark.parametrize("family", list(families()), ids=lambda family: family.name)
+def test_problems_of_results_are_read_without_opening_what_their_schedules_name(family, tmp_path):
+    problem = meanfield.load_problem(family.example_path)
+    for key in {*number_keys(problem)} - {"loss.margin", "loss.beta"}:  # of other losses than that of the example
+        if any(method.does_follow(without_numbers(key)) for method in family.methods.values()):
+            (tmp_path / "numbers.csv").write_text(f"0, {value_of(problem, key)}\n")
+            said = format_problem(meanfield.with_values(problem, {key: "numbers.csv"}, tmp_path))
+            stored = held_by(meanfield.parse_problem(said, trusted=False), key)
+            assert "not opened" in stored.in_words, key

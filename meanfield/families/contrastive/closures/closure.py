@@ -224,7 +224,7 @@ class Closure:
         if not centred:
             return no_mean_outputs()
         polynomial = polynomial_means(activation.polynomial, self.expectation.mixture, (noise[0], noise[2]))
-        return mean_outputs_of(self.expectation, polynomial)
+        return mean_outputs_of(activation, noise, self.expectation, polynomial)
 
     def means(self, points: FloatArray) -> FloatArray:
         """The two mean outputs at many overlaps, shape (2, points) at points of shape (points, d1), by quadrature."""

@@ -1,13 +1,13 @@
 """Mean outputs <sigma(Theta1)> and <sigma(Theta2)>, which SGD with population centring asks for at every step.
 
 They have a closed form for polynomial activations. With one feature they are functions of q alone, and smooth in
-arcsin q up to |q| = 1: that of `overlap_table` ends before. For several features they are averaged at each step.
+arcsin q up to |q| = 1: that of `overlap_table` ends before. Of several features, or in time, they are averaged at each
+step. Noise of variance v needs no average of its own, as Theta/s with s^2 = 1 + v has the law of B at the overlaps q/s.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy as np
 from meanfield.errors import InputError
 from meanfield.families.contrastive.closures.averages import averages
 from meanfield.families.contrastive.closures.expectation import OUTPUTS, Expectation
-from meanfield.families.contrastive.closures.mixture import LEAST_VARIANCE
+from meanfield.families.contrastive.closures.mixture import LEAST_VARIANCE, Mixture, reach_of
 from meanfield.families.contrastive.closures.one_feature import averages_at_many
 from meanfield.families.contrastive.closures.polynomial_means import PolynomialMeans, mean_of_polynomial, no_polynomial
+from meanfield.families.contrastive.closures.views import averages_over_noise, exponents
+from meanfield.ingredients.activations import Activation
 from meanfield.numerics.compiled.separate_calls import call
 from meanfield.numerics.piecewise import Table, interpolate, panel_of, some_rows, tabulate
 from meanfield.process import own_numba as numba
@@ -25,6 +27,24 @@ from meanfield.typing import FloatArray
 
 MOST_PANELS = 600
 """Largest number of panels of a table of mean outputs."""
+
+
+class Outputs(NamedTuple):
+    """Outputs and the law that they are averaged over.
+
+    Parameters
+    ----------
+    tables : tuple of Table
+        sigma(s x) as a function of x, for both views.
+    mixture : Mixture
+        The law of the hidden variables.
+    widths : ndarray, shape (2,)
+        The factors s.
+    """
+
+    tables: tuple[Table, Table]
+    mixture: Mixture
+    widths: FloatArray
 
 
 class MeanOutputs(NamedTuple):
@@ -36,13 +56,13 @@ class MeanOutputs(NamedTuple):
         Terms, where sigma is a polynomial.
     table : Table
         The two means as functions of arcsin q, for one feature.
-    several : Expectation or None
-        Outputs as functions of B with the law of the hidden variables, where there is neither of the others.
+    averaged : Outputs or None
+        What is averaged where there is neither of the others.
     """
 
     polynomial: PolynomialMeans
     table: Table
-    several: Expectation | None
+    averaged: Outputs | None
 
 
 def no_mean_outputs() -> MeanOutputs:
@@ -50,11 +70,15 @@ def no_mean_outputs() -> MeanOutputs:
     return MeanOutputs(no_polynomial(0), _no_table(), None)
 
 
-def mean_outputs_of(expectation: Expectation, polynomial: PolynomialMeans) -> MeanOutputs:
+def mean_outputs_of(
+    activation: Activation, noise: tuple[float, ...], expectation: Expectation, polynomial: PolynomialMeans
+) -> MeanOutputs:
     """Mean outputs of a centred problem.
 
     Parameters
     ----------
+    noise : tuple of float
+        v11, v12, v22.
     expectation : Expectation
         Of the problem.
     polynomial : PolynomialMeans
@@ -62,37 +86,49 @@ def mean_outputs_of(expectation: Expectation, polynomial: PolynomialMeans) -> Me
     """
     if polynomial.coefficient.size:
         return MeanOutputs(polynomial, _no_table(), None)
-    if len(expectation.mixture.half_width) == 1:
+    law = expectation.mixture
+    if len(law.half_width) == 1:
         try:
-            return MeanOutputs(polynomial, tabulated_means([expectation]), None)
+            return MeanOutputs(polynomial, _tabulated(expectation), None)
         except InputError:
             pass
-    outputs = expectation._replace(table=some_rows(expectation.table, OUTPUTS))
-    return MeanOutputs(polynomial, _no_table(), outputs._replace(table=some_rows(outputs.table, (0, 1))))
+    sigma = output_table(activation, reach_of(law) * math.sqrt(1.0 + max(noise[0], noise[2])))
+    return averaged_outputs(sigma, law, noise[0], noise[2])
 
 
-def means_at_angles(expectation: Expectation, angles: FloatArray) -> FloatArray:
-    """Means of both outputs of one feature, and below them the size of outputs, at values of arcsin q."""
-    table = some_rows(expectation.table, OUTPUTS)
-    s1, s2, s1s1, s2s2 = averages_at_many(table, expectation.mixture, np.sin(angles), np.cos(angles))[:, 0]
-    return np.array([s1, s2, np.sqrt(s1s1 + s2s2)])
+def output_table(activation: Activation, reach: float) -> Table:
+    """Table of sigma up to a largest pre-activation."""
+    rows, kinks, layers = averages_over_noise(activation, (0.0, 0.0, 0.0), reach, exponents("s1"))
+    return tabulate(rows, kinks, reach, "model.activation", layers=layers)
 
 
-def tabulated_means(expectations: Sequence[Expectation]) -> Table:
-    """Means of both outputs on all |q| < 1, those of one expectation behind those of the one before.
+def averaged_outputs(sigma: Table, law: Mixture, *noise: float) -> MeanOutputs:
+    """Mean outputs that are averaged at each step, of the law of the hidden variables and the noise of both views."""
+    widths = np.sqrt(1.0 + np.array(noise))
+    first, second = (
+        sigma._replace(edges=sigma.edges / s, nodes=sigma.nodes / s, weights=sigma.weights / s, breaks=sigma.breaks / s)
+        for s in widths
+    )
+    return no_mean_outputs()._replace(averaged=Outputs((first, second), law, widths))
+
+
+def _tabulated(expectation: Expectation) -> Table:
+    """Means of both outputs of one feature on all |q| < 1.
 
     Raises
     ------
     InputError
         If they are not resolved.
     """
-    count = len(expectations)
+    outputs = some_rows(expectation.table, OUTPUTS)
+
+    def rows(angles: FloatArray) -> FloatArray:
+        s1, s2, s1s1, s2s2 = averages_at_many(outputs, expectation.mixture, np.sin(angles), np.cos(angles))[:, 0]
+        return np.array([s1, s2, np.sqrt(s1s1 + s2s2)])  # the last one tells the size of outputs
+
     reach = math.acos(math.sqrt(LEAST_VARIANCE))
-    table = tabulate(
-        lambda angles: np.concatenate([means_at_angles(each, angles) for each in expectations]),
-        (), reach, "the mean output", groups=(0,) * 3 * count, most_panels=MOST_PANELS,
-    )  # fmt: skip
-    return some_rows(table, [3 * each + output for each in range(count) for output in range(2)])
+    table = tabulate(rows, (), reach, "the mean output", groups=(0, 0, 0), most_panels=MOST_PANELS)
+    return some_rows(table, (0, 1))
 
 
 def _no_table() -> Table:
@@ -106,16 +142,19 @@ def mean_outputs(means, q):  # type: ignore[no-untyped-def]
     terms = means.polynomial
     if terms.coefficient.size > 0:
         return mean_of_polynomial(terms, q, terms.noise[0]), mean_of_polynomial(terms, q, terms.noise[1])
-    return _averaged(means.several, means.table, q)
+    return _averaged(means.averaged, means.table, q)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _averaged(several, table, q):  # type: ignore[no-untyped-def]
+def _averaged(outputs, table, q):  # type: ignore[no-untyped-def]
     """Mean outputs from the table, or by quadrature; an argument that is None decides while numba compiles."""
-    if several is None:
+    if outputs is None:
         result = np.empty(2)
         angle = math.asin(min(max(q[0], -1.0), 1.0))
         interpolate(table, panel_of(table, angle), angle, result)
         return result[0], result[1]
-    rows = call(averages, several.table, several.mixture, q, np.empty((2, 1)))
-    return rows[0, 0], rows[1, 0]
+    (first, second), (s1, s2) = outputs.tables, outputs.widths
+    mean = call(averages, first, outputs.mixture, q / s1, np.empty((1, 1)))[0, 0]
+    if s1 == s2:
+        return mean, mean
+    return mean, call(averages, second, outputs.mixture, q / s2, np.empty((1, 1)))[0, 0]

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import attrgetter
 from threading import Lock
 
 import numpy as np
 
 from meanfield.ensembles.hidden_variables import changed_draws
 from meanfield.families.contrastive.closures.closure import hidden_mixture
-from meanfield.families.contrastive.closures.outputs import MeanOutputs, no_mean_outputs
+from meanfield.families.contrastive.closures.mixture import Mixture, reach_of
+from meanfield.families.contrastive.closures.outputs import (
+    MeanOutputs,
+    averaged_outputs,
+    no_mean_outputs,
+    output_table,
+)
 from meanfield.families.contrastive.closures.polynomial_means import polynomial_means
 from meanfield.families.contrastive.problem import FACTORS, Problem
-from meanfield.families.contrastive.sgd.means_in_time import MeansInTime
 from meanfield.families.contrastive.sgd.training import factor_of, training_of
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import with_unchecked
-from meanfield.ingredients.schedules.shapes import Schedule, values_of
+from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, Schedule, values_of
 from meanfield.mckean_vlasov.drive import factors_of
+from meanfield.numerics.piecewise import Table
 from meanfield.problems.base import schedules_of
-from meanfield.problems.in_time import InTime
+from meanfield.problems.in_time import InTime, made_of
 from meanfield.typing import FloatArray, IntArray
 
 AT_ONCE = 1 << 14
@@ -52,7 +59,8 @@ class Changes:
         smooth = any(key not in FACTORS for key in self._schedules)
         self.centred = smooth and problem.model.centering == "population"
         """Whether mean outputs are subtracted that change from step to step: those of `outputs_at`."""
-        self._in_time, self._means, self._one_thread = InTime(problem), MeansInTime(problem), Lock()
+        self._in_time, self._one_thread = InTime(problem), Lock()
+        self._law = made_of(_law_of_outputs, attrgetter("hidden_laws"))
 
     def laws_at(self, first: int, steps: int) -> tuple[HiddenPart, ...]:
         """Hidden laws whose moments are those of some steps, shape (steps, 1, 1), where they change."""
@@ -78,19 +86,33 @@ class Changes:
 
     def _outputs_at(self, step: int) -> MeanOutputs:
         """Mean outputs of a step, in closed form of a polynomial activation."""
-        time = float(self._times(step, 1)[0])
         with self._one_thread:
-            problem = self._in_time(time)
-            if not problem.model.activation_functions.polynomial:
-                return self._means(time)
-        polynomial, V = problem.model.activation_functions.polynomial, problem.noise_covariance
-        law = hidden_mixture(problem, len(polynomial) - 1)
-        return no_mean_outputs()._replace(polynomial=polynomial_means(polynomial, law, (V[0, 0], V[1, 1])))
+            problem = self._in_time(float(self._times(step, 1)[0]))
+            law, (v1, v2) = self._law(problem), np.diag(problem.noise_covariance)
+            polynomial = problem.model.activation_functions.polynomial
+            if not polynomial:
+                return averaged_outputs(self._sigma, law, v1, v2)
+        return no_mean_outputs()._replace(polynomial=polynomial_means(polynomial, law, (v1, v2)))
+
+    @cached_property
+    def _sigma(self) -> Table:
+        """Outputs up to the largest pre-activation of all times."""
+        problems = [self._in_time(time) for time in np.linspace(0.0, self._problem.time.stop, CHECKED_TIMES).tolist()]
+        reach = max(reach_of(self._law(each)) * np.sqrt(1.0 + each.noise_covariance.max()) for each in problems)
+        return output_table(self._problem.model.activation_functions, reach)
 
     def _times(self, first: int, steps: int) -> FloatArray:
         """Times of steps, none of them after the end."""
         problem = self._problem
         return np.minimum(np.arange(first, first + steps) / problem.particles.dimension, problem.time.stop)
+
+
+def _law_of_outputs(problem: Problem) -> Mixture:
+    """Law of hidden variables, as far as means of outputs need it."""
+    activation = problem.model.activation_functions
+    return hidden_mixture(
+        problem, len(activation.polynomial) - 1 if activation.polynomial else activation.highest_power
+    )
 
 
 def _with_moments(law: HiddenPart, times: FloatArray) -> HiddenPart:

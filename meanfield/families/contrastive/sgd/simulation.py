@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,9 +22,9 @@ from meanfield.families.contrastive.variables import AVERAGES_OF_CHANNELS
 from meanfield.ingredients.priors import PRIORS, make_prior
 from meanfield.mckean_vlasov.drive import reference_of
 from meanfield.mckean_vlasov.weight_law import check_sampled
-from meanfield.problems.base import check_problem, schedules_of
+from meanfield.problems.base import check_problem
 from meanfield.problems.in_time import pieces_in_steps
-from meanfield.problems.phases import Piece, pieces_of
+from meanfield.problems.phases import pieces_of
 from meanfield.results.solved import Solved, solver
 
 CHAIN_HAS_NO_WEIGHTS = "particles.method = 'chain' follows q alone and has no weights; set it to 'projected'"
@@ -94,7 +93,6 @@ def simulation_of(problem: Problem) -> Simulation:
         reference.prior.check_pull(problem.particles.dimension, reference.model.learning_rate)
     check_escape(problem)
     check_start(problem)
-    check_centering(pieces)
     check_rates(problem.model, problem.particles.dimension, "raise particles.dimension", "model")
     method, N, d1 = chosen_method(problem), problem.particles.dimension, len(problem.features)
     chain, d2 = method == "chain", problem.model.channels
@@ -131,21 +129,6 @@ def check_start(problem: Problem) -> None:
     if problem.initial.atoms.weights is None and chosen_method(problem) != "chain":
         check_law(problem, "SGD")
     check_sampled(problem.initial.atoms.law, problem.coordinates, problem.initial.path)
-
-
-def check_centering(pieces: Sequence[Piece[Problem]]) -> None:
-    """Refuse mean outputs of several features that change in time and that each step would have to average anew."""
-    for piece in pieces:
-        smooth = next((key for key in schedules_of(piece.problem) if key not in FACTORS), None)
-        model, count = piece.problem.model, len(piece.problem.features)
-        known = count == 1 or model.activation_functions.polynomial
-        if smooth is not None and model.centering == "population" and not known:
-            raise InputError(
-                f"{smooth}: changes smoothly in time, with model.centering = 'population': SGD subtracts mean outputs, "
-                f"which of model.activation = '{model.activation}' and {count} features are averages that each step "
-                "would make anew; let it change in steps (interpolation = 'step'), set model.centering to 'batch', or "
-                "take one feature, or a polynomial activation"
-            )
 
 
 def check_escape(problem: Problem) -> None:

@@ -152,16 +152,11 @@ def outputs_of(problem: Problem) -> MeanOutputs:
     """
     if problem.model.centering != "population":
         return no_mean_outputs()
-    return closure_of_outputs(problem).mean_outputs
-
-
-def closure_of_outputs(problem: Problem) -> Closure:
-    """Closure that has the mean output of a channel."""
     if problem.model.channels > 1:
         overlaps = {f"features[{k}].initial_overlap": 0.0 for k in range(len(problem.features))}
         alone = {"initial": None, "model.channels": 1, "model.initial_channel_overlap": None, "decorrelation": None}
         problem = with_values(problem, alone | overlaps)
-    return Closure(without_velocity(problem))
+    return Closure(without_velocity(problem)).mean_outputs
 
 
 def _even(count: int) -> int:

@@ -131,7 +131,7 @@ def test_mean_outputs(hidden, activation):
     closure = make_closure(activation, hidden, "unequal", "population")
     means = closure.mean_outputs
     assert (means.polynomial.coefficient.size > 0) == (activation in ("quadratic", "cubic"))
-    assert (means.several is None) == (len(hidden) == 1 or activation in ("quadratic", "cubic"))
+    assert (means.averaged is None) == (len(hidden) == 1 or activation in ("quadratic", "cubic"))
     for radius in (0.0, 0.3, 0.99, 0.999999, -0.9999999999, 1.0):
         q = np.full(len(hidden), radius / np.sqrt(len(hidden)))
         first, second = _rows_at(closure.expectation, q)[OUTPUTS[:2], 0]
@@ -148,7 +148,7 @@ def test_mean_outputs_that_no_table_resolves_are_averaged_at_every_step(monkeypa
     right = make_closure("softplus", ["shifted"], "none", "population")
     monkeypatch.setattr("meanfield.families.contrastive.closures.outputs.MOST_PANELS", 1)
     closure = make_closure("softplus", ["shifted"], "none", "population")
-    assert closure.mean_outputs.several is not None
+    assert closure.mean_outputs.averaged is not None
     for q in np.array([[-0.9], [0.0], [0.3]]):
         found, expected = mean_outputs(closure.mean_outputs, q), mean_outputs(right.mean_outputs, q)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=0)  # RESOLVED
