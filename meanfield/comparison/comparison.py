@@ -78,9 +78,9 @@ def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = 
         beside its mean over independent samples of that size. Density against density: L1 distance. `verdict` is
         AGREES, DIFFERS or CANNOT TELL for each pair, and for all of them together as an attribute; `p_value` and
         `reason` say why, `left_out` what is not compared, and variables that end in `_chance` what is the largest
-        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger. Own runs that
-        agree with a prediction DIFFER nevertheless if their samples contradict it. `reason` also says where two results
-        come from different versions of a function or file of one name.
+        difference that chance allows: of comparisons of true pairs 95 in 100 have none that is larger. `reason` also
+        says what in the samples of own runs contradicts a prediction, whether they agree with it or not, and where two
+        results come from different versions of a function or file of one name.
 
     Raises
     ------
@@ -110,10 +110,9 @@ def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = 
     without, reasons = [], []
     for row, (i, j) in zip(counted(rows, "verdicts", "pair"), pairs, strict=True):
         both, given, labels = (results[i], results[j]), (whole[i], whole[j]), (names[i], names[j])
-        judgement = judge(*both, row, results)
-        agree = judgement.verdict == AGREES and any(result.is_prediction for result in both)
-        in_data = reason_in_data(given, agree) if agree or judgement.verdict == DIFFERS else ""
-        judgements.append(replace(judgement, why="data") if agree and in_data else judgement)
+        judgements.append(judge(*both, row, results))
+        agree = judgements[-1].verdict == AGREES and any(result.is_prediction for result in both)
+        in_data = reason_in_data(given, agree) if agree or judgements[-1].verdict == DIFFERS else ""
         without.append(left_out(labels, given, both, row, judgements[-1]))
         origins = different_origins(*given, labels) + reordered
         reasons.append(origins + in_data + reason(judgements[-1], row, not in_data))

@@ -28,7 +28,6 @@ Why = Literal[
     "chance",
     "errors",
     "beyond",
-    "data",
     "start",
     "few",
     "few weights",
@@ -38,13 +37,12 @@ Why = Literal[
     "unstated",
     "nothing",
 ]
-"""What decides: `chance` or stated `errors` explain the difference; it is `beyond` them, or is not, but samples of the
-`data` contradict the prediction; or it would be if the two did not `start` differently; there are too `few` runs, or
-too `few weights` in all of them; they have `no scatter` to judge by, or one that hides everything (`coarse`); stated
-errors are as large as the difference that chance leaves (`imprecise`); no error is stated where it would decide
-(`unstated`); `nothing` is held by both."""
+"""What decides: `chance` or stated `errors` explain the difference; it is `beyond` them, or it would be if the two did
+not `start` differently; there are too `few` runs, or too `few weights` in all of them; they have `no scatter` to judge
+by, or one that hides everything (`coarse`); stated errors are as large as the difference that chance leaves
+(`imprecise`); no error is stated where it would decide (`unstated`); `nothing` is held by both."""
 
-WORDS = {"chance": AGREES, "errors": AGREES, "beyond": DIFFERS, "data": DIFFERS}
+WORDS = {"chance": AGREES, "errors": AGREES, "beyond": DIFFERS}
 """Verdicts by what decides; `CANNOT TELL` for the others."""
 
 

@@ -98,7 +98,6 @@ def reason(judgement: Judgement, pair: Result, is_open: bool = True) -> str:
         "chance": f"The largest difference, {name}, is {size} what chance allows. The test would have detected a "
         f"difference of {shown}, at any time.",
         "errors": f"The largest difference, {name}, is {size} what {limits}.",
-        "data": f"The largest difference that runs show, {name}, is {size} what {limits}, so that they do not tell.",
         "beyond": f"The largest difference, {name}, is {size} what {limits}."
         + (f" {_what_to_change(judgement, pair)}" if is_open else ""),
         "start": f"The largest difference, {name}, is {size} what {limits}, which may be that of the starts. "

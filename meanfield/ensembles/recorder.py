@@ -99,8 +99,8 @@ class Recorder:
         self._first, self._count, self._several = 0, 0, False
         """Number of the first of the runs that are recorded now, how many these are, and whether they come at once."""
         self._before: FloatArray | None = None
-        self._steps, self._moved = 0, 0.0
-        """Weights of the first runs before the last of their first steps, how many these are, and their |dw|^2."""
+        self._moves: list[float] = []
+        """Weights of the first runs before the last of their first steps, and |dw|^2 of these."""
         self._sampled: frozenset[int] = frozenset()
         self._samples: list[NDArray[np.float32]] = []
         """Inputs of the first run, after the steps `sampled`."""
@@ -131,7 +131,7 @@ class Recorder:
             return
         if number in self._outputs or not self._outputs:
             self._keep(number, {self._weights: weights, **variables})
-        if number == self._steps <= FIRST_STEPS and not self._first:
+        if number <= FIRST_STEPS and number == len(self._moves) + (self._before is not None) and not self._first:
             self._follow(weights)
         if x is not None and not self._first and (number in self._sampled or not self._sampled):
             self._keep_inputs(number, x)
@@ -184,19 +184,25 @@ class Recorder:
         """Refuse first steps that are far longer or shorter than those of the problem, where their length is known."""
         given = np.array(as_array(_at_hand(weights), "weights", "give numbers"))
         if self._before is not None:
-            self._moved += float(((given - self._before) ** 2).sum())
-        self._before, self._steps = given, self._steps + 1
-        if self._steps <= FIRST_STEPS:
+            self._moves.append(float(((given - self._before) ** 2).sum()))
+        self._before = given
+        if len(self._moves) < FIRST_STEPS:
             return
         self._before, address = None, family_of(self._problem).samples
+        rests = np.array(self._moves) == 0.0
+        if (rests[1:] != rests[:-1]).all():  # of rules that rest by chance, once in 2^15 loops at most
+            raise InputError(
+                f"weights: rest at every second of the first {FIRST_STEPS} steps; raise k by 1 for each step, and call "
+                "the recorder once with it"
+            )
         try:
-            squared_step = resolve(address)(self._problem).squared_step if address else None
+            squared_step = resolve(address)(self._problem).squared_step if address and not rests.any() else None
+            wanted = 0.0 if squared_step is None else squared_step()
         except InputError:  # inputs are of another form
             return
-        if squared_step is None:
+        if not wanted:
             return
-        square = self._moved / FIRST_STEPS / self._count
-        wanted, root = squared_step(), self._N**0.5
+        square, root = float(np.mean(self._moves)) / self._count, self._N**0.5
         if not wanted / root < square < wanted * root:
             raise InputError(
                 f"weights: the first {FIRST_STEPS} steps move them by |dw|^2 = {square:.3g} on average, and by "

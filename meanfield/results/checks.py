@@ -64,8 +64,8 @@ def faults(result: Result) -> Iterator[str]:
         yield from resolve(result.kind.check)(dataset, problem)
 
 
-def repeated_runs(result: Result) -> Iterator[str]:
-    """Runs that are equal at all times, in words: independent ones are not, unless they rest or all are equal."""
+def repeated_runs(result: Result, all_may: bool = True) -> Iterator[str]:
+    """Runs that are equal at all times, in words: independent ones are not, unless they rest, or all may be equal."""
     quantities = [result.dataset[x] for x in result.family.compared if x in result.dataset]
     held = [values.transpose("replica", "time", ...) for values in quantities if "replica" in values.dims]
     rows = np.concatenate([x.values.reshape(*x.shape[:2], -1) for x in held], axis=2)
@@ -73,7 +73,7 @@ def repeated_runs(result: Result) -> Iterator[str]:
     first: dict[bytes, int] = {}
     for number in np.flatnonzero(moved):
         same = first.setdefault(rows[number].tobytes(), int(number))
-        if same != number and len(np.unique(rows, axis=0)) > 1:
+        if same != number and not (all_may and len(np.unique(rows, axis=0)) == 1):
             yield (
                 f"its runs {same} and {number} are equal at all times, and replicas are independent runs; "
                 "give each run once"

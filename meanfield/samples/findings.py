@@ -155,12 +155,21 @@ def _variance(e: Evidence) -> Contradiction:
 
 def _tails(e: Evidence) -> Contradiction:
     s = e.statistics
-    if abs(s.leading_score) > CHANCE_ERRORS and not s.has_common_radius:
+    is_direction = s.leading_share * e.N > s.leading_chance  # and not one of many along which there is nothing
+    if is_direction and abs(s.leading_score) > CHANCE_ERRORS and not s.has_common_radius:
         yield (
             s.leading_tails,
             f"the kurtosis along the leading direction beside the features is {s.leading_kurtosis:.3g} (3)",
             "remove that direction",
         )
+
+
+def _heavy_entries(e: Evidence) -> Contradiction:
+    """Kurtosis of independent entries, of which 1/N is left in that of fields."""
+    s = e.statistics
+    beyond = s.coordinate_kurtosis - 3.0
+    if beyond > CHANCE_ERRORS * s.coordinate_error and not s.has_common_radius:
+        yield beyond / e.N, f"entries of inputs have the kurtosis {s.coordinate_kurtosis:.3g} (3)", "take a larger N"
 
 
 def _law(e: Evidence) -> Contradiction:
@@ -249,6 +258,7 @@ TESTS: dict[str, Callable[[Evidence], Contradiction]] = {
     "correlated inputs": _correlated,
     "variance of inputs": _variance,
     "fields that are not Gaussian": _tails,
+    "heavy tails": _heavy_entries,
     "hidden law": _law,
     "label noise": _label_noise,
 }

@@ -15,26 +15,33 @@ from meanfield.samples.findings import findings_of
 from meanfield.samples.problem_from import assumed_of
 from meanfield.samples.statistics import FEWEST_COORDINATES, FEWEST_SAMPLES
 
-BESIDE_DATA = ("N too small", "mass on few coordinates")
+AT_SMALL_N = ("N too small", "heavy tails")
+"""Findings whose effect a larger N takes away."""
+
+BESIDE_DATA = (*AT_SMALL_N, "mass on few coordinates")
 """Findings on what runs show themselves if it matters."""
 
 
 def reason_in_data(results: Sequence[Result], agree: bool = False) -> str:
     """Sentences on what in the data of runs explains a difference, or that nothing does; empty without samples.
 
-    Where what runs show agrees with a limit, on what in their data contradicts it all the same, or nothing.
+    Where runs agree with a limit, on what in their data contradicts it all the same, or nothing.
     """
     for e in _evidence(results):
-        found = [each for each in findings_of(e) if each.matters and not (agree and each.name in BESIDE_DATA)]
+        everything = findings_of(e)
+        found = [each for each in everything if each.matters and not (agree and each.name in BESIDE_DATA)]
         words = "; ".join(each.words for each in found)
         if agree:
-            return f"Data of the runs are not those of the problem: {words}; {found[0].remedy}. " if found else ""
+            start = "Data of the runs are not those of the problem, though the runs do not show it"
+            return f"{start}: {words}; {found[0].remedy}. " if found else ""
         if found:
-            help_ = "helps" if all(each.name == "N too small" for each in found) else "will not help"
+            help_ = "helps" if all(each.name in AT_SMALL_N for each in found) else "will not help"
             return f"As is to be expected: {words}; a larger N {help_}: {found[0].remedy}. "
+        small = "; ".join(map(str, everything))
         return (
-            f"The samples of its data contradict nothing in the problem (though {e.limits}): look at the "
-            "step, which is its learning rate, batch size, noise of labels and prior. "
+            f"The samples of its data contradict nothing in the problem (though {e.limits}): look at the step, which "
+            "is its learning rate, batch size, noise of labels and prior, and at k, which counts each step once. "
+            + (f"A larger N tells whether it is what is {small}. " if small else "")
         )
     return ""
 

@@ -86,7 +86,8 @@ class Statistics:
     @property
     def leading_chance(self) -> float:
         """Largest variance along the leading direction, beyond that of the others, that chance explains."""
-        return CHANCE_ERRORS * float(np.sqrt(4.0 / self.samples))
+        tails = max(self.leading_kurtosis, 3.0) - 1.0  # a direction along few entries with heavy tails scatters more
+        return CHANCE_ERRORS * float(np.sqrt(2.0 * tails / self.samples))
 
     @property
     def leading_tails(self) -> float:

@@ -283,9 +283,9 @@ def test_features_of_length_1_are_refused_of_update_rules(perceptrons):
 def test_only_times_that_all_runs_reached_count(perceptrons):
     _, kept = perceptrons
     recorder = meanfield.Recorder(PERCEPTRON, features=kept[0][0][0])
-    for last in (5, 3):
+    for run, last in enumerate((5, 3)):
         for _, k, w in kept[:last]:
-            recorder(k, w[0])
+            recorder(k, w[run])
     np.testing.assert_array_equal(recorder.result()["time"], [0.0, 0.5, 1.0])
 
 
@@ -324,26 +324,35 @@ def test_mistakes_in_loops_are_named(one, calls, message):
         record(calls[-1][0], one["weights"].values[: calls[-1][1], 0])
 
 
-STEP_SIZES = {"right": 1.0, "not scaled": 8.0, "scaled twice": 0.125}
+STEP_SIZES = {"right": (1.0, ""), "not scaled": (8.0, "first 16 steps move"), "scaled twice": (0.125, "first 16 steps")}
+STEP_SIZES |= {"counted twice": (1.0, "rest at every second of the first 16 steps; raise k by 1 for each step")}
 
 
-@pytest.mark.parametrize("factor", STEP_SIZES.values(), ids=STEP_SIZES)
-def test_learning_rates_without_the_root_of_N_are_noticed(factor):
-    """N = 64: a step that is sqrt(N) times too long, or too short."""
+@pytest.mark.parametrize(("factor", "message"), STEP_SIZES.values(), ids=STEP_SIZES)
+def test_steps_of_another_length_are_noticed(factor, message):
+    """N = 64: a step that is sqrt(N) times too long, or too short, and k that counts it twice."""
     rng = np.random.default_rng(2)
     u = np.ones(64)
     g = rng.standard_normal(64)
     g -= g.mean()
     w = 0.5 * u + np.sqrt(0.75 * 64) * g / np.linalg.norm(g)
     record, rate = meanfield.Recorder(ONE, features=u), ONE.model.learning_rate * factor / np.sqrt(64)
-    with (
-        contextlib.nullcontext() if factor == 1.0 else pytest.raises(meanfield.InputError, match="first 16 steps move")
-    ):
+    with pytest.raises(meanfield.InputError, match=message) if message else contextlib.nullcontext():
         for k in range(17):
             record(k, w)
+            if "every second" in message and k % 2:
+                continue
             x = rng.standard_normal((ONE.model.batch_size, 64))
             w = w + rate * (4 * (x @ w / 8) ** 3) @ x / len(x)
             w *= 8 / np.linalg.norm(w)
+
+
+def test_steps_of_update_rules_that_are_not_scaled_are_noticed():
+    calls = []
+    numpy_perceptrons(lambda *each: calls.append((*each[:2], each[2].copy())), 0.7 * 200**0.5)
+    record = meanfield.Recorder(PERCEPTRON, features=calls[0][0][..., None])
+    with pytest.raises(meanfield.InputError, match="first 16 steps move them"):
+        [record(k, w) for _, k, w in calls]
 
 
 @pytest.mark.parametrize("key", ["momentum", "momentum_rate"])
@@ -465,6 +474,10 @@ MISTAKES = {
             name: np.concatenate([each, each[:1]]) if name != "time" else each for name, each in given.items()
         },
         "runs: its runs 0 and 2 are equal at all times, .* give each run once",
+    ),
+    "all runs equal": (
+        lambda given: {name: each[[0, 0]] if name != "time" else each for name, each in given.items()},
+        "runs: its runs 0 and 1 are equal at all times",
     ),
     "weights of another N": (
         lambda given: given | {"weights": given["weights"][..., :32]},

@@ -12,7 +12,7 @@ import meanfield
 
 Array = np.ndarray
 
-N, RUNS, SAMPLES, STOCK = 400, 8, 2000, 300
+N, RUNS, SAMPLES, STOCK = 1000, 8, 2000, 300
 
 
 def noisy_regression(y: Any, s: Any, eps: Any, rate: float, sigma: float) -> Any:

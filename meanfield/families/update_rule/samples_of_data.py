@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from meanfield.errors import InputError
+from meanfield.families.update_rule.order_parameters.equations import Equations
+from meanfield.families.update_rule.order_parameters.errors import chosen_rule
 from meanfield.families.update_rule.places import FEATURES
 from meanfield.families.update_rule.problem import Problem
 from meanfield.mckean_vlasov.drive import reference_of
@@ -36,6 +40,15 @@ def assumed_of(problem: Problem) -> Assumed:
         along=0.0 if data.signal == "orthogonal" else start.data.noise,
         laws=() if data.signal == "none" else start.laws_of(FEATURES),
         samples_per_time=float(start.model.batch_size),
+        squared_step=lambda: _squared_step(start),
         noise_key="data.noise",
         student_key="students",
     )
+
+
+def _squared_step(problem: Problem) -> float:
+    """Mean of |dw|^2 of a step at the start, over all students."""
+    equations = Equations(problem)
+    places = [(0.0, equations.start)]
+    rules = equations.rules(equations.choose(places, 0.01, {}), chosen_rule)  # it is held against factors of sqrt(N)
+    return float(np.trace(equations.averages(0, rules)(*places[0])[0].Lambda))
