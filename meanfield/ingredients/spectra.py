@@ -57,6 +57,10 @@ class _Spectrum(Part):
         """Eigenvalues below which there are some shares of all, with equal weights, and the teacher there."""
         raise NotImplementedError
 
+    def ends(self) -> FloatArray:
+        """Smallest and largest eigenvalue, and others between which there are none, shape (ends,)."""
+        return self.quantiles(np.array([0.0, 1.0])).rho
+
     def exact_nodes(self) -> int | None:
         """Number of eigenvalues; None for infinitely many."""
         return None
@@ -83,6 +87,11 @@ class MarchenkoPastur(_Spectrum):
         diagonal[0] = 1.0
         rho, vectors = eigh_tridiagonal(diagonal, np.full(count - 1, np.sqrt(self.aspect_ratio)))
         return Nodes(np.maximum(rho, 0.0), vectors[0] ** 2, np.ones(count))
+
+    def ends(self) -> FloatArray:
+        """See `_Spectrum.ends`."""
+        roots = 1.0 + np.array([-1.0, 1.0]) * np.sqrt(self.aspect_ratio)
+        return np.append(roots**2, np.zeros(int(self.aspect_ratio > 1)))
 
     def in_words(self, matrix: str, look_up: bool = True) -> str:
         """See `_Spectrum.in_words`."""
@@ -132,6 +141,11 @@ class PowerLaw(_Spectrum):
         least = self.range ** (-1.0 / self.exponent)
         rho = (1.0 - (1.0 - least) * share) ** -self.exponent
         return self._with_teacher(rho / rho.mean(), np.full(len(share), 1.0 / len(share)))
+
+    def ends(self) -> FloatArray:
+        """See `_Spectrum.ends`; nodes lie evenly about the middle of log(rho)."""
+        rho = self.nodes(64).rho  # which resolve the mean of the widest range to rounding
+        return np.asarray(np.sqrt(rho[0] * rho[-1]) * self.range ** np.array([-0.5, 0.5]))
 
     def _with_teacher(self, rho: FloatArray, weight: FloatArray) -> Nodes:
         teacher = (rho / rho.max()) ** self.teacher

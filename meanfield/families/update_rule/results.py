@@ -27,7 +27,7 @@ CHARTS = "meanfield.families.update_rule.figures:charts"
 
 CONDENSATE = ("critical_weight", "runaway_weights", "runaway_norm")
 
-_NOISE = ("R_noise", "Q_noise", "R_noise_error", "Q_noise_error")
+_AT_REST = ("R_noise", "Q_noise", "R_noise_error", "Q_noise_error", "growth_rate_error")
 
 OF_A_STATE = (
     *("R", "Q", "R_error", "Q_error", "r", "Lambda", *STATIONARY),
@@ -68,7 +68,7 @@ _KINDS = {
     "stationary": Kind(
         "stationary states of the density of the weights of one student",
         (*OF_A_STATE, "P", "P_w", "u", "u_weight", "w", "w_bnds"),
-        ("observables", "observables_error", *_NOISE, *SPECTRUM, "rho_of_node", *NAMES),
+        ("observables", "observables_error", *_AT_REST, *SPECTRUM, "rho_of_node", *NAMES),
         leading="state",
         figure="meanfield.plotting.results:plot_states",
         numbers="meanfield.report.key_numbers:of_states",
@@ -77,7 +77,7 @@ _KINDS = {
     "continuation": Kind(
         "branches of stationary states",
         (*OF_A_STATE, *BRANCHES),
-        ("observables", "observables_error", *_NOISE, *NAMES),
+        ("observables", "observables_error", *_AT_REST, *NAMES),
         leading="point",
         made_by="update_rule.continue_stationary_states",
         figure="meanfield.plotting.states:plot_branches",

@@ -164,5 +164,6 @@ _OVER_RUNS = STATISTICS | FLUCTUATIONS | FLUCTUATION_ERRORS
 VARIABLES = {
     **{"N": LABELS["N"], "time": TIMES["time"]},
     **(NAMES | ORDER_PARAMETERS | SPECTRUM | ERRORS | STATES | SHARES | BRANCHES | ESCAPE | WEIGHTS | _OVER_RUNS),
+    "growth_rate_error": Variable(("time",), "estimated error of growth_rate", range=POSITIVE),
     **(LAW | STATIONARY | DISTANCES | distances_of("student") | SUPPORT_RECOVERY),
 }

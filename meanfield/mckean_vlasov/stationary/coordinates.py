@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate
-from meanfield.ingredients.spectra import Spectrum
+from meanfield.ingredients.spectra import Nodes, Spectrum
 from meanfield.mckean_vlasov.stationary.interpolation import gathered
 from meanfield.mckean_vlasov.stationary.tilt_law import has_tails, panel_ends, range_of, tilt_rule
 from meanfield.numerics.fine_rules import ContinuousLaw
@@ -176,7 +176,8 @@ class MixedCoordinates(Coordinates):
         super().__init__(laws, rung)
         self.rung, self._spectrum, self.takes_layers = rung, spectrum, False
         self.variances = spectrum.nodes(VARIANCES[rung])
-        self.exact = self.exact and (spectrum.exact_nodes() or math.inf) <= VARIANCES[rung]
+        self._has_all = (spectrum.exact_nodes() or math.inf) <= VARIANCES[rung]
+        self.exact = self.exact and self._has_all
 
     @property
     def finer(self) -> MixedCoordinates | None:
@@ -188,6 +189,15 @@ class MixedCoordinates(Coordinates):
     def other(self) -> MixedCoordinates:
         """Other nodes, finer ones if there are any."""
         return self.finer or MixedCoordinates(self.laws, self.rung if self.exact else self.rung - 1, self._spectrum)
+
+    def at_ends(self, rung: int) -> MixedCoordinates:
+        """Nodes of a rung, and ends of a spectrum beyond them, which have a rate but no weight."""
+        found = MixedCoordinates(self.laws, rung, self._spectrum)
+        if not found._has_all:
+            ends = self._spectrum.ends()
+            added = ends, np.zeros(len(ends)), np.zeros(len(ends))
+            found.variances = Nodes(*(np.append(*each) for each in zip(found.variances, added, strict=True)))
+        return found
 
 
 class Layers(Coordinates):

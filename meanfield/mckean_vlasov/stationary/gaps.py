@@ -164,12 +164,19 @@ def frozen_words(states: Sequence[StationaryState]) -> str:
 
 
 def why_no_density(equations: StationaryEquations) -> str:
-    """Clause that says why no density with a free norm was found, by some places where one was looked for."""
-    tried = [x for x, _ in zip(starts(equations.limit), range(PLACES), strict=False)]
+    """Clause that says why no density was found, by some places where one was looked for."""
+    limit = equations.limit
+    tried = [x for x, _ in zip(starts(limit), range(PLACES), strict=False)]
     if any(equations.state(x) is not None for x in tried):
-        return "densities can be normalised, but none of them has its own overlaps and norm; look where a long run goes"
-    if not any(closure_at(equations.limit, x)[equations.limit.overlaps] > 0.0 for x in tried):
+        own = "overlaps and norm" if limit.free_norm else "overlaps"
+        return f"densities can be normalised, but none of them has its own {own}; look where a long run goes"
+    if not any(closure_at(limit, x)[limit.overlaps] > 0.0 for x in tried):
         return "there is no noise, Lambda = 0"
+    if not limit.free_norm:
+        return (
+            f"no density has the norm {limit.initial_norm:g} at any of {PLACES} overlaps that were tried: the prior "
+            "outweighs the noise, and the norm escapes to ever fewer and larger weights; lower prior.strength"
+        )
     return (
         f"no density can be normalised at any of {PLACES} overlaps and norms that were tried: the rule lets weights "
         "grow, or pushes them, more than the prior holds them far out, and E[w^2] grows for ever; take a prior that "

@@ -47,11 +47,14 @@ class Stability(NamedTuple):
         The slowest rate at which a conditional density relaxes on its own, at any u.
     verdict : int
         1 stable, 0 marginal to the accuracy of the rates, -1 unstable.
+    resolution : float
+        Growth rates below it count as zero.
     """
 
     eigenvalues: np.ndarray[tuple[int], np.dtype[np.complex128]]
     gap: float
     verdict: int
+    resolution: float
 
     @property
     def growth_rate(self) -> float:
@@ -97,8 +100,8 @@ def stability(equations: StationaryEquations, state: State) -> Stability:
     leading[: len(values)] = sorted_rates(values)[: d1 + 2]
     c = state.by_averages
     size = 0.5 * c.diffusion / state.norm + float(np.linalg.norm(c.g_slope))
-    resolution = 1e-7 * size  # smaller growth rates count as zero
-    return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution))
+    resolution = 1e-7 * size  # of differences of the closure
+    return Stability(leading, gap, verdict_of(max(float(leading[0].real), -gap), resolution), resolution)
 
 
 def eigenvalues(parts: Sequence[_Ritz], state: State) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from meanfield.mckean_vlasov.stationary.coordinates import MixedCoordinates
 from meanfield.mckean_vlasov.stationary.equations import StationaryEquations, coordinates_of
 from meanfield.mckean_vlasov.stationary.interpolation import at_many
 from meanfield.mckean_vlasov.stationary.line import Line
@@ -33,7 +35,8 @@ def state_variables(equations: StationaryEquations, state: State) -> dict[str, A
     r = _work(equations, state)
     spectrum = _stability(equations, state)
     check = equations.check(state)
-    return {
+    errors = {} if limit.spectrum is None else {"growth_rate_error": _rate_error(equations, state, spectrum)}
+    return errors | {
         "q": state.q,
         "r": r,
         "g": c.g,
@@ -82,14 +85,34 @@ def _stability(equations: StationaryEquations, state: State) -> Stability:
     """Stability with the fewest nodes in u: rates need fewer digits than overlaps.
 
     Nodes that stand for many have weights of both signs, and then there may be rates that do not exist. Where merged
-    nodes, which have positive weights and give three digits, do not confirm them, those of the latter are taken. Rates
-    of a continuous spectrum are those of its nodes, which lie within its ends.
+    nodes, which have positive weights and give three digits, do not confirm them, those of the latter are taken. Of a
+    spectrum they have its ends besides its nodes.
     """
-    if equations.coordinates.rung > 0 and equations.limit.spectrum is None:  # rates are those of a spectrum's ends
-        coarse = equations.like(coordinates_of(equations.limit))
-        fewer = coarse.state(state.x)
-        if fewer is not None:
-            equations, state = coarse, fewer
+    coordinates = equations.coordinates
+    if isinstance(coordinates, MixedCoordinates):
+        return _at_ends(equations, state, coordinates.rung) or _of_nodes(equations, state)
+    coarse = equations.like(coordinates_of(equations.limit))
+    fewer = coarse.state(state.x) if coordinates.rung > 0 else None
+    return _of_nodes(equations, state) if fewer is None else _of_nodes(coarse, fewer)
+
+
+def _at_ends(equations: StationaryEquations, state: State, rung: int) -> Stability | None:
+    """Stability with the nodes of a rung and the ends of the spectrum, None where a density is none there."""
+    assert isinstance(equations.coordinates, MixedCoordinates)
+    ends = equations.like(equations.coordinates.at_ends(rung))
+    there = ends.state(state.x)
+    return None if there is None else _of_nodes(ends, there)
+
+
+def _rate_error(equations: StationaryEquations, state: State, found: Stability) -> float:
+    """What other nodes change in the growth rate, coarser ones but for the coarsest, and what differences may."""
+    coordinates = equations.coordinates
+    other = found if coordinates.exact else _at_ends(equations, state, abs(coordinates.rung - 1))
+    change = math.nan if other is None else abs(other.growth_rate - found.growth_rate)
+    return found.resolution + change
+
+
+def _of_nodes(equations: StationaryEquations, state: State) -> Stability:
     few = equations.on_a_line(state)
     if all(np.all(each.state.tilts.weight >= 0.0) for each in few.members):
         return stability(equations, few)

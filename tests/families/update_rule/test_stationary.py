@@ -213,6 +213,8 @@ def test_perfect_students_are_point_masses_and_no_densities():
         ("hebb", {"prior": L1}, "no density can be normalised at any of 15 overlaps.*; take a prior that holds"),
         ("oja", {"prior": L1 | {"strength": 9.0}, **{k: SPARSE_PCA[k] for k in ("data", "model")},
                  "features": [feature(0.3, 2.0)]}, "the prior outweighs the noise: .*lower prior.strength below"),
+        ("hebb", {"prior": L1 | {"strength": 9.0}, "data": {"spectrum": THREE}, "model": {"constraint": "sphere"}},
+         "no density has the norm 1 at any .*outweighs the noise.*; lower prior.strength"),
     ],
 )  # fmt: skip
 def test_what_rests_nowhere_says_why(rule, tables, words):

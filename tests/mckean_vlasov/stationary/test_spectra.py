@@ -1,17 +1,20 @@
 """Stationary states where the noise of coordinates has several variances, of limits that are written by hand."""
 
+import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-from scipy.optimize import root
+from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq, root
 
 from meanfield.extend import Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
-from meanfield.ingredients.spectra import Atoms
+from meanfield.ingredients.spectra import Atoms, MarchenkoPastur, PowerLaw
 from meanfield.mckean_vlasov.stationary import all_states
+from meanfield.mckean_vlasov.stationary.equations import coordinates_of
 from meanfield.mckean_vlasov.stationary.search import polished
 from meanfield.mckean_vlasov.stationary.spectra import equations_of
 from meanfield.mckean_vlasov.stationary.unknowns import norm_at, overlap_at, unknowns_at, weighted_at
@@ -22,9 +25,12 @@ RHO, SHARE = np.array([0.4, 1.0, 2.2]), np.array([0.5, 0.25, 0.25])
 TAU, OMEGA, SIGMA = 0.3, 3.0, 0.5
 
 
-def regression(q, norm):
+ATOMS = Atoms(eigenvalues=RHO.tolist(), weights=SHARE.tolist())
+
+
+def regression(q, norm, tau=TAU):
     """Least squares on noisy labels, which knows the variances of fields alone; its error is E[rho (w - u)^2]."""
-    return np.array([0.0, -TAU, TAU]), TAU**2 * (RHO @ SHARE - 2.0 * q[1] + q[2] + SIGMA**2), 0.0
+    return np.array([0.0, -tau, tau]), tau**2 * (1.0 - 2.0 * q[1] + q[2] + SIGMA**2), 0.0
 
 
 def principal_component(q):
@@ -32,7 +38,7 @@ def principal_component(q):
     return np.array([-TAU * OMEGA * q[0], 0.0, -TAU]), TAU**2 * (OMEGA * q[0] ** 2 + q[2])
 
 
-def limit_with(closure, prior, spectrum=True):
+def limit_with(closure, prior, spectrum=ATOMS):
     return Limit(
         closure=closure,
         learning_rate=1.0,
@@ -41,8 +47,8 @@ def limit_with(closure, prior, spectrum=True):
         initial_overlap=np.zeros(1),
         initial_residual=GaussianResidual(),
         times=np.array([0.0, 1.0]),
-        free_norm=closure is regression,
-        spectrum=Atoms(eigenvalues=RHO.tolist(), weights=SHARE.tolist()) if spectrum else None,
+        free_norm=closure is not principal_component,
+        spectrum=spectrum,
     )
 
 
@@ -108,13 +114,49 @@ def test_principal_components_have_the_states_and_rates_of_closed_equations(star
     assert found["multiplier_residual"] == pytest.approx(0.0, abs=1e-10)  # 1e-12 of F
 
 
+@pytest.mark.parametrize(
+    ("spectrum", "density", "ends"),
+    [
+        (
+            MarchenkoPastur(aspect_ratio=0.25),
+            lambda rho: math.sqrt((2.25 - rho) * (rho - 0.25)) / rho,
+            np.array([0.25, 2.25]),
+        ),
+        (PowerLaw(exponent=1.2, range=100.0), lambda rho: rho ** (-1.0 - 1.0 / 1.2), np.array([1.0, 100.0])),
+    ],
+)
+@pytest.mark.parametrize(("tau", "fed"), [(0.3, False), (1.9, True)])  # the slowest weights lead, or noise they feed
+def test_growth_rates_of_continuous_spectra_are_within_their_errors_of_closed_equations(
+    spectrum, density, ends, tau, fed
+):
+    """R decays at tau rho + strength, and Q at the roots x of 1 = tau^2 E[rho^2/(x + 2 (tau rho + strength))]."""
+
+    def mean(f):
+        return quad(lambda rho: f(rho) * density(rho), *ends)[0] / quad(density, *ends)[0]
+
+    unit, strength = mean(lambda rho: rho), 0.1  # eigenvalues have the mean 1
+
+    def noise(x):
+        return tau**2 * mean(lambda rho: (rho / unit) ** 2 / (x + 2.0 * (tau * rho / unit + strength)))
+
+    slowest = -(tau * ends[0] / unit + strength)
+    assert (noise(slowest) > 1.0) == fed
+    expected = brentq(lambda x: noise(x) - 1.0, slowest, 0.0) if fed else slowest
+    limit = limit_with(partial(regression, tau=tau), PriorSettings(name="l2", strength=strength), spectrum)
+    for rung in (0, 1):
+        equations = equations_of(limit, coordinates_of(limit, rung))
+        (x,) = polished(equations, [unknowns_at(limit, np.array([0.5]), 0.0)])
+        found = state_variables(equations, equations.state(x))
+        assert abs(found["growth_rate"] - expected) <= found["growth_rate_error"] < 1e-2
+
+
 @pytest.mark.slow  # searches; states under l1 are those of quadrature, see above
 def test_equal_variances_change_nothing():
     """On the sphere all w^2 that the noise does not weigh is 1, and h adds to the multiplier."""
     prior = PriorSettings(name="l1", strength=0.05)
     mixed = limit_with(principal_component, prior)
     mixed = replace(mixed, spectrum=Atoms(eigenvalues=[1.0, 1.0], weights=[0.5, 0.5]))
-    plain = limit_with(lambda q: (np.array([-TAU * OMEGA * q[0]]), TAU**2 * (OMEGA * q[0] ** 2 + 1.0)), prior, False)
+    plain = limit_with(lambda q: (np.array([-TAU * OMEGA * q[0]]), TAU**2 * (OMEGA * q[0] ** 2 + 1.0)), prior, None)
     one, other = (all_states(each)[1][-1] for each in (mixed, plain))
     assert one.q == pytest.approx(other.q, abs=1e-10)  # roots are good to 1e-12
     assert pytest.approx(one.G + TAU, abs=1e-9) == other.G  # times the slope of the multiplier

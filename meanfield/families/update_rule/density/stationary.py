@@ -72,7 +72,8 @@ def find_stationary_states(problem: Problem) -> Solved:
     xarray.Dataset
         Along `state`, in the order of R: `R` and `Q` with their errors, `observables`, `r`, `Lambda`, `multiplier`,
         `growth_rate`, `relaxation_rate`, eigenvalues, `stability`, and the density `P` in the form of that of a run;
-        with `data.spectrum` also `R_noise` and `Q_noise`, and `P` is given u and the eigenvalue `rho_of_node`.
+        with `data.spectrum` also `R_noise` and `Q_noise`, and `growth_rate_error`, by nodes of the spectrum, and `P` is
+        given u and the eigenvalue `rho_of_node`.
         The attribute `status` is `complete`, or `failed: why` where no state was found; `warning` says what may be
         missing, where all weights are at rest without noise, and where densities rest that are none. Where a constraint
         keeps the length, the attribute `indices_add_up` says whether the indices of states show a gap.
