@@ -36,6 +36,7 @@ PROBLEMS: dict[str, tuple[str, int, int, dict[str, Any], dict[str, Any]]] = {
         {"nonlinearity": "sign", "spectrum": ATOMS},
         LINES | {"snapshots": [STOP]},
     ),
+    "weights, tanh, two units": ("density", 2, 600, {"nonlinearity": "tanh"}, LINES | {"snapshots": [STOP]}),
 }
 """Methods, units, dimensions, inputs and settings of SGD, by what is compared with SGD."""
 
