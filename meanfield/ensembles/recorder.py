@@ -144,6 +144,10 @@ class Recorder:
         own = [dim for dim in dims[self._weights] if dim not in ("replica", "time")]
         # a dim of a single entry may be left out
         of_one = [dim for dim in own if self._problem.fixed_dims.get(dim, 2) > 1 or dim == "coordinate"]
+        if given[self._weights].ndim < len(of_one):
+            raise InputError(
+                f"weights: has the shape {given[self._weights].shape}; give ({', '.join(own)}), or several runs of it"
+            )
         self._several = given[self._weights].ndim > len(of_one)
         if not self._several:
             given = {name: each[None] for name, each in given.items()}
@@ -171,6 +175,11 @@ class Recorder:
         given = {name: each[:, None] for name, each in given.items()}
         for name, each in self._constants.items():
             of_each = each.ndim == len(dims.get(name, ()))
+            if of_each and self._first + count > len(each):
+                raise InputError(
+                    f"k = {k}: begins run {self._first + count}, and {name} is given of {len(each)}; raise k by 1 "
+                    f"after each step, or give {name} of all runs"
+                )
             given[name] = each[self._first : self._first + count] if of_each else each
         arrays, _ = fitted(self._problem, given)
         found = completed(arrays, self._measure(self._times[[output]], arrays), self._times[[output]])
@@ -189,6 +198,10 @@ class Recorder:
         if len(self._moves) < FIRST_STEPS:
             return
         self._before, address = None, family_of(self._problem).samples
+        if not np.isfinite(self._moves).all():
+            raise InputError(
+                f"weights: are not finite within the first {FIRST_STEPS} steps; see what the loop divides by"
+            )
         rests = np.array(self._moves) == 0.0
         if (rests[1:] != rests[:-1]).all():  # of rules that rest by chance, once in 2^15 loops at most
             raise InputError(

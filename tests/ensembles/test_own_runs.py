@@ -325,6 +325,7 @@ def test_mistakes_in_loops_are_named(one, calls, message):
 
 
 STEP_SIZES = {"right": (1.0, ""), "not scaled": (8.0, "first 16 steps move"), "scaled twice": (0.125, "first 16 steps")}
+STEP_SIZES |= {"no numbers": (np.nan, "weights: are not finite within the first 16 steps")}
 STEP_SIZES |= {"counted twice": (1.0, "rest at every second of the first 16 steps; raise k by 1 for each step")}
 
 
@@ -388,9 +389,18 @@ MISTAKES_OF_RECORDERS = {
     "inputs in columns": (recording(features=np.ones(64), x=np.ones((64, 4))), r"x: has the shape \(64, 4\) for a run"),
     "another constant": (recording(constants={"V": np.ones(64)}), "'V' is no array of runs of this problem"),
     "features of another N": (recording(features=np.ones(32)), r"U: has the shape \(32,\)"),
+    "no weights": (recording(features=np.ones(64), weights=None), r"weights: has the shape \(\); give \(coordinate\)"),
     "no features": (recording(), "'q' is missing, and does not follow from what is given; give q="),
     "steps as times": (recording(k=0.125), "k = 0.125: give the number of steps taken"),
 }
+
+
+def test_runs_without_features_are_named(one):
+    record, w = meanfield.Recorder(ONE, features=one["U"]), one["weights"].values[:, 0]
+    for each in w:
+        record(0, each)
+    with pytest.raises(meanfield.InputError, match="k = 0: begins run 3, and U is given of 2; raise k by 1 after"):
+        record(0, w[0])
 
 
 @pytest.mark.parametrize(("record", "message"), MISTAKES_OF_RECORDERS.values(), ids=MISTAKES_OF_RECORDERS)
