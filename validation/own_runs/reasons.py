@@ -6,32 +6,29 @@ have independent entries of Student's law with five degrees of freedom, for whic
 order 1/N that are larger. Broken ones use 300 samples again and again, have a common radius of that law, inputs whose
 covariance is not the identity, hidden variables of another law, another learning rate or noise of labels, or start on
 few coordinates. The verdict is of what runs show alone. The cause counts as named if it comes first in the reason,
-also where runs agree, or in what labels show. `python -m validation.own_runs.reasons` writes docs/reasons.md.
+also where runs agree, or in what labels show. Rows are kept in data/measured/own_runs.jsonl as they end, and not done
+again.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter
 
-import matplotlib.pyplot as plt
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
 import meanfield
-from meanfield.cli import DONE, parser, run
 from meanfield.comparison.judgement import FALSE_ALARMS
 from meanfield.plotting import COLOURS, place_legend
 from meanfield.problems.variable import DIFFERS
-from meanfield.results.figure_files import save_figure
 from validation import ROOT
 from validation.own_runs.cases import case_of, train
-from validation.pages import markdown_table, verdict
 from validation.rows import Row, measure
-from validation.study import Statement
+from validation.study import Statement, Study
 
 CASES, FIRST_SEED = 200, 46_000
 
@@ -75,108 +72,80 @@ def do(task: str) -> Row:
     }
 
 
-def summary(rows: Sequence[Row]) -> list[Statement]:
+def numbers() -> xr.Dataset:
+    """Rows of all cases."""
+    kinds = list(KINDS)
+    tasks = [f"{FIRST_SEED + k} {kinds[k // 2 % len(kinds)] if k % 2 else ''}" for k in range(CASES)]
+    rows = measure(do, tasks, [ROOT / "data/measured/own_runs.jsonl"])
+    return dataset_of([rows[task] for task in tasks])
+
+
+def dataset_of(rows: list[Row]) -> xr.Dataset:
+    """What is told of each case: lists become whether the first is what is broken, and whether there is any."""
+    arrays = {name: [row[name] for row in rows] for name in ("broken", "heavy", "differs")}
+    arrays |= {
+        "named": [row["named"] == [row["broken"]] for row in rows],
+        "in_data": [any(row["in data"]) for row in rows],
+    }
+    return xr.Dataset({name: ("case", np.array(each)) for name, each in arrays.items()})
+
+
+def judge(found: xr.Dataset) -> list[Statement]:
     """What the cases decide."""
-    true = [row for row in rows if not row["broken"]]
-    broken = [row for row in rows if row["broken"]]
-    alarms = sum(row["differs"] for row in true)
-    in_data = sum(bool(row["in data"]) for row in true)
-    allowed = int(binom.isf(CHANCE, len(true), FALSE_ALARMS))
-    right = len(true) - alarms + sum(row["differs"] for row in broken)
-    named = sum(row["named"] == [row["broken"]] for row in broken)
-    heavy = [row for row in true if row["heavy"]]
+    true, broken = (found.isel(case=np.flatnonzero((found["broken"] == "") == which)) for which in (True, False))
+    heavy = true.isel(case=np.flatnonzero(true["heavy"]))
+    alarms, in_data, of_heavy = int(true["differs"].sum()), int(true["in_data"].sum()), f"of {heavy.sizes['case']}"
+    allowed = int(binom.isf(CHANCE, true.sizes["case"], FALSE_ALARMS))
+    right = true.sizes["case"] - alarms + int(broken["differs"].sum())
+
+    def but_for(what: str) -> str:
+        """Broken cases without something, by what is broken."""
+        without = Counter(broken["broken"].values[~broken[what].values].tolist())
+        return ", ".join(
+            f"{count} of {(broken['broken'] == kind).sum().item()} {kind}" for kind, count in without.items()
+        )
+
     return [
         Statement(
             "verdicts are right in at least 95 % of all cases",
             "ours",
-            right >= 0.95 * len(rows),
-            f"{right} of {len(rows)}",
+            right >= 0.95 * found.sizes["case"],
+            f"{right} of {found.sizes['case']}; broken ones that agree: {but_for('differs') or 'none'}",
         ),
         Statement(
             "where an assumption is broken the reason names it first, in at least 90 %",
             "ours",
-            named >= 0.9 * len(broken),
-            f"{named} of {len(broken)}",
+            broken["named"].mean() >= 0.9,
+            f"{broken['named'].sum().item()} of {broken.sizes['case']}; not: {but_for('named') or 'none'}",
         ),
         Statement(
             f"verdicts on true cases differ no more often than the {FALSE_ALARMS:.0%} of their test and chance allow",
             "ours",
             alarms <= allowed,
-            f"{alarms} of {len(true)} ({sum(row['differs'] for row in heavy)} of {len(heavy)} with heavy tails), and "
+            f"{alarms} of {true.sizes['case']} ({heavy['differs'].sum().item()} {of_heavy} with heavy tails), and "
             f"{allowed} or fewer in {1 - CHANCE:.0%} of studies",
         ),
         Statement(
             "samples of at most 5 % of true cases are said to contradict the problem",
             "ours",
-            in_data <= 0.05 * len(true),
-            f"{in_data} of {len(true)}; {sum(bool(r['in data']) for r in heavy)} of {len(heavy)} with heavy tails",
+            in_data <= 0.05 * true.sizes["case"],
+            f"{in_data} of {true.sizes['case']}; {heavy['in_data'].sum().item()} {of_heavy} with heavy tails",
         ),
     ]
 
 
-def draw(rows: Sequence[Row]) -> Figure:
+def draw(found: xr.Dataset) -> Figure:
     """Share of verdicts that differ, and of causes that are named, by what is broken."""
-    figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-    kinds = ["", *KINDS]
-    for offset, what, label in ((-0.2, "differs", "DIFFERS"), (0.2, "named", "named first")):
-        shares = [
-            np.mean([row[what] == [kind] if what == "named" else row[what] for row in rows if row["broken"] == kind])
-            for kind in kinds
-        ]
-        shares = [np.nan if what == "named" and not kind else share for kind, share in zip(kinds, shares, strict=True)]
-        ax.bar(np.arange(len(kinds)) + offset, shares, 0.4, label=label, color=COLOURS[0 if what == "differs" else 1])
-    ax.axhline(FALSE_ALARMS, color="black", lw=0.8, ls=":", label="5 %")
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    ax, kinds = figure.subplots(), ["", *KINDS]
+    for number, (what, label) in enumerate({"differs": "DIFFERS", "named": "named first"}.items()):
+        shares = [found[what].values[found["broken"].values == kind].mean() for kind in kinds]
+        ax.bar(np.arange(len(kinds)) + 0.4 * number - 0.2, shares, 0.4, label=label, color=COLOURS[number])
+    ax.axhline(FALSE_ALARMS, color="black", lw=0.8, ls=":", label=f"{FALSE_ALARMS:.0%}")
     ax.set_xticks(range(len(kinds)), [textwrap.fill(kind or "nothing", 12) for kind in kinds])
     ax.set(xlabel="what is broken", ylabel="share of cases")
     place_legend(ax)
     return figure
 
 
-def page(rows: Sequence[Row], statements: Sequence[Statement]) -> str:
-    """The page of the study."""
-    table = [
-        (
-            kind or "nothing",
-            len(those),
-            sum(row["differs"] for row in those),
-            sum(row["named"] == [kind] for row in those) if kind else "-",
-            sum(bool(row["in data"]) for row in those),
-        )
-        for kind in ["", *KINDS]
-        if (those := [row for row in rows if row["broken"] == kind])
-    ]
-    head, _, claim = (__doc__ or "").partition("\n\n")
-    return "\n\n".join(
-        [
-            "# What own runs break",
-            head,
-            claim.strip(),
-            "![what own runs break](../validation/own_runs/reasons.png)",
-            markdown_table(
-                ("statement", "made in", "verdict", "number"),
-                [(s.text, s.source, verdict(s.source, s.holds), s.number) for s in statements],
-            ),
-            markdown_table(("broken", "cases", "DIFFERS", "named first", "contradicted by samples"), table),
-            f"{len(rows)} of {CASES} cases are measured, with seeds from {FIRST_SEED} on.\n",
-        ]
-    )
-
-
-def main() -> int:
-    """Measure all cases, and write the page, the figure and the rows."""
-    options = parser(__doc__)
-    options.add_argument("--rows", type=Path, nargs="+", default=[ROOT / "data/measured/own_runs.jsonl"])
-    options.add_argument("--cases", type=int, default=CASES, help="number of the first cases, of which rows are there")
-    asked, kinds = options.parse_args(), list(KINDS)
-    broken = [kinds[number // 2 % len(kinds)] if number % 2 else "" for number in range(CASES)]
-    tasks = [f"{FIRST_SEED + number} {name}" for number, name in enumerate(broken)]
-    rows = list(measure(do, tasks[: asked.cases], asked.rows).values())
-    statements = summary(rows)
-    save_figure(draw(rows), ROOT / "validation/own_runs/reasons.png")
-    (ROOT / "docs/reasons.md").write_text(page(rows, statements))
-    print(*statements, sep="\n")
-    return DONE
-
-
-if __name__ == "__main__":
-    run(main)
+STUDY = Study(numbers, judge, draw)

@@ -1,7 +1,7 @@
 """The study of what own runs break: a case of it, and what its statements count."""
 
 from validation.own_runs import cases
-from validation.own_runs.reasons import CASES, KINDS, do, page, summary
+from validation.own_runs.reasons import CASES, KINDS, dataset_of, do, judge
 
 
 def test_a_case_is_judged_and_its_cause_is_named(monkeypatch):
@@ -18,7 +18,6 @@ def test_statements_count_verdicts_names_and_alarms():
         :100
     ]
     rows = [*[true] * (CASES // 2), *broken]
-    assert [statement.holds for statement in summary(rows)] == [True] * 4
-    assert "| repeated samples | 17 | 17 | 17 | 17 |" in page(rows, summary(rows))
+    assert [statement.holds for statement in judge(dataset_of(rows))] == [True] * 4
     wrong = [{**row, "differs": not row["differs"], "named": kinds[:1], "in data": kinds[:1]} for row in rows]
-    assert [statement.holds for statement in summary(wrong)] == [False] * 4
+    assert [statement.holds for statement in judge(dataset_of(wrong))] == [False] * 4
