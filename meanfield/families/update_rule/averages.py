@@ -16,8 +16,8 @@ from meanfield.families.update_rule.draws import Draw, Program
 from meanfield.families.update_rule.laws import Laws, factor_of, regression_on
 from meanfield.families.update_rule.spectral import Grams, noise_at_nodes
 from meanfield.ingredients.spectra import Nodes
-from meanfield.numerics.gaussian_moments.kernel import Moments
-from meanfield.numerics.gaussian_moments.rules import Averager, Law
+from meanfield.numerics.gaussian_moments.kernel import Law, Moments
+from meanfield.numerics.gaussian_moments.rules import Averager
 from meanfield.typing import FloatArray
 
 

@@ -14,13 +14,14 @@ from scipy.fft import dct
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.interactions import find_parts
-from meanfield.numerics.gaussian_moments.kernel import Moments
+from meanfield.numerics.gaussian_moments.kernel import Law, Moments
 from meanfield.numerics.gaussian_moments.roughness import find_rough
-from meanfield.numerics.gaussian_moments.rules import MOST_NODES, REACH, Kind, Kinks, Law, Rule, TooManyNodesError
+from meanfield.numerics.gaussian_moments.rules import MOST_NODES, REACH, Kind, Kinks, Rule, TooManyNodesError
+from meanfield.numerics.gaussian_moments.spherical import powers_of
 from meanfield.typing import FloatArray
 
 ORDERS: dict[Kind, tuple[int, ...]] = {
-    "terms": (16, 20, 24, 28, 32, 40, 48, 64, 96, 128),
+    "terms": (16, 20, 24, 28, 32, 40, 48, 56, 64, 72, 84, 96, 112, 128),
     "smooth": (12, 16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512),
     "kinked": (8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 56),
     "random": (2**11, 2**13, 2**15),
@@ -136,10 +137,15 @@ def choose_rule(
             kind, (parts, misfit) = "terms", found
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
-    known = least if least is not None and least.kind == kind else Rule(kind, 0, declared, degree=0)
+    powers: tuple[int, ...] | None = None
+    if kind == "kinked" and not declared.levels.any() and (least is None or least.powers is not None):
+        powers = powers_of(function, constants, laws)
+    known = Rule(kind, 0, declared, degree=0)
+    if least is not None and (least.kind, least.powers) == (kind, powers):
+        known = least
     between: int | None = None
     # Largest degree of those between kinks: more nodes on half-lines save little.
-    if kind == "kinked" and known.degree is not None and (degree := task.degree()) <= 4:
+    if kind == "kinked" and powers is None and known.degree is not None and (degree := task.degree()) <= 4:
         between = max(degree, known.degree)
     for reach in (each for each in REACHES if each >= known.reach):
         orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
@@ -149,12 +155,14 @@ def choose_rule(
         if reach == known.reach:
             orders = [order for order in orders if order >= known.order]
         choice = _coarsest_accurate(
-            [Rule(kind, n, declared, reach, parts=parts, degree=between) for n in orders], task, tolerance
+            [Rule(kind, n, declared, reach, parts=parts, degree=between, powers=powers) for n in orders],
+            task,
+            tolerance,
         )
-        beyond = _beyond(choice.rule, task) if between is None else 0.0
-        if beyond <= tolerance:
+        beyond = _beyond(choice.rule, task) if between is None and powers is None else 0.0
+        if beyond <= 2.0 * tolerance:  # as is stated of a rule, which is twice the change that it makes
             break
-    allowed = max(2.0 * tolerance, LARGEST_ERROR)  # what is stated of a rule is twice the change that it makes
+    allowed = max(2.0 * tolerance, LARGEST_ERROR)
     if beyond > allowed:
         raise InputError(
             f"a share of {beyond:.1g} of the averages of the function and of its square come from more than {reach:g} "

@@ -15,8 +15,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from meanfield.numerics.compiled.row_functions import RowFunction
-from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes
-from meanfield.numerics.gaussian_moments.rules import REACH, Kind, Law, Rule, fixed_nodes, half_of, pivots_of
+from meanfield.numerics.gaussian_moments.kernel import Law, Moments, Nodes
+from meanfield.numerics.gaussian_moments.rules import REACH, Kind, Rule, fixed_nodes, half_of, pivots_of
+from meanfield.numerics.gaussian_moments.spherical import mean_powers
 from meanfield.numerics.quadrature import gaussian_trapezoid
 from meanfield.typing import FloatArray
 
@@ -163,6 +164,11 @@ def _averages(
         of_terms = terms.parity(parity)
         of_weights = np.concatenate([[1.0], -np.ones(terms.rank), np.ones(len(i)), of_terms])
         found *= 0.5 * (1.0 + np.outer(of_weights, of_terms))
+    if rule.powers is not None:
+        grown = terms.of(np.full((terms.rank, 1), 2.0), 2.0 ** np.array(rule.powers)[:, None])[:, 0]
+        of_terms = np.rint(np.log2(grown)).astype(int)
+        of_weights = np.concatenate([np.repeat([0, 1, 2], [1, terms.rank, len(i)]), of_terms])
+        found *= mean_powers(terms.rank)[of_weights[:, None] + of_terms]
     return found[:start], found[start:]
 
 

@@ -8,7 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from meanfield.numerics.compiled.row_functions import RowFunction
-from meanfield.numerics.gaussian_moments.rules import CELLS, REACH, Law
+from meanfield.numerics.gaussian_moments.kernel import Law
+from meanfield.numerics.gaussian_moments.rules import CELLS, REACH
 from meanfield.numerics.gaussian_moments.separation import Parts, Separated, separate
 from meanfield.typing import BoolArray, FloatArray
 

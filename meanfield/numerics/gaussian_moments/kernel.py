@@ -31,6 +31,20 @@ class Nodes(NamedTuple):
     weights: FloatArray
 
 
+class Law(NamedTuple):
+    """Gaussian law of a row x = mean + factor z, with standard normal z.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (width,)
+    factor : ndarray, shape (width, rank)
+        From `semidefinite_factor`, whose order lets kinks be nested.
+    """
+
+    mean: FloatArray
+    factor: FloatArray
+
+
 class Moments(NamedTuple):
     """Averages of functions f of x = mean + A z over standard normal z.
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meanfield.numerics.compiled.row_functions import RowFunction
-from meanfield.numerics.gaussian_moments.rules import REACH, Kinks, Law
+from meanfield.numerics.gaussian_moments.kernel import Law
+from meanfield.numerics.gaussian_moments.rules import REACH, Kinks
 from meanfield.typing import FloatArray
 
 CELLS = 64

@@ -14,9 +14,10 @@ from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import RowFunction
 from meanfield.numerics.gaussian_moments.forms import NARROW, forms_between, turned_to
 from meanfield.numerics.gaussian_moments.half_lines import MOST_POINTS, NO_HALF_LINES, half_lines
-from meanfield.numerics.gaussian_moments.kernel import Moments, Nodes, sum_over_nodes
+from meanfield.numerics.gaussian_moments.kernel import Law, Moments, Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, panel_nodes
 from meanfield.numerics.gaussian_moments.separation import Parts
+from meanfield.numerics.gaussian_moments.spherical import sphere_nodes, with_lengths
 from meanfield.numerics.gaussian_moments.terms import Line, sum_of_terms
 from meanfield.numerics.quadrature import gaussian_trapezoid, normal_numbers, sobol_points, tensor_rule
 from meanfield.typing import FloatArray
@@ -65,20 +66,6 @@ class Kinks(NamedTuple):
     levels: FloatArray
 
 
-class Law(NamedTuple):
-    """Gaussian law of a row x = mean + factor z, with standard normal z.
-
-    Parameters
-    ----------
-    mean : ndarray, shape (width,)
-    factor : ndarray, shape (width, rank)
-        From `semidefinite_factor`, whose order lets kinks be nested.
-    """
-
-    mean: FloatArray
-    factor: FloatArray
-
-
 def pivots_of(factor: FloatArray) -> list[int]:
     """Rows of a semidefinite factor each of which adds a direction."""
     return [int(np.flatnonzero(column)[0]) for column in factor.T]
@@ -120,6 +107,9 @@ class Rule:
     bounded : bool, optional
         Whether panels end at the reach; otherwise those before the first kink of a direction and behind the last one
         have Gauss rules on half-lines.
+    powers : tuple of int, optional
+        Powers of the length of a row with which outputs grow, if they do and kinks go through the origin: panels are
+        those of angles, and the average over the length is exact.
     """
 
     kind: Kind
@@ -130,6 +120,7 @@ class Rule:
     parts: Parts | None = None
     degree: int | None = None
     bounded: bool = False
+    powers: tuple[int, ...] | None = None
 
     def parity(self, function: RowFunction, constants: FloatArray, law: Law) -> FloatArray | None:
         """1 for each output that is even in z and -1 for odd ones, where nodes of one half-space tell all; or None."""
@@ -152,9 +143,12 @@ class Rule:
         """
         if self.kind != "kinked":
             return fixed_nodes(self.kind, self.order, law.factor.shape[1], self.reach, self.randomisation)
-        panels = panels_of(self.order, self.reach, self.degree, self.bounded)
         turned = turned_to(self.kinks.normals @ law.factor)
-        z, weights = panel_nodes(panels, *forms_between(*self.kinks, law.mean, law.factor @ turned))
+        forms = forms_between(*self.kinks, law.mean, law.factor @ turned)
+        if self.powers is not None:
+            z, weights = sphere_nodes(self.order, forms[0], MOST_NODES)
+        else:
+            z, weights = panel_nodes(panels_of(self.order, self.reach, self.degree, self.bounded), *forms)
         if not weights.size:
             what = f"panels between {len(self.kinks.levels)} kinks, with {self.order} points each,"
             raise _too_many(what, law.factor.shape[1])
@@ -165,6 +159,8 @@ class Rule:
 
         Of sums of terms, products of outputs of which none are wanted are 0, but for estimates of squares.
         """
+        if self.powers is not None and (law.mean.any() or not law.factor.size):  # which none of the typical laws had
+            return replace(self, order=max(self.order, MOST_POINTS), powers=None).moments(function, constants, law)
         parity = self.parity(function, constants, law)
         if self.parts is not None:
             given = (function.address, function.outputs, constants, *law, self.parts)
@@ -179,6 +175,8 @@ class Rule:
             half = (self.kind, self.order, len(law.factor.T), self.reach, None, True)
             nodes = self.nodes(law) if parity is None else fixed_nodes(*half)
             found = sum_over_nodes(function.address, function.outputs, constants, *law, *nodes)
+        if self.powers is not None:
+            return with_lengths(Moments(*found), self.powers)
         return Moments(*found) if parity is None else Moments(*found).of_parity(parity)
 
     def averages(self, function: RowFunction, constants: FloatArray, laws: Sequence[Law]) -> list[Moments]:

@@ -8,8 +8,8 @@ from scipy.special import erf
 
 from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
 from meanfield.numerics.gaussian_moments.choosing import choose_rule
-from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
-from meanfield.numerics.gaussian_moments.rules import Kinks, Law, Rule
+from meanfield.numerics.gaussian_moments.kernel import Law, semidefinite_factor
+from meanfield.numerics.gaussian_moments.rules import Kinks, Rule
 
 NOTHING = np.zeros(1)
 Y, S = Argument(0), Argument(1)

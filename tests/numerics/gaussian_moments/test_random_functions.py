@@ -10,8 +10,8 @@ from scipy.integrate import quad_vec
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
 from meanfield.numerics.gaussian_moments.choosing import choose_rule
-from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
-from meanfield.numerics.gaussian_moments.rules import Kinks, Law
+from meanfield.numerics.gaussian_moments.kernel import Law, semidefinite_factor
+from meanfield.numerics.gaussian_moments.rules import Kinks
 
 WIDTH = 4
 SMOOTH, KINDS = 6, 11

@@ -8,9 +8,9 @@ import pytest
 from meanfield.errors import InputError
 from meanfield.numerics.compiled.row_functions import Argument, Bound, compile_rows
 from meanfield.numerics.gaussian_moments.choosing import change, choose_rule
-from meanfield.numerics.gaussian_moments.kernel import semidefinite_factor
+from meanfield.numerics.gaussian_moments.kernel import Law, semidefinite_factor
 from meanfield.numerics.gaussian_moments.roughness import find_rough
-from meanfield.numerics.gaussian_moments.rules import Kinks, Law, Rule, TooManyNodesError
+from meanfield.numerics.gaussian_moments.rules import Kinks, Rule, TooManyNodesError
 
 NOTHING = np.zeros(1)
 PLANE = np.array([[1, 0.2], [0.2, 0.7]])

@@ -316,6 +316,8 @@ def decay_of(problem: Problem) -> float:
 
 def _fineness(rule: Rule) -> tuple[int, float, float, int]:
     special = math.inf if rule.degree is None else float(rule.degree)
+    if rule.powers is not None:
+        special = -1.0
     if rule.parts is not None:
         special = float(rule.parts.partners.sum())
     return GENERALITY.index(rule.kind), special, rule.reach, rule.order

@@ -18,9 +18,9 @@ from meanfield.families.update_rule.particles.side_by_side import filled
 from meanfield.families.update_rule.system import System
 from meanfield.numerics.compiled.array_operations import add, dot
 from meanfield.numerics.gaussian_moments.forms import forms_between
-from meanfield.numerics.gaussian_moments.kernel import Nodes, sum_over_nodes
+from meanfield.numerics.gaussian_moments.kernel import Law, Nodes, sum_over_nodes
 from meanfield.numerics.gaussian_moments.panels import Panels, panel_nodes
-from meanfield.numerics.gaussian_moments.rules import Law, Rule, panels_of
+from meanfield.numerics.gaussian_moments.rules import Rule, panels_of
 from meanfield.process import own_numba as numba
 from meanfield.typing import FloatArray, IntArray
 
@@ -84,7 +84,7 @@ def means_of(system: System, rules: Sequence[Rule]) -> Means:
     laws = [draw.signals(program.reads) for draw, program in system.means]
     kinked = [rule for rule in rules if rule.kind == "kinked"]
     # Points of a panel where those of a rule for polynomials between kinks do not count in all directions.
-    order = max([1, *(rule.order if rule.degree is None else 28 for rule in kinked)])
+    order = max([1, *(rule.order if rule.degree is None and rule.powers is None else 28 for rule in kinked)])
     return Means(
         address=np.array([program.call.address for program in programs], dtype=np.int64),
         outputs=np.array([program.outputs for program in programs], dtype=np.int64),
