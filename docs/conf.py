@@ -56,6 +56,7 @@ html_theme = "furo"
 html_title = f"meanfield {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["accessible.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_copyright = False

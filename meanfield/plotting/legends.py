@@ -70,8 +70,9 @@ def place_legend(axes: Axes, **style: Any) -> Legend | None:
     taken, sizes = occupied(axes), {}
     for columns in (1, 2):
         legend = draw(loc="upper left", ncols=columns)
-        extent = legend.get_window_extent()
-        sizes[columns] = SIZE_MARGIN * extent.width / axes.bbox.width, SIZE_MARGIN * extent.height / axes.bbox.height
+        extent, panel = legend.get_window_extent(), axes.bbox  # sizes from the corner on, which legends stay away from
+        width, height = (extent.x1 - panel.x0) / panel.width, (panel.y1 - extent.y0) / panel.height
+        sizes[columns] = SIZE_MARGIN * width, SIZE_MARGIN * height
         place = _free_place(taken, *sizes[columns])
         if place is not None and (columns == 1 or sizes[columns][0] < 1.0):
             legend.set_loc(place)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Figures can be read: curves differ by more than colour, legends hide nothing, bins and curves resolve peaks."""
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from meanfield import plotting
+from meanfield.comparison.inputs import is_comparable
 from meanfield.plotting.histograms import bin_edges, bins_of_sample, density_curve, draw_histogram, show_areas
 from meanfield.plotting.panels import draw_figure
 from meanfield.plotting.style import LINES
 from meanfield.plotting.trajectories import entries_of
+from meanfield.problems.known_families import families
+from meanfield.results.result import Result
+from meanfield.testing.methods import Example
 from tests.plotting.conftest import check_panels
 
 
@@ -22,7 +27,6 @@ def hidden_pixels(figure):
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = [axes.get_legend().get_window_extent() for axes in figure.axes if axes.get_legend()]
-    assert boxes
     figure.set_layout_engine("none")
     for axes in figure.axes:
         if axes.get_legend():
@@ -45,6 +49,17 @@ def test_comparison_can_be_read(results):
     figure = plotting.plot_comparison(results)
     check_panels(figure)
     assert hidden_pixels(figure) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [pytest.param(each, id=each.example) for every in families() for each in every.parts])
+def test_no_legend_hides_part_of_a_result_of_any_family(part):
+    example = Example(part)
+    results = [example.result(method) for method in part.methods]
+    in_time = [each for each in results if is_comparable(Result.of(each))]
+    figures = [*map(plotting.plot_result, results)]
+    figures += [plotting.plot_comparison(dict(zip("ab", pair, strict=True))) for pair in combinations(in_time, 2)]
+    assert [hidden_pixels(figure) for figure in figures] == [0] * len(figures)
 
 
 def test_times_that_are_evenly_spaced_in_their_logarithms_are_shown_so():
