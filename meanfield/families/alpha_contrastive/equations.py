@@ -202,7 +202,7 @@ def _training(problem: Problem, eta: Any, decay: Any, table: Table) -> Iterator[
         yield f"Gradients are made tangential, and lengths go back to 1 behind each step: {' and '.join(kept)}."
     if training.average_rate is not None:
         a = table.known("a", "training.average_rate", training.average_rate)
-        yield average_line(theta, sp.Symbol("theta'"), a * eta)
+        yield average_line(theta, sp.Symbol("thetaprime"), a * eta)
 
 
 def _flow(problem: Problem, share: Any, numbers: dict[str, Any]) -> Iterator[Equation | str]:

@@ -247,7 +247,7 @@ def _many_nodes(down: Any, by_bias: Any, start: SphereStart, problem: Problem) -
 
 def _training(problem: Problem, table: Table) -> Iterator[Equation | str]:
     """What SGD makes of the flow, and averages of its weights."""
-    training, (theta, average) = problem.training, real("theta theta'")
+    training, (theta, average) = problem.training, real("theta thetaprime")
     eta = table.known("eta", "training.learning_rate", training.learning_rate)
     table.known("B", "training.batch_size", training.batch_size)
     lengths = getattr(problem.network.initial, "fixed_lengths", False)

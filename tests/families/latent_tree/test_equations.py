@@ -371,8 +371,8 @@ def test_directions_have_no_epsilon_and_averages_are_printed():
     given = with_value(given, "training.average_rate", 0.5)
     assert "epsilon" not in given.latex()
     theta, average = np.random.default_rng(0).normal(size=(2, 100))
-    lines = lines_of(section(given, "Flow"), "theta'")
-    (found,) = evaluate(lines, {"theta": theta, "theta'": average})["theta'"]
+    lines = lines_of(section(given, "Flow"), "thetaprime")
+    (found,) = evaluate(lines, {"theta": theta, "thetaprime": average})["thetaprime"]
     right = average + 0.5 * given.training.learning_rate * (theta - average)
     assert np.abs(found - right).max() <= ROUNDING
 

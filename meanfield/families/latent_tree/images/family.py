@@ -55,6 +55,7 @@ FAMILY = Family(
     },
     wording=f"{HERE}.wording:in_words",
     warnings=f"{HERE}.wording:warnings_of",
+    equations=f"{HERE}.equations:equations_of",
     key_words={
         r"training\.learning_rate": r"learning rate $\eta$",
         r"loss\.temperature": r"temperature $\tau$",
