@@ -185,9 +185,6 @@ def covariance_in_stretches(
     return C, interrupted
 
 
-STEP_ERROR = 1e-8
-"""Largest error of what carries covariances from one time to the next, in units of its values."""
-
 MOST_HALVINGS = 12
 
 UNKNOWN = "the covariance of runs is not known at all times, as it grows beyond all bounds on the way"
@@ -281,7 +278,7 @@ def _carried(
             new = part @ new @ part.T + length * np.einsum("i,iab,ibc,idc->ad", _WEIGHTS, onward, S, onward)
         deviations = np.sqrt(np.maximum(np.diag(new), 1e-12 * np.diag(new).max()))  # a direction may have no noise
         found = np.array([step / np.abs(step).max(), new / np.maximum(np.outer(deviations, deviations), 1e-300)])
-        if known is not None and np.abs(found - known).max() < STEP_ERROR:
+        if known is not None and np.abs(found - known).max() < 1e-8:  # in units of their size
             return step, new
         if not np.isfinite(found).all():
             break

@@ -15,9 +15,6 @@ from meanfield.report.maps import in_time, sphere
 RING_CELLS = 120
 """Number of cells of a density along the circle."""
 
-MOST_DOTS = 60
-"""Largest number of filters that are dots there."""
-
 
 def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     """The circle or sphere of filters: their density, or histograms of all runs; on the circle also the first run."""
@@ -41,4 +38,4 @@ def charts(dataset: xr.Dataset) -> Iterator[Chart]:
     known = np.isfinite(angle).sum(axis=(1, 2))[:, None]
     P = counts / np.where(known > 0, known, np.nan) / np.diff(edges)
     yield Chart("ring", title, in_time(dataset["time"], P), {"x": edges, "bars": True})
-    yield Chart("ring", title, in_time(dataset["time"], angle[:, 0, :MOST_DOTS]), label="first run")
+    yield Chart("ring", title, in_time(dataset["time"], angle[:, 0, :60]), label="first run")

@@ -16,33 +16,32 @@ from meanfield.explanation.formulas import Table, dot, entry, index, rate_of, re
 from meanfield.families.latent_tree.problem import Problem
 from meanfield.families.latent_tree.settings import SphereStart
 
-MOST_TERMS = 64
-"""Largest number of terms of all selectivities together that are shown."""
-
 i, j, n, OUTPUTS = index("i j n n_out")
 
 
 def closed_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
     """Selectivities as functions of weights, and what is made of them; latent_tree.md, sections 1.4, 3.1 and 3.4."""
-    shape, start = problem.shape, problem.network.initial
+    shape = problem.shape
     plain = problem.loss.kind == "simple" and not problem.normalisation.active and shape.depth <= 2
     if not plain or (problem.data is None and not problem.tree.is_symmetric_binary):
         return
-    if shape.latents[1] * shape.configurations[1] > MOST_TERMS:
+    if shape.latents[1] * shape.configurations[1] > 64:  # terms of all selectivities together
         return
     yield r"Half the difference that the root, or the object, makes for the mean of a node with the weights $w$ is"
     several = shape.latents[1] > 1
     for mu in range(shape.latents[1]):
         yield Equation(real(f"s_{mu + 1}" if several else "s"), _selectivity(problem, mu, table))
-    p = (
-        [sp.Rational(1, 2)] * 2
-        if problem.data is not None
-        else [
-            table.known(f"p_{value}", f"tree.root[{value}]", chance) for value, chance in enumerate(problem.tree.root)
-        ]
-    )
+    yield from _training_lines(problem, table)
+
+
+def _training_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
+    """Outputs, the loss, rates of weights, and operators, by selectivities."""
+    shape, start = problem.shape, problem.network.initial
+    if problem.data is None:
+        p = [table.known(f"p_{value}", f"tree.root[{value}]", each) for value, each in enumerate(problem.tree.root)]
+    else:
+        p = [sp.Rational(1, 2)] * 2
     o, s, Delta = 4 * p[0] * p[1], real("s"), entry("Delta", i)
-    slope, other = real(r"\partial_{k}s"), real(r"\partial_{h}s")
     gradient = sp.Symbol(r"{\nabla s}", real=True)
     averages = isinstance(start, SphereStart)
     if shape.depth == 1:
@@ -62,21 +61,26 @@ def closed_lines(problem: Problem, table: Table) -> Iterator[Equation | str]:
     yield Equation(r"\mathcal L", -p[0] * p[1] * sp.Sum(Delta**2, (i, 1, OUTPUTS)))
     if shape.depth == 1:
         yield Equation(rate_of("w"), 2 * o * s * gradient)
-        yield Equation(r"O_{hk}", o * slope * other)
-        return
-    rho, u = real(r"{\rho_{0\mu}}"), real("v" if averages else "u")
-    drift = o * rho * dot(u, real("Delta")) * gradient
-    held = isinstance(start, SphereStart) and start.fixed_lengths
-    if held:
+        yield Equation(r"O_{hk}", o * real(r"\partial_{k}s") * real(r"\partial_{h}s"))
+    else:
+        fixed = isinstance(start, SphereStart) and start.fixed_lengths
+        yield from _lines_below_the_root(o, "v" if averages else "u", fixed)
+
+
+def _lines_below_the_root(o: Any, outgoing: str, fixed_lengths: bool) -> Iterator[Equation | str]:
+    """Rates of weights, and operators, of nodes of a latent below the root."""
+    s, gradient, rho = real("s"), sp.Symbol(r"{\nabla s}", real=True), real(r"{\rho_{0\mu}}")
+    drift = o * rho * dot(real(outgoing), real("Delta")) * gradient
+    if fixed_lengths:
         w = real("w")
         yield Equation(real("X"), drift)
         yield Equation(rate_of("w"), real("X") - w * dot(w, real("X")) / dot(w, w))
     else:
         yield Equation(rate_of("w"), drift)
-        yield Equation(rate_of("v" if averages else "u"), o * rho * s * real("Delta"))
+        yield Equation(rate_of(outgoing), o * rho * s * real("Delta"))
     yield r"Operators, of the weights $h$ and $k$ of two nodes of a latent, and of the root for each output, are"
     both = dot(real("u"), real("{u'}"))
-    yield Equation(r"O_{hk}", o * rho**2 * both * other * real(r"\partial_{k}s'"))
+    yield Equation(r"O_{hk}", o * rho**2 * both * real(r"\partial_{h}s") * real(r"\partial_{k}s'"))
     yield Equation(r"O_{hk}", o * real("a_h") * real("a_k"))
     yield r"with $a = \rho_{0\mu} s_{\mu}$ of all nodes that feed the root."
 

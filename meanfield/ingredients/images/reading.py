@@ -26,12 +26,6 @@ Format = Literal["arrays", "mnist", "cifar10", "stl10"]
 ARRAYS = (".npy", ".npz")
 """Suffixes of files of arrays."""
 
-GZIP = b"\x1f\x8b"
-"""First bytes of what gzip has compressed, such as the archives in which the sets are published."""
-
-PICKLE = b"\x80"
-"""First byte of a pickle; a binary file of CIFAR-10 begins with a label."""
-
 
 def read_images(format: Format, paths: Sequence[Path], labels: Path | None = None) -> Images:
     """Images of one or more files.
@@ -69,7 +63,7 @@ def read_images(format: Format, paths: Sequence[Path], labels: Path | None = Non
 
 def _read_cifar10(path: Path) -> Images:
     with open(path, "rb") as file:
-        pickled = file.read(1) == PICKLE
+        pickled = file.read(1) == b"\x80"  # a binary file begins with a label
     return read_cifar10_pickle(path) if pickled else read_cifar10_records(path)
 
 
@@ -151,7 +145,7 @@ def read_records(path: Path, size: int, what: str) -> NDArray[np.uint8]:
     except (OSError, MemoryError) as error:
         raise InputError(f"{path}: cannot be read as {what} ({error}); correct the path") from error
     if len(found) == 0 or len(found) % size:
-        if found[:2].tobytes() == GZIP:
+        if found[:2].tobytes() == b"\x1f\x8b":  # of gzip, as the sets are published
             raise InputError(f"{path}: is compressed, and {what} is read from the files in it; unpack it by tar -xzf")
         raise InputError(
             f"{path}: has {len(found):,} bytes, and {what} a multiple of {size:,}; it is damaged, or of another format"

@@ -24,10 +24,6 @@ from meanfield.process.checksum import verify_checksum
 from meanfield.process.text_files import read_utf8
 from meanfield.typing import FloatArray
 
-SEPARATORS = "\t;,"
-"""Between columns of a *.csv file: the first of these that its first line has. Other commas would be decimal ones."""
-
-
 _WHOLE = re.compile(r"[-+]?\d+")
 
 Column = Annotated[int, Field(ge=0)] | Annotated[str, Field(min_length=1, max_length=1000)]
@@ -203,7 +199,7 @@ def _read_npy(path: Path, variable: str | None, columns: tuple[Column, ...] | No
 
 def _read_csv(path: Path, variable: str | None, columns: tuple[Column, ...] | None) -> Read:
     lines = [line for line in read_utf8(path).splitlines() if line.strip()]
-    separator = next((mark for mark in SEPARATORS if lines and mark in lines[0]), ",")
+    separator = next((mark for mark in "\t;," if lines and mark in lines[0]), ",")  # other commas would be decimal
     rows = [*csv.reader(lines, delimiter=separator, skipinitialspace=True)]
     names: list[str] = []
     if rows and not any(map(_is_number, rows[0])):

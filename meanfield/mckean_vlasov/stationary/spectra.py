@@ -7,6 +7,7 @@ G. The densities of all rho meet in averages alone: E[u w], E[rho u w], E[rho w^
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,51 +123,51 @@ class MixedEquations(StationaryEquations):
         c = coefficients(limit, x, self._accuracy.one_sided)
         if not c.diffusion > 0.0:
             return None
-        q, norm, weighted, nodes = (
-            overlap_at(limit, x),
-            norm_at(limit, x),
-            weighted_at(limit, x),
-            self.coordinates.variances,
-        )
-        rhos = np.maximum(nodes.rho, LEAST_NOISE)
+        q, norm, rho = overlap_at(limit, x), norm_at(limit, x), self.coordinates.variances.rho
+        rhos, statuses = np.maximum(rho, LEAST_NOISE), set[int]()
         own = [given_variance(c, rho) for rho in rhos]
         tilts = [self.coordinates.tilts(each.g) for each in own]
 
-        statuses: set[int] = set()
-
-        def at(G: float) -> tuple[list[Member], int]:
+        def members_at(G: float) -> list[Member]:
+            """Densities given each variance at G = g_w; none where one of them has none."""
             found = []
-            for rho, share, each, there in zip(rhos.tolist(), nodes.weight.tolist(), own, tilts, strict=True):
+            weights = self.coordinates.variances.weight.tolist()
+            for rho, share, each, there in zip(rhos.tolist(), weights, own, tilts, strict=True):
                 inner = G - rho * float(c.g[-1])
                 moments, status = self._moments(inner, each.diffusion, there.tilt)
+                statuses.add(status)
                 if status != 0:
-                    return [], status
+                    return []
                 found.append(Member(rho, share, State(x, q, norm, inner, each, there, moments)))
-            return found, 0
+            return found
+
+        if limit.free_norm:
+            G = c.growth - self.shift
+            members = members_at(G) if self._holds(G, c, rhos, tilts) else []
+        else:
+            G, members = self._multiplier(x, c, norm, float(np.min(rhos * c.g[-1])), members_at)
+        self.effort.crowded |= not members and CROWDED in statuses
+        return MixedState(x, q, norm, G, c, weighted_at(limit, x), members) if members else None
+
+    def _multiplier(
+        self, x: FloatArray, c: Coefficients, norm: float, lowest: float, members_at: Callable[[float], list[Member]]
+    ) -> tuple[float, list[Member]]:
+        """G at which E[w^2] is the norm that is kept, and the densities there."""
 
         def average(G: float) -> Norm:
-            found, status = at(G)
-            statuses.add(status)
-            if status != 0:
+            found = members_at(G)
+            if not found:
                 return Norm(math.inf, math.nan, found)
             values = sum(share * each.second for _, share, each in found)
             slopes = sum(share * _by_G(each) for _, share, each in found)
             return Norm(values / norm, slopes / norm, found)
 
-        if limit.free_norm:
-            G = c.growth - self.shift
-            members, status = at(G) if self._holds(G, c, rhos, tilts) else ([], 1)
-            statuses.add(status)
-        else:
-            lowest = float(np.min(rhos * c.g[-1]))
-            scale = Scale(self.highest + lowest, c.diffusion / norm)
-            guess = self._typical_work / norm - 0.5 * c.diffusion * limit.mean_variance / norm
-            if self.hint is not None:
-                guess = scale.extrapolated(self.hint[1], float(self.hint[2] @ (x - self.hint[0])))
-            found = multiplier(average, guess, scale, self._accuracy.norm)
-            G, members = found if found else (math.nan, [])
-        self.effort.crowded |= not members and CROWDED in statuses
-        return MixedState(x, q, norm, G, c, weighted, members) if members else None
+        scale = Scale(self.highest + lowest, c.diffusion / norm)
+        guess = self._typical_work / norm - 0.5 * c.diffusion * self.limit.mean_variance / norm
+        if self.hint is not None:
+            guess = scale.extrapolated(self.hint[1], float(self.hint[2] @ (x - self.hint[0])))
+        found = multiplier(average, guess, scale, self._accuracy.norm)
+        return found if found else (math.nan, [])
 
     def _holds(self, G: float, c: Coefficients, rhos: FloatArray, tilts: list[Tilts]) -> bool:
         """Whether no tail may be so heavy that E[w^2] is infinite."""

@@ -124,9 +124,10 @@ def test_triangles_cover_the_sphere_and_cross_no_gate():
     assert np.allclose(triangles.moment.sum(axis=0), 0.0, atol=1e-13)  # the same
     side = (triangles.w @ nodes.paths.gates.normal.T > 0.0)[triangles.corners]
     assert (side == side[:, :1]).all()
-    assert nodes.Delta(0.0) == pytest.approx(nodes.first_Delta, rel=1e-12)  # slopes are linear in triangles; rounding
+    whole_sphere = 2.0 * nodes.polarity @ np.sum(nodes.difference * nodes.first_activity, axis=1)
+    assert nodes.Delta(0.0) == pytest.approx(whole_sphere, rel=1e-12)  # slopes are linear in triangles; rounding
     some = carried_sample(with_leaves(), 12, 0)
-    assert some.Delta(0.0) == pytest.approx(nodes.first_Delta, rel=5e-3)  # a few times 1/nodes
+    assert some.Delta(0.0) == pytest.approx(whole_sphere, rel=5e-3)  # a few times 1/nodes
 
 
 # With trained lengths, the same triangles are held against many more of them in a test below.

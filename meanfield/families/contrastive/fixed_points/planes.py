@@ -84,11 +84,8 @@ class Plane:
         return [self.variables(root * self.basis[:, 0]) for root in roots if abs(root) < 1.0 - 1e-9]
 
 
-SOFT = 0.1
-"""Largest rate of a zero, relative to its largest, along whose direction others may lie that have just branched off."""
-
 BESIDE = (0.03, -0.03, 0.1, -0.1)
-"""Distances of starts from such a zero."""
+"""Distances of starts from a zero along directions in which others may lie that have just branched off."""
 
 
 class Search:
@@ -124,7 +121,7 @@ class Search:
         basis = self.plane.basis
         if np.abs(self.plane.projected(q) - q).max() < SAME_ZERO:
             rates, directions = np.linalg.eig(basis.T @ slope @ basis)
-            for k in np.flatnonzero((np.abs(rates) < SOFT * np.abs(rates).max()) & (rates.imag == 0.0)):
+            for k in np.flatnonzero((np.abs(rates) < 0.1 * np.abs(rates).max()) & (rates.imag == 0.0)):
                 self._likely += [q + distance * (basis @ directions[:, k].real) for distance in BESIDE]
 
     def zeros(self) -> Iterator[FloatArray]:

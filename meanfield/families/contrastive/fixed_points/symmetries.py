@@ -18,9 +18,6 @@ from meanfield.typing import FloatArray
 SAME_ZERO = 1e-6
 """Distance below which two zeros are one."""
 
-RESOLUTION = 1e-9
-"""Largest change of the field under a symmetry, relative to its size: a thousand times the rounding of averages."""
-
 
 class Probe:
     """The field at three points of no symmetry, to compare with its images.
@@ -34,7 +31,8 @@ class Probe:
         points = np.random.default_rng(0).normal(size=(3, field.features))
         self._points = points * np.array([[0.3], [0.6], [0.9]]) / np.linalg.norm(points, axis=1, keepdims=True)
         self._field, self._values = field, field(self._points)
-        self._allowed = RESOLUTION * max(float(np.abs(self._values).max()), np.finfo(float).tiny)
+        # a thousand times the rounding of averages
+        self._allowed = 1e-9 * max(float(np.abs(self._values).max()), np.finfo(float).tiny)
 
     def commutes(self, image: Callable[[FloatArray], FloatArray]) -> bool:
         """Whether b(T q) = T b(q) for a map T of rows."""

@@ -33,9 +33,6 @@ FEW_WEIGHTS = 1 << 17
 USUAL_SUMS = 4 * SUMS
 """Usual number of random sums for both traces."""
 
-GRADIENTS = 25
-"""Times of passes in single precision that losses, gradients and statistics in double precision take."""
-
 
 def operator(problem: ImageProblem) -> Prediction:
     """Cost of the operators of all layers at the initial weights."""
@@ -55,7 +52,8 @@ def operator(problem: ImageProblem) -> Prediction:
     if exact:
         seconds = pairs + (6.0 + above) * a_pass + _exact(problem, jacobians, share)
     else:
-        seconds = pairs + (PRODUCTS * above + USUAL_SUMS + GRADIENTS) * a_pass
+        # losses, gradients and statistics in double precision take 25 passes in single precision
+        seconds = pairs + (PRODUCTS * above + USUAL_SUMS + 25) * a_pass
         seconds += sum(_weights(problem)) * seconds_of(_estimate_of_nothing) / FEW_WEIGHTS
     how = "exact" if exact else "estimates"
     contents = f"operators of {len(work)} layers, {how}"

@@ -93,11 +93,6 @@ class Latents(ABC):
         each = float(SIGNS @ self.shares) * mean * np.linalg.norm(self.inputs, axis=1)
         return np.tile(each, (len(self.polarity), 1))
 
-    @property
-    def first_Delta(self) -> float:
-        """Difference of the mean outputs at the start, of one output."""
-        return float(2.0 * self.polarity @ np.sum(self.difference * self.first_activity, axis=1))
-
     @abstractmethod
     def averages(self, T: float) -> tuple[FloatArray, FloatArray]:
         """Averages of |v| s and of |w|^2 over nodes at the time T, each of shape (latents, signs)."""

@@ -50,8 +50,26 @@ def check_density(problem: Problem) -> None:
 
 def _check_density(problem: Problem) -> None:
     """Refuse what does not change in time."""
+    start = _checked_start(problem)
+    _check_outputs(problem, start)
+    training = problem.training
+    check_no_velocity(training, "population and SGD")
+    if training.momentum > 0.0:
+        longer = problem.time.stop / (1.0 - training.momentum)
+        raise InputError(
+            f"training.momentum = {training.momentum:g}: a density is solved without, which is that at 1/(1 - mu) "
+            f"times the time; remove it, and set time.stop to {longer:g}"
+        )
+    check_tables(problem)
+    _check_nodes(problem, start)
+
+
+INSTEAD = "or use the method 'particles'"
+
+
+def _checked_start(problem: Problem) -> SphereStart:
+    """Start of nodes; refuse data and starts without a limit of many nodes below the root."""
     start = problem.network.initial
-    instead = "or use the method 'particles'"
     if problem.data is not None:
         raise InputError(
             f"data.law = '{problem.data.law}': nodes are outputs there, and a density is one of nodes below the root "
@@ -60,18 +78,23 @@ def _check_density(problem: Problem) -> None:
     if not problem.tree.is_symmetric_binary:
         raise InputError(
             "tree: a density is solved for binary latents whose edges have polarities, and leaves that are numbers; "
-            f"leave out tree.values and tree.transitions, set tree.leaves to [0.0, 1.0], {instead}"
+            f"leave out tree.values and tree.transitions, set tree.leaves to [0.0, 1.0], {INSTEAD}"
         )
     if not isinstance(start, SphereStart):
         raise InputError(
             f"network.initial.law = '{start.law}': a density of nodes needs a start with a limit of many of them; set "
-            f"it to 'sphere', {instead}"
+            f"it to 'sphere', {INSTEAD}"
         )
     if problem.initial is not None:
         raise InputError(
             f"initial.from = '{problem.initial.path}': weights of a network are a start of finitely many nodes; use "
             "the method 'population' or 'particles', or remove initial"
         )
+    return start
+
+
+def _check_outputs(problem: Problem, start: SphereStart) -> None:
+    """Refuse outputs that cannot turn, and those that turn outgoing weights."""
     output = problem.normalisation
     if start.outputs == 1 and output.active and output.epsilon == 0.0:
         key = "loss.kind = 'nt_xent'" if problem.loss.kind == "nt_xent" else "network.output_normalisation = true"
@@ -84,22 +107,17 @@ def _check_density(problem: Problem) -> None:
         raise InputError(
             f"network.initial.outputs = {start.outputs} with fixed_lengths = false: outgoing weights of nodes turn "
             "from one output to others, and paths are followed where they stay; set network.initial.fixed_lengths to "
-            f"true, outputs to 1, {instead}"
+            f"true, outputs to 1, {INSTEAD}"
         )
-    training = problem.training
-    check_no_velocity(training, "population and SGD")
-    if training.momentum > 0.0:
-        longer = problem.time.stop / (1.0 - training.momentum)
-        raise InputError(
-            f"training.momentum = {training.momentum:g}: a density is solved without, which is that at 1/(1 - mu) "
-            f"times the time; remove it, and set time.stop to {longer:g}"
-        )
-    check_tables(problem)
+
+
+def _check_nodes(problem: Problem, start: SphereStart) -> None:
+    """Refuse nodes with too many weights for the scheme, and those that never move."""
     weights, scheme = weights_of(problem), problem.density.scheme
     if weights > MOST_WEIGHTS:
         raise InputError(
             f"tree.children: nodes have {_in_words(problem)}, and paths of nodes are followed with {MOST_WEIGHTS} at "
-            f"most; give latents fewer leaves, {instead}"
+            f"most; give latents fewer leaves, {INSTEAD}"
         )
     if scheme == "finite_volumes" and weights not in ON_CELLS:
         raise InputError(

@@ -151,31 +151,6 @@ def test_result_starts_where_the_problem_says():
     assert run.q.values[:, -1] == pytest.approx(q, abs=1e-14)  # the last snapshot is the last output: rounding
 
 
-def test_numbers_do_not_depend_on_the_number_of_workers():
-    problem = make_problem(STARTS["one"], *SHORT, "augmentation.variance = [0.3, 0.1]")
-    alone = simulate_sgd(problem, workers=1)
-    for workers in (2, 5):
-        shared = simulate_sgd(problem, workers=workers)
-        for name in ("q", "r", "weights", "U"):
-            assert np.array_equal(alone[name], shared[name])
-
-
-def test_numbers_do_not_depend_on_the_number_of_replicas():
-    four = simulate_sgd(make_problem(STARTS["one"], *SHORT))
-    two = simulate_sgd(make_problem(STARTS["one"], *SHORT, "particles.replicas = 2"))
-    for name in ("q", "r", "weights", "U"):
-        assert np.array_equal(four[name][:2], two[name])
-    assert np.ptp(four.q.values[:, -1]) > 0  # replicas differ from each other
-
-
-def test_seeds_give_different_runs_that_repeat():
-    first, again, other = (
-        simulate_sgd(make_problem(STARTS["one"], *SHORT, f"particles.seed = {seed}")) for seed in (1, 1, 2)
-    )
-    assert np.array_equal(first.weights, again.weights)
-    assert np.all(first.weights.values[:, -1] != other.weights.values[:, -1])
-
-
 def test_coinciding_columns_are_drawn_again():
     """Of two Rademacher columns with N = 4 one in eight pairs is dependent."""
     tables = features(feature(0.3, coordinate="rademacher"), feature(0.2, coordinate="rademacher"))
