@@ -36,7 +36,7 @@ SYNONYMS = (
     # priors, penalties, losses and keys
     "l1 lasso laplace absolute abs",
     "l2 ridge tikhonov weight_decay gaussian quadratic",
-    "learning_rate lr eta step_size",
+    "learning_rate lr eta step_size rate",
     "none no off flat uniform zero",
     "smooth_l1 huber",
     "log_cosh logcosh",

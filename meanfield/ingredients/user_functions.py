@@ -99,7 +99,7 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     module_name, _, name = address.partition(":")
     try:
         module = import_current(module_name, folder)
-    except Exception as error:  # whatever a user's module raises
+    except (Exception, SystemExit) as error:  # whatever a user's module raises
         missing = isinstance(error, ModuleNotFoundError) and module_name.startswith(error.name or module_name)
         remedy = "put it on the Python path, beside the problem file or into the working directory"
         raise ValueError(
@@ -112,7 +112,7 @@ def load_object(address: str, folder: Path | None = None) -> Any:
     return getattr(module, name)
 
 
-def _place_in(module: str, error: Exception) -> str:
+def _place_in(module: str, error: BaseException) -> str:
     """Line of a module in which an exception was raised."""
     name = module.rpartition(".")[2]
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename).stem == name]

@@ -298,6 +298,9 @@ def test_an_error_in_a_module_has_its_line(tmp_path):
         ValueError, match=r"InputError: kinks = 0\.0: give a list of numbers.*, in line 3\); correct it"
     ):
         load_object("own_kinks:act", tmp_path)
+    (tmp_path / "own_script.py").write_text("import sys\n\nsys.exit(3)\n")
+    with pytest.raises(ValueError, match=r"SystemExit: 3, in line 3\); correct it"):
+        load_object("own_script:act", tmp_path)
 
 
 @pytest.mark.parametrize(("key", "_", "shown"), WHERE)

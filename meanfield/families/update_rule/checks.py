@@ -220,6 +220,7 @@ def check_parameters(problem: Problem) -> None:
         return
     functions = [each for kind in problem.kinds for each in problem.functions_of(kind)]
     read = sorted({name for what, function in functions for name in arguments_of(function, what)})
+    known = ", ".join(read) or "nothing"
     scale = problem.data.scale
     for key, names in (
         ("data.scale.name", [] if scale is None or scale.name is None else [scale.name]),
@@ -229,7 +230,7 @@ def check_parameters(problem: Problem) -> None:
     ):
         for name in names:
             if name not in read:
-                raise ValueError(f"{key}: the rule reads no '{name}'; it reads {', '.join(read)}; remove it")
+                raise ValueError(f"{key}: the rule reads no '{name}'; it reads {known}; remove it")
     for kind in problem.kinds:
         used = {name for what, function in problem.functions_of(kind) for name in arguments_of(function, what)}
         for name, mean in zip(kind.mean_names, kind.means, strict=True):

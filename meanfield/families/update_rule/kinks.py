@@ -42,6 +42,7 @@ def kinks_of(kinks: tuple[str, ...], names: Mapping[str, Argument], width: int, 
     }
     known |= {name: [value * one] for name, value in numbers.items()}
     rows = np.concatenate([one[:0], *(_form(text, known) for text in kinks)])
+    rows /= np.abs(rows[:, :width]).max(axis=1, keepdims=True)  # small factors would be taken for rounding
     return Kinks(rows[:, :width], -rows[:, width])
 
 

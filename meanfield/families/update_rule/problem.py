@@ -32,7 +32,7 @@ from meanfield.families.update_rule.rule import Function
 from meanfield.families.update_rule.samples import Group, Sample
 from meanfield.ingredients.laws import CoordinateLaw, GaussianCoordinate, HiddenLaw, JointLaw
 from meanfield.ingredients.laws.base import HiddenPart
-from meanfield.ingredients.part import FieldError, NamedValues, Part, after_fields
+from meanfield.ingredients.part import NamedValues, Part, after_fields
 from meanfield.ingredients.priors import PriorSettings
 from meanfield.ingredients.schedules.shapes import Schedule
 from meanfield.mckean_vlasov.density.settings import DensitySettings
@@ -186,10 +186,8 @@ class Problem(base.Problem):
     def _dimension_leaves_room(self) -> None:
         vectors = len(self.features) + len(self.students)
         if self.particles.dimension < vectors + 1:
-            raise FieldError(
-                "particles.dimension",
-                f"= {self.particles.dimension}: {vectors} features and students need at least {vectors + 1}; raise it",
-            )
+            given = f"particles.dimension = {self.particles.dimension}"
+            raise ValueError(f"{given}: {vectors} features and students need at least {vectors + 1}; raise it")
 
     @after_fields
     def _times_fit_steps(self) -> None:

@@ -56,6 +56,8 @@ class Rule:
         object.__setattr__(self, "kinks", kinks)
         try:
             measured = dict(self.observables)
+            if not all(isinstance(name, str) and name for name in measured):
+                raise TypeError
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"observables = {self.observables!r:.60}; give functions by their names, such as {{'error': error}}"
@@ -86,9 +88,9 @@ def arguments_of(function: Function, what: str) -> tuple[str, ...]:
     if not inspect.isfunction(plain):
         raise ValueError(f"{what} is {type(function).__name__}; give a function, such as def step(y, s, rate)")
     given = inspect.signature(plain).parameters.values()
-    unnamed = [str(each) for each in given if each.kind is not each.POSITIONAL_OR_KEYWORD]
+    unnamed = [f"{each} ({each.kind.description})" for each in given if each.kind is not each.POSITIONAL_OR_KEYWORD]
     if unnamed:
-        raise ValueError(f"{what} takes {unnamed[0]}; what it reads follows from names, so give each argument its own")
+        raise ValueError(f"{what} takes {unnamed[0]}; what it reads follows from names, so give it plain arguments")
     return tuple(each.name for each in given)
 
 

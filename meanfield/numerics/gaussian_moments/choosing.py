@@ -258,7 +258,7 @@ class _Task(NamedTuple):
         beside = _listed([self.names[slot] for slot in others], rough.row[others])
         raise InputError(
             f"the function {what} from {rough.low:.4g} to {rough.high:.4g} at {place}{beside and f' (with {beside})'}, "
-            "where no kink is declared; declare it, as in kinks=('s', 's - 1')"
+            "where no kink is declared; declare it, as in kinks=('s', 's - 1'); if it is no linear form, only simulate"
         )
 
 

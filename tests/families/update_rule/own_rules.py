@@ -23,7 +23,7 @@ def with_margin(y, s, rate, margin):
     return rate * np.sign(y) * (s * np.sign(y) < margin)
 
 
-at_half = meanfield.Rule(with_margin, kinks=("y", "s - 0.5", "s + 0.5"))
+at_half = meanfield.Rule(with_margin, kinks=("1e-300*y", "1e-300*(s - 0.5)", "1e+300*(s + 0.5)"))
 at_margin = meanfield.Rule(with_margin, kinks=("y", "s - margin", "s + margin"))
 
 

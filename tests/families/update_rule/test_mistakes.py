@@ -60,7 +60,8 @@ RULES = {
     "a_ufunc": ({}, "step is ufunc; give a function"),
     "number": ({}, "step is float; give a function"),
     # names
-    "takes_anything": ({}, r"step takes \*fields; what it reads follows from names"),
+    "takes_anything": ({}, r"step takes \*fields \(variadic positional\); what it reads follows from names"),
+    "reads_nothing": ({}, "model.rule_parameters: the rule reads no 'rate'; it reads nothing; remove it"),
     "reads_x": ({}, "step reads 'x'; known: Q, R, rate, s, t, y"),
     "reads_no_rate": ({}, "model.rule_parameters: the rule reads no 'rate'; it reads s; remove it"),
     "reads_c": ({}, "step reads 'c'; there is none without data.signal"),
@@ -100,6 +101,7 @@ FILES = {
         {"model": {"constraint": "polar"}, "students": [{"initial_norm": 2.0}]},
         "model.constraint = 'polar' keeps students orthonormal, and they start otherwise; leave students.initial_norm",
     ),
+    "dimension": ({"particles": {"dimension": 2}}, "particles.dimension = 2: 2 features and students need at least 3"),
     "rate": ({"model": {"rule_parameters": {"rate": "fast"}}}, "model.rule_parameters.rate = 'fast'"),
     "name taken": (
         {"model": {"rule_parameters": {"rate": 0.7, "y": 1.0}}}, "'y' is also what every rule may read; rename",
@@ -157,6 +159,7 @@ def test_a_wrong_problem_file_is_refused(name):
     [
         ({"kinks": (0.0,)}, "the kink 0.0 is no text; write a linear form such as 's - y'"),
         ({"observables": [abs]}, "observables = .*; give functions by their names"),
+        ({"observables": {3: abs}}, "observables = .*; give functions by their names"),
     ],
 )
 def test_a_rule_of_wrong_parts_is_refused(given, said):

@@ -9,7 +9,7 @@ from tests.families.update_rule.problems import OWN, feature, problem
 MARGIN = {"numbers": {"margin": 0.5}, "features": [feature(0.2)], "time": {"stop": 1.0, "outputs": 2}}
 
 
-def test_kinks_at_a_parameter_are_those_at_its_value():
+def test_kinks_at_a_parameter_are_those_at_its_value_in_any_units():
     one, other = (meanfield.solve_order_parameters(problem(f"at_{name}", 0.7, **MARGIN)) for name in ("half", "margin"))
     assert one["R"].values.tobytes() == other["R"].values.tobytes()
 

@@ -65,6 +65,10 @@ def takes_anything(*fields):
     return fields[0]
 
 
+def reads_nothing():
+    return 1.0
+
+
 def reads_x(x, rate):
     return rate * x
 
