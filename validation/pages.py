@@ -27,7 +27,7 @@ def sections(page: Path) -> dict[str, str]:
 
 
 def write_page(
-    page: Path, head: str, files: Iterable[Path], scripts: Path, note: Callable[[Path], str] = lambda file: ""
+    page: Path, head: str, files: Iterable[Path], scripts: Path, table_page: Callable[[xr.Dataset], str] | None = None
 ) -> int:
     """Write a page of studies from their files, in their order.
 
@@ -37,9 +37,13 @@ def write_page(
         Title and introduction.
     files, scripts
         See `study_section`.
-    note : callable
-        From a file to Markdown between its figure and its statements.
+    table_page : callable, optional
+        Markdown of the numbers of a study of a table, whose file is called so, before its statements.
     """
+
+    def note(file: Path) -> str:
+        return table_page(xr.load_dataset(file)) if table_page and file.stem.startswith("table_") else ""
+
     page.write_text("\n".join([head, *(study_section(file, scripts, note(file)) for file in files)]))
     print(f"wrote {page.relative_to(ROOT)}")
     return DONE

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+import meanfield
+from validation.alpha_contrastive.figures.exact_flows import train_two_layers
+
 ACTIVATIONS = {
     "linear": lambda z: z,
     "quadratic": lambda z: z * z,
@@ -42,3 +45,14 @@ def energy(alpha, f, view):
         for j in range(N):
             total += alpha[i, j] * (((f[i] - f[j]) ** 2).sum() - ((f[i] - view[i]) ** 2).sum())
     return total / (4.0 * N**2)
+
+
+def distances_of_sgd(made, filters, top, draw, runs):
+    """Largest distances, in standard errors, of means of plain SGD at N = 8 from flows of finite and large batches."""
+    ends = []
+    for finite in (True, False):
+        end = meanfield.solve(made(training={"batch_size": 8}, population={"finite_batch": finite}), "population")
+        ends.append(np.concatenate([end[name].values[-1].ravel() for name in ("weights", "top")]))
+    found = train_two_layers(filters, top, draw, np.inf, np.random.default_rng(1), runs, 8, 0.02, 100)
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    return [(np.abs(found.mean(axis=0) - end) / error).max() for end in ends]

@@ -11,7 +11,6 @@ from meanfield.families.alpha_contrastive.initial import Weights
 from meanfield.families.alpha_contrastive.population.solver import check_population, drift_of
 from tests.families.alpha_contrastive import networks
 from tests.families.alpha_contrastive.problems import data, kernel, problem_from
-from validation.alpha_contrastive.figures.exact_flows import train_two_layers
 
 MIXTURE = {
     "law": "gaussian_mixture",
@@ -167,16 +166,9 @@ def test_means_of_sgd_on_a_mixture_follow_the_flow_of_finite_batches():
 
     Of 12 numbers one is beyond that in 0.6 % of seeds, by the bound of Bonferroni; the seed is fixed.
     """
-    eta, ends = 0.02, []
-    for finite in (True, False):
-        given = {"training": {"batch_size": 8}, "population": {"finite_batch": finite}}
-        end = meanfield.solve(two_layers(**given), "population")
-        ends.append(np.concatenate([end[name].values[-1].ravel() for name in ("weights", "top")]))
-    runs = train_two_layers(FILTERS, TOP, draw_mixture, np.inf, np.random.default_rng(1), 600, 8, eta, round(2.0 / eta))
-    error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
-    far = [np.abs(runs.mean(axis=0) - end) / error for end in ends]
-    assert far[0].max() < 3.5
-    assert far[1].max() > 5.0
+    finite, large = networks.distances_of_sgd(two_layers, FILTERS, TOP, draw_mixture, 600)
+    assert finite < 3.5
+    assert large > 5.0
 
 
 def test_the_top_of_a_mixture_can_be_fast():

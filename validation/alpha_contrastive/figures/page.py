@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-import xarray as xr
-
 from meanfield.cli import run
 from validation import ROOT
 from validation.alpha_contrastive.figures import FOLDER
@@ -59,10 +57,5 @@ def counts() -> str:
     return textwrap.fill(text, 120)
 
 
-def tables_of(file: Path) -> str:
-    """Table of the study of one."""
-    return table_page(xr.load_dataset(file)) if file.stem == "table_1" else ""
-
-
 if __name__ == "__main__":
-    run(lambda: write_page(PAGE, HEAD.format(counts=counts()), in_order(FOLDER), FIGURES, tables_of))
+    run(lambda: write_page(PAGE, HEAD.format(counts=counts()), in_order(FOLDER), FIGURES, table_page))

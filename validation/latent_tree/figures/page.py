@@ -65,10 +65,5 @@ def counts() -> str:
     return textwrap.fill(text, 120)
 
 
-def tables_of(file: Path) -> str:
-    """Table of a study of one."""
-    return table_page(xr.load_dataset(file)) if file.stem.startswith("table_") else ""
-
-
 if __name__ == "__main__":
-    run(lambda: write_page(PAGE, HEAD.format(counts=counts()), in_order(FOLDER), FIGURES, tables_of))
+    run(lambda: write_page(PAGE, HEAD.format(counts=counts()), in_order(FOLDER), FIGURES, table_page))

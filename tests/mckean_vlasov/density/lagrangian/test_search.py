@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from meanfield.errors import InputError
-from meanfield.extend import DensitySettings, Limit, PriorSettings
-from meanfield.ingredients.laws import GaussianResidual
-from meanfield.ingredients.laws.coordinate import RademacherCoordinate, UniformCoordinate
+from meanfield.extend import DensitySettings
+from meanfield.ingredients.laws.coordinate import UniformCoordinate
 from meanfield.mckean_vlasov.density import plan
 from meanfield.mckean_vlasov.density.lagrangian import (
     assembly,
@@ -23,22 +22,13 @@ from meanfield.mckean_vlasov.density.lagrangian import (
 )
 from meanfield.mckean_vlasov.density.lagrangian.estimate import estimated, extrapolated
 from meanfield.mckean_vlasov.density.solver import solve
-
-GAIN, NOISE = 0.5, 0.2
+from tests.mckean_vlasov.density.lagrangian.test_scheme import make_limit as limit_of
 
 PARTS = "points", "steps", "nodes", "norm"
 
 
-def make_limit(name="quartic", strength=0.3, stop=2.0, noise=NOISE, coordinate=None):
-    return Limit(
-        closure=lambda q: (-GAIN * q, noise),
-        learning_rate=0.5,
-        prior=PriorSettings(name=name, strength=strength),
-        coordinates=(coordinate or RademacherCoordinate(),),
-        initial_overlap=np.array([0.3]),
-        initial_residual=GaussianResidual(),
-        times=np.linspace(0.0, stop, 5),
-    )
+def make_limit(name="quartic", strength=0.3, *numbers, **more):
+    return limit_of(name, strength, *numbers, **more)
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +182,7 @@ def test_searches_for_nodes_bound_what_is_left():
 
 def test_points_gather_in_a_narrow_core_whose_potential_rises_as_slowly_as_a_logarithm():
     """Without grading 2000 points leave 5e-6: those between core and tails are far apart."""
-    found = solve(make_limit("cauchy", 6.0, 16.0, 0.36), DensitySettings(tolerance=1e-6))
+    found = solve(make_limit("cauchy", 6.0, 0.36, 16.0), DensitySettings(tolerance=1e-6))
     assert found.status == "complete"
     assert found.effort["points"][-1] < 800  # 555
 
