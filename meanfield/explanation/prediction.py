@@ -148,7 +148,7 @@ def _of_a_phase(method: Method, problem: Problem, made: Maker) -> Prediction:
         _SHARED.reset(token)
 
 
-ROUND, LONG = 0.01, 0.03
+ROUND, LONG = 0.005, 0.03
 """Processor seconds that a measurement takes about, and those of a call that is measured once."""
 
 
