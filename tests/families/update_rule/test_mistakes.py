@@ -29,10 +29,8 @@ def problem(rule: str, **tables):
 RULES = {
     # of one vector, then of two
     "several_numbers": ({}, r"step: returns an array of shape \(2,\) at s = .*, rate = 0.7; return a number"),
-    "one_in_an_array": ({}, r"step: returns an array of shape \(1,\) at .*; return a number"),
     "nothing": ({}, "step: returns NoneType at .*; return a number"),
     "yields": ({}, "step: returns generator at .*; return a number"),
-    "complex_numbers": ({}, "step: returns complex numbers at .*; return a number, real"),
     "power_of_negative": ({}, "step: returns complex numbers at s = -"),
     "not_a_number": ({}, "step: returns nan at s = -.*; let it be finite everywhere"),
     "logarithm": ({}, "step: raises ValueError .*math domain error, in line "),
@@ -49,14 +47,9 @@ RULES = {
     "observable_of_two": (TWO, r"observable 'e': returns an array of shape \(2,\) at .*; return a number"),
     # what is no function of its arguments
     "numpy_noise": ({}, AGAIN),
-    "python_noise": ({}, AGAIN),
-    "generator_noise": ({}, AGAIN),
     "remembers": ({}, AGAIN),
-    "counts": ({}, AGAIN),
     "sees_the_one_before": ({}, AGAIN),
     # what is no function
-    "a_class": ({}, "step is type; give a function, such as def step"),
-    "an_instance": ({}, "step is Stepper; give a function"),
     "a_ufunc": ({}, "step is ufunc; give a function"),
     "number": ({}, "step is float; give a function"),
     # names
@@ -75,11 +68,8 @@ RULES = {
         "model.rule_parameters: a kink reads 'rate', and does not move; .* or some in phases",
     ),
     "kink_cut": ({}, "the kink 's -' cannot be read"),
-    "kink_equation": ({}, "the kink 's == 0' is not linear"),
     "kink_number": ({}, "the kink '1' reads no field"),
-    "kink_cancels": ({}, "the kink 's - s' reads no field"),
     "kink_index": ({}, r"the kink 's\[1\]': s has 1 vector"),
-    "kink_call": ({}, r"the kink 'abs\(s\)' is not linear"),
     "kink_infinite": ({}, "the kink 's - 1e400' is not linear"),
 }
 

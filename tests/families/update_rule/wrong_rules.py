@@ -1,7 +1,6 @@
 """Update rules with mistakes, as users make them."""
 
 import math
-import random
 
 import numpy as np
 import scipy.special
@@ -9,18 +8,7 @@ import scipy.special
 import meanfield
 
 seen = []
-count = 0
-draws = np.random.default_rng(0)
 number = 3.0
-
-
-class Stepper:
-    def __call__(self, s, rate):
-        return rate * s
-
-
-a_class = Stepper
-an_instance = Stepper()
 a_ufunc = np.tanh
 
 
@@ -34,10 +22,6 @@ def one_too_many(s, rate):
 
 def row(s, rate):
     return rate * np.zeros((1, 2)) + s
-
-
-def one_in_an_array(s, rate):
-    return np.array([rate * s])
 
 
 def nothing(s, rate):
@@ -89,23 +73,9 @@ def numpy_noise(y, s, rate):
     return rate * (y - s + np.random.randn())  # noqa: NPY002  # as users write it
 
 
-def python_noise(y, s, rate):
-    return rate * (y - s + random.random())
-
-
-def generator_noise(y, s, rate):
-    return rate * (y - s + draws.standard_normal())
-
-
 def remembers(s, rate):
     seen.append(s)
     return rate * s / len(seen)
-
-
-def counts(s, rate):
-    global count
-    count += 1
-    return rate * s / count
 
 
 def sees_the_one_before(s, rate):
@@ -123,10 +93,6 @@ def of_bessel(s, rate):
 
 def not_a_number(s, rate):
     return rate * np.sqrt(s)
-
-
-def complex_numbers(s, rate):
-    return rate * s * 1j
 
 
 def power_of_negative(s, rate):
@@ -185,11 +151,8 @@ kink_product = meanfield.Rule(bends, kinks=("s*s - 1",))
 kink_unknown = meanfield.Rule(bends, kinks=("z",))
 kink_parameter = meanfield.Rule(bends, kinks=("s - rate",))
 kink_cut = meanfield.Rule(bends, kinks=("s -",))
-kink_equation = meanfield.Rule(bends, kinks=("s == 0",))
 kink_number = meanfield.Rule(bends, kinks=("1",))
-kink_cancels = meanfield.Rule(bends, kinks=("s - s",))
 kink_index = meanfield.Rule(bends, kinks=("s[1]",))
-kink_call = meanfield.Rule(bends, kinks=("abs(s)",))
 kink_infinite = meanfield.Rule(bends, kinks=("s - 1e400",))
 kink_elsewhere = meanfield.Rule(moved_bend, kinks=("s",))
 along_a_number = meanfield.Rule(oja, along=decays)
