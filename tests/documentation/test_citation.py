@@ -3,10 +3,12 @@
 import re
 
 import meanfield
+from meanfield.citation.citation import references
 from tests import ROOT
 
 FILE = (ROOT / "CITATION.cff").read_text()
 PAGE = " ".join((ROOT / "docs" / "citation.md").read_text().split())
+ENTRIES = re.sub("[{}]", "", "".join(references().values())).replace(r"\'e", "é").replace(r"\'a", "á")
 
 
 def values(key):
@@ -20,11 +22,12 @@ def test_the_version_is_that_of_the_package():
     assert f"## {meanfield.__version__}" in (ROOT / "docs" / "changelog.md").read_text()
 
 
-def test_the_page_names_every_work_with_its_authors():
+def test_the_page_and_bibtex_name_every_work_with_its_authors():
     own, *works = values("title")
     assert len(works) == len(values("year")) == len(values("scope")) >= 5
     for word in (own, *works, *values("doi"), *values("value"), *values("year"), *values("family-names")):
         assert word in PAGE, word
+        assert word.removeprefix("arXiv:") in ENTRIES or word == own, word
 
 
 def test_the_file_has_the_keys_that_its_format_requires():
