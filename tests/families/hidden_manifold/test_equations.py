@@ -17,7 +17,7 @@ from meanfield.families.hidden_manifold.field_equations import NONLINEARITIES as
 from meanfield.families.hidden_manifold.order_parameters.averaging.fast_chain import NORMALS, Law, advance, no_sums
 from meanfield.families.hidden_manifold.order_parameters.companions import _rate
 from meanfield.families.hidden_manifold.order_parameters.legs import driven, legs_of
-from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
+from meanfield.families.hidden_manifold.order_parameters.rates import fields_at
 from meanfield.families.hidden_manifold.order_parameters.system import State, make_system, packed, start_of, unpacked
 from meanfield.families.hidden_manifold.particles.steppers import Plain
 from meanfield.ingredients.activations import ACTIVATIONS
@@ -148,72 +148,38 @@ def of_components(**arrays):
     return found
 
 
-def random_states(system, rng, count=100):
-    """States with symmetric matrices, in rows."""
-    K, n, L = system.students, len(system.rho), system.t.shape[1]
-    state = unpacked(system, rng.normal(size=(count, n * K * (L + K) + K * K + K)))
-    sigma, Omega = (each + each.swapaxes(-1, -2) for each in (state.sigma, state.Omega))
-    return packed(state._replace(sigma=sigma, Omega=Omega))
-
-
+@pytest.mark.parametrize("pace", [None, 1.5], ids=["at once", "velocity"])
 @pytest.mark.parametrize("name", CASES)
-def test_fields_and_rates_are_those_of_the_code(name):
-    given, rng = made(name), np.random.default_rng(0)
-    system, K = system_of(given), 2
-    y = random_states(system, rng)
-    state, components = unpacked(system, y), len(system.chance)
-    C, m = (np.array(each) for each in zip(*(fields_at(system, row)[:2] for row in y), strict=True))
-    law = of_components(
-        Q=C[..., :K, :K], R=C[..., :K, K:], T=C[..., K:, K:], m_lambda=m[..., :K, None], m_nu=m[..., K:, None]
-    )
-    t = np.broadcast_to(system.t, (len(y), *system.t.shape))
-    means = [np.einsum("n,sn...->s...", system.weight, each) for each in (state.r, state.sigma, t)]
-    known = {"Omega": state.Omega} | products(system, *means, r"\langle {} \rangle_{{\rho}}")
-    for left, (value,) in evaluate(section(given, "Fields"), stacks(known)).items():
-        assert close(value, law[left]), left
-    A, H = rng.normal(size=(len(y), components, K, 4)), rng.normal(size=(len(y), components, K, K))
-    G, F = rng.normal(size=(2, len(y), components, K))
-    H = H + H.swapaxes(-1, -2)
-    dy = np.empty_like(y)
-    for i in range(len(y)):
-        rates_of_expectations(system, y[i], C[i], m[i], A[i], H[i], G[i], F[i], dy[i])
-    right = unpacked(system, dy)
-    drive = of_components(A_S=A[..., :K], A_T=A[..., K:], H=H, G=G[..., None], F=F[..., None])
-    known |= law | drive | {"v": state.v[..., None]}
-    for node, rho in enumerate(system.rho):
-        at = products(system, state.r[:, node], state.sigma[:, node], t[:, node])
-        found = order_parameters(given, system, stacks(known | at | {"rho": np.full((len(y), 1, 1), rho)}))
-        assert close(found["r"], right.r[:, node])
-        assert close(found["sigma"], right.sigma[:, node])
-    assert close(found["Omega"], right.Omega)
-    assert close(found["v"][..., 0], right.v)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_velocities_move_as_in_the_code(name):
+def test_fields_and_rates_are_those_of_the_code(name, pace):
+    """Of random students, with velocities where these last, whose products with columns are those of the problem."""
     given, rng, count, K = made(name), np.random.default_rng(0), 20, 2  # states of some fifty numbers
-    given = meanfield.with_values(given, {"training.momentum": 0.0, "training.momentum_rate": 1.5})
+    if pace is not None:
+        given = meanfield.with_values(given, {"training.momentum": 0.0, "training.momentum_rate": pace})
+    parts = ("",) if pace is None else ("", "_p")
     (leg,) = legs_of(driven(given), system_of)
-    system = leg.system
-    both = system._replace(students=2 * K, training=system.training.copy())
-    # Students and velocities along eigenvectors, and the part of both that columns have in common
-    S = rng.normal(size=(count, 2, 2 * K, system.t.shape[1] + 3)) / 2
+    system, wide = leg.system, K * len(parts)
+    both = system._replace(students=wide, training=system.training.copy())
+    S = rng.normal(size=(count, 2, wide, system.t.shape[1] + 3)) / 2  # along eigenvectors, beside columns, too
     squares, axes = np.linalg.eigh(system.t)
     columns = np.pad(axes * np.sqrt(np.maximum(squares, 0.0))[:, None], ((0, 0), (0, 0), (0, 3)))
-    Omega, sigma = (each @ each.swapaxes(-1, -2) for each in (rng.normal(size=(count, 2 * K, 5)) / 2, S))
-    state = State(S @ columns.swapaxes(1, 2), sigma, Omega, rng.normal(size=(count, 2 * K)))
-    rate = _rate(leg, both, None, 1.5)
+    Omega, sigma = (each @ each.swapaxes(-1, -2) for each in (rng.normal(size=(count, wide, 5)) / 2, S))
+    state = State(S @ columns.swapaxes(1, 2), sigma, Omega, rng.normal(size=(count, wide)))
+    rate = _rate(leg, both, None, pace)
     right = unpacked(both, np.array([rate(0.0, row) for row in packed(state)]))
     A, H, G, F = (np.zeros((count, len(system.chance), *of)) for of in ((K, 2 * K), (K, K), (K,), (K,)))
     own = packed(State(state.r[..., :K, :], sigma[..., :K, :K], Omega[..., :K, :K], state.v[..., :K]))
-    for i, row in enumerate(own):
-        C, m, u = fields_at(system, row)
-        for q in range(len(C)):
-            expectations(system.kind, K, C[q], m[q], u, 0.4, system.rule, A[i, q], H[i, q], G[i, q], F[i, q])
+    C, m, u = (np.array(each) for each in zip(*(fields_at(system, row) for row in own), strict=True))
+    for i, q in np.ndindex(A.shape[:2]):
+        out = A[i, q], H[i, q], G[i, q], F[i, q]
+        expectations(system.kind, K, C[i, q], m[i, q], u[i], 0.4, system.rule, *out)
+    law = of_components(
+        Q=C[..., :K, :K], R=C[..., :K, K:], T=C[..., K:, K:], m_lambda=m[..., :K, None], m_nu=m[..., K:, None]
+    )
     t = np.broadcast_to(system.t, (count, *system.t.shape))
     known = of_components(A_S=A[..., :K], A_T=A[..., K:], H=H, G=G[..., None], F=F[..., None])
+    rows = {p: np.s_[..., i * K : i * K + K, :] for i, p in enumerate(parts)}
     blocks = {"": np.s_[..., :K, :K], "_p": np.s_[..., :K, K:], "_pp": np.s_[..., K:, K:]}
-    rows = {"": np.s_[..., :K, :], "_p": np.s_[..., K:, :]}
+    blocks = {p: at for p, at in blocks.items() if pace is not None or not p}
     known |= {f"Omega{p}": Omega[at] for p, at in blocks.items()} | {f"v{p}": state.v[..., None][rows[p]] for p in rows}
 
     def at_node(of, mark=""):
@@ -224,6 +190,7 @@ def test_velocities_move_as_in_the_code(name):
 
     known |= at_node(lambda of: np.einsum("n,sn...->s...", system.weight, of), r"\langle {} \rangle_{{\rho}}")
     known |= {left: value for left, (value,) in evaluate(section(given, "Fields"), stacks(known)).items()}
+    assert all(close(known[left], value) for left, value in law.items() if left in known)
     for n, rho in enumerate(system.rho):
         at = at_node(lambda of, n=n: of[:, n]) | {"sigma_pp": sigma[:, n, K:, K:], "rho": np.full((count, 1, 1), rho)}
         found = order_parameters(given, system, stacks(known | at))

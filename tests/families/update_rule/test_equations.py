@@ -1,6 +1,5 @@
 """Equations that update rules print, evaluated by SymPy, against rules, rates, and averages over samples."""
 
-import inspect
 import re
 from itertools import product
 
@@ -519,23 +518,11 @@ def test_a_start_from_a_file_has_no_overlaps(tmp_path):
     assert rows == [("R(0), Q(0)", "initial")]
 
 
-@pytest.mark.parametrize("name", [*RULES, committee])
-def test_steps_are_what_they_print(name):
-    size = 2 if name is committee else 1
-    step = committee if name is committee else RULES[name].step
-    given, (y, s) = problem(name, size), np.random.default_rng(0).normal(size=(2, size, 100))
-    fields = {"y": y, "s": s}
-    found = evaluate(
-        lines_of(section(given, "Step"), "F", "F[1]", "F[2]"), {key: array_of(1, each) for key, each in fields.items()}
-    )
-    reads = [key for key in fields if key in inspect.signature(step).parameters]
-    samples = [{key: fields[key][:, n] if size > 1 else fields[key][0, n] for key in reads} for n in range(100)]
-    right = np.array([np.atleast_1d(step(rate=0.7, **each)) for each in samples]).T
-    assert np.abs(np.array([each[0] for each in found.values()]) - right).max() <= ROUNDING * np.abs(right).max()
-
-
 GAUSSIAN = CASES.keys() - {"classes", "scale"}  # of which a loop of NumPy draws the hidden variables
 STEPS = {name: CASES[name]() for name in sorted(GAUSSIAN)} | {
+    name: problem(name, 1, {"batch_size": 20}) for name in RULES
+}
+STEPS |= {
     "groups": problem(None, draws=[{"samples": 2, "batch_size": 3, "gain": {"s": centred}}]),
     "force": problem(committee, 2, {"batch_size": 2}, prior={"name": "l1", "strength": 0.4}),
 }
