@@ -60,6 +60,7 @@ class Page(HTMLParser):
             assert attributes.get("href", "#").removeprefix("#") in ["", *self.ids]
             assert tag not in ("link", "iframe", "object", "base", "form")
             assert tag != "img" or attributes["alt"]
+            assert tag != "figure" or attributes["tabindex"] == "0"  # narrow screens scroll it
             assert tag not in ("input", "button") or attributes["aria-label"]
 
     def handle_starttag(self, tag, attributes):
