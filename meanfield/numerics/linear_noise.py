@@ -22,15 +22,14 @@ from meanfield.errors import InputError
 from meanfield.numerics.ode import Tolerance, solve_ode
 from meanfield.typing import FloatArray
 
-NODES = 10
-"""Number of values of an interval."""
-
-_POINTS = np.asarray(chebyshev.chebpts1(NODES))
-_TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(_POINTS, NODES - 1))
-
 
 def interpolant(
-    function: Callable[[FloatArray], FloatArray], start: float, stop: float, what: str, tolerance: float = 1e-6
+    function: Callable[[FloatArray], FloatArray],
+    start: float,
+    stop: float,
+    what: str,
+    tolerance: float = 1e-6,
+    nodes: int = 10,
 ) -> Callable[[float], FloatArray]:
     """Function of time that costs little, in place of one that takes long.
 
@@ -43,22 +42,25 @@ def interpolant(
     what : str
         Name of the function, for messages.
     tolerance : float
-        Size of the last two of ten Chebyshev coefficients relative to the values: the first that are left out are as
-        small.
+        Size of the last two Chebyshev coefficients relative to the values: the first that are left out are as small.
+    nodes : int, optional
+        Number of values, and coefficients, of an interval.
 
     Raises
     ------
     InputError
         If the function is not finite, or not resolved by 128 intervals.
     """
+    points = np.asarray(chebyshev.chebpts1(nodes))
+    to_coefficients = np.linalg.inv(chebyshev.chebvander(points, nodes - 1))
     found: dict[float, FloatArray] = {}
     left = [[(start, stop)]]
     while left:  # both halves of an interval at once, as more values cost less together
         pair = left.pop()
         count = len(found) + len(pair) + 2 * len(left)
-        values = function(np.concatenate([0.5 * (low + high) + 0.5 * (high - low) * _POINTS for low, high in pair]))
+        values = function(np.concatenate([0.5 * (low + high) + 0.5 * (high - low) * points for low, high in pair]))
         for (low, high), inside in zip(pair, np.split(values, len(pair)), strict=True):
-            coefficients = np.tensordot(_TO_COEFFICIENTS, inside, axes=1)
+            coefficients = np.tensordot(to_coefficients, inside, axes=1)
             # What is smooth needs no more than 128 intervals.
             if not np.isfinite(inside).all() or count > 128:
                 raise InputError(f"{what} between t = {low:.6g} and {high:.6g}: not finite, or not smooth")

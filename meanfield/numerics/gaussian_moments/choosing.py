@@ -28,6 +28,9 @@ ORDERS: dict[Kind, tuple[int, ...]] = {
 }
 """Orders of rules that are tried, from coarse to fine."""
 
+ANGLES = tuple(range(8, 41))
+"""The same of rules on the sphere, whose error falls ninefold with each."""
+
 REACHES = (REACH, 10.4, 12.4)
 """Standard deviations at which rules end: the larger ones for functions that grow fast."""
 
@@ -148,17 +151,14 @@ def choose_rule(
     if kind == "kinked" and powers is None and known.degree is not None and (degree := task.degree()) <= 4:
         between = max(degree, known.degree)
     for reach in (each for each in REACHES if each >= known.reach):
-        orders = [_at_reach(order, reach, kind) for order in ORDERS[kind]]
+        orders = [_at_reach(order, reach, kind) for order in (ORDERS[kind] if powers is None else ANGLES)]
         if kind == "smooth" and rank > FEW_DIRECTIONS:
             most = int(MOST_NODES ** (1.0 / rank))
             orders = [*(order for order in orders if order < most), most]
         if reach == known.reach:
             orders = [order for order in orders if order >= known.order]
-        choice = _coarsest_accurate(
-            [Rule(kind, n, declared, reach, parts=parts, degree=between, powers=powers) for n in orders],
-            task,
-            tolerance,
-        )
+        rules = [Rule(kind, n, declared, reach, parts=parts, degree=between, powers=powers) for n in orders]
+        choice = _coarsest_accurate(rules, task, tolerance)
         beyond = _beyond(choice.rule, task) if between is None and powers is None else 0.0
         if beyond <= 2.0 * tolerance:  # as is stated of a rule, which is twice the change that it makes
             break

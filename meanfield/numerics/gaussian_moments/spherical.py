@@ -32,6 +32,9 @@ LAYERS = 20
 SMOOTHEST = 2.0
 """Distance of singularities, in radians, for which nodes are as many as for products of what is smooth."""
 
+WIDEST_STEP = math.sinh(SMOOTHEST)
+"""Width of smooth steps whose singularities are as far away."""
+
 MOST_POINTS = 64
 """Largest number of nodes of a panel."""
 
@@ -107,33 +110,52 @@ def _nodes_of_angles(points, shares, order, forms, most):  # type: ignore[no-unt
     """Nodes of both half-spheres, shape (directions, nodes), and their weights, which add up to 1."""
     directions = forms.shape[1] - 1
     nodes, weights = np.ones((directions, 1)), np.ones(1)
-    cuts, singular = np.empty(2 + len(forms) * (1 + 4 * LAYERS)), np.empty((3 * len(forms), 2))
     for j in range(1, directions):
-        total = 0
-        for node in range(weights.size):
-            ends, count = _sorted_angles(forms, nodes, node, j, cuts, singular)
-            for i in range(ends - 1):
-                total += _points_between(order, cuts[i], cuts[i + 1], singular[:count])
+        behind, ends, counts = _panels_of(forms, nodes, j, order)
+        total, at = counts.sum(), 0
         if 2 * total > most:
             return np.zeros((directions, 0)), np.zeros(0)
-        wider, heavier, at = np.empty((directions, total)), np.empty(total), 0
-        for node in range(weights.size):
-            ends, count = _sorted_angles(forms, nodes, node, j, cuts, singular)
-            for i in range(ends - 1):
-                half, n = 0.5 * (cuts[i + 1] - cuts[i]), _points_between(order, cuts[i], cuts[i + 1], singular[:count])
-                for k in range(n):
-                    angle = cuts[i] + (1.0 + points[n, k]) * half
-                    along = math.cos(angle)
-                    wider[j, at] = math.sin(angle)
-                    heavier[at] = weights[node] * half * shares[n, k]
-                    for column in range(j):
-                        wider[column, at] = along * nodes[column, node]
-                        if column > 0:
-                            heavier[at] *= along
-                    at += 1
+        wider, heavier = np.empty((directions, total)), np.empty(total)
+        for i in range(counts.size):
+            node, n, half = behind[i], counts[i], 0.5 * (ends[i, 1] - ends[i, 0])
+            for k in range(n):
+                angle = ends[i, 0] + (1.0 + points[n, k]) * half
+                along = math.cos(angle)
+                wider[j, at] = math.sin(angle)
+                heavier[at] = weights[node] * half * shares[n, k]
+                for column in range(j):
+                    wider[column, at] = along * nodes[column, node]
+                    if column > 0:
+                        heavier[at] *= along
+                at += 1
         nodes, weights = wider, heavier
     scaled = 0.5 * weights / weights.sum()
     return np.concatenate((nodes, -nodes), axis=1), np.concatenate((scaled, scaled))
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _panels_of(forms, nodes, j, order):  # type: ignore[no-untyped-def]
+    """Panels of the angle of direction j: the nodes behind which they are, their ends, and their numbers of nodes."""
+    cuts, singular = np.empty(2 + len(forms) * (1 + 4 * LAYERS)), np.empty((3 * len(forms), 2))
+    room = nodes.shape[1] + cuts.size
+    behind, ends, counts, found = np.empty(room, np.int64), np.empty((room, 2)), np.empty(room, np.int64), 0
+    for node in range(nodes.shape[1]):
+        last, count = _sorted_angles(forms, nodes, node, j, cuts, singular)
+        if found + cuts.size > room:
+            room *= 2
+            behind, counts = _longer(behind, room), _longer(counts, room)
+            ends = np.concatenate((ends, np.empty((room - len(ends), 2))))
+        for i in range(last - 1):
+            behind[found], ends[found, 0], ends[found, 1] = node, cuts[i], cuts[i + 1]
+            counts[found] = _points_between(order, cuts[i], cuts[i + 1], singular[:count])
+            found += 1
+    return behind[:found], ends[:found], counts[:found]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _longer(numbers, size):  # type: ignore[no-untyped-def]
+    """The same numbers with room behind them."""
+    return np.concatenate((numbers, np.empty(size - numbers.size, np.int64)))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -146,7 +168,7 @@ def _points_between(order, left, right, singular):  # type: ignore[no-untyped-de
     axis = math.hypot(1.0, SMOOTHEST / max(half, 1e-9))
     for place, depth in singular:
         x, y = (place - middle) / half, depth / half
-        axis = min(axis, 0.5 * (math.hypot(x - 1.0, y) + math.hypot(x + 1.0, y)))
+        axis = min(axis, 0.5 * (math.sqrt((x - 1.0) ** 2 + y * y) + math.sqrt((x + 1.0) ** 2 + y * y)))
     n = math.ceil(order * math.log(3.0) / math.log(axis + math.sqrt(axis * axis - 1.0)))
     return min(max(n, 2), MOST_POINTS)
 
@@ -162,10 +184,10 @@ def _sorted_angles(forms, nodes, node, j, cuts, singular):  # type: ignore[no-un
             before += form[column] * nodes[column, node]
         for column in range(j + 1, form.size):
             later += form[column] * form[column]
-        size = math.hypot(before, form[j])
-        if size == 0.0 or later == form[j] == 0.0:
+        square = before * before + form[j] * form[j]
+        if square * WIDEST_STEP**2 <= later or later == form[j] == 0.0:
             continue
-        width, place, distance = math.sqrt(later) / size, -math.atan2(before, form[j]), 0.0
+        width, place, distance = math.sqrt(later / square), -math.atan2(before, form[j]), 0.0
         sharp = width < 1e-9  # a jump
         for turn in range(-1, 2):  # beyond the poles, too
             if not sharp:

@@ -37,6 +37,9 @@ TOLERANCE = 1e-5
 SMOOTH = 2e-5
 """Tolerance of J and S as series in time, relative to their size: what is left out is a hundred times smaller."""
 
+NODES = 24
+"""Number of times of an interval of such series: in most problems one is enough for all times."""
+
 IN_TIME = 1e-5
 """Error of a covariance by series in time, relative to its largest entry."""
 
@@ -202,7 +205,7 @@ def _in_time(linear: Linear) -> Linear:
         def values(x: FloatArray) -> FloatArray:
             return np.array([function(t) for t in start + length * x**2])
 
-        found = interpolant(values, 0.0, 1.0, what, SMOOTH)  # by sqrt(t), as most changes at the start
+        found = interpolant(values, 0.0, 1.0, what, SMOOTH, NODES)  # by sqrt(t), as most changes at the start
         return lambda t: found(math.sqrt(max(t - start, 0.0) / length))
 
     J = series(linear.J, "the Jacobian of the order parameters")
