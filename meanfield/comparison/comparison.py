@@ -115,7 +115,8 @@ def compare(*datasets: xr.Dataset | xr.DataTree, labels: Sequence[str] | None = 
         in_data = reason_in_data(given, agree) if agree or judgements[-1].verdict == DIFFERS else ""
         without.append(left_out(labels, given, both, row, judgements[-1]))
         origins = different_origins(*given, labels) + reordered
-        reasons.append(origins + in_data + reason(judgements[-1], row, not in_data))
+        at_start = _apart_at_start(*both, row) if judgements[-1].why == "beyond" else ""
+        reasons.append(origins + in_data + at_start + reason(judgements[-1], row, not in_data))
     arrays |= _judged(judgements, measured) | {"left_out": np.array(without), "reason": np.array(reasons)}
     report = build_dataset("comparison", problem, arrays, "complete", provenance(time.perf_counter() - started))
     verdict = overall([judgement.verdict for judgement in judgements])
@@ -136,6 +137,19 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
     found = replace(_judged_alike(first, second, comparison, results), by_steps=_by_steps(first, second, comparison))
     starts = different_starts(first, second) if found.why in ("beyond", "unstated") else ""
     return replace(found, why="start", starts=starts) if starts else found
+
+
+def _apart_at_start(first: Result, second: Result, pair: Result) -> str:
+    """Sentence on what differs at the start already, by more than single runs scatter; empty if nothing does."""
+    at = np.flatnonzero(pair.dataset["time"].values == 0.0)
+    for name in (name for name in first.family.compared if len(at) and f"{name}_difference" in pair.dataset):
+        difference, error = (
+            float(np.nan_to_num(np.abs(pair.dataset[f"{name}_{word}"].isel(time=at))).max(initial=0.0))
+            for word in ("difference", "standard_error")
+        )
+        if difference > max(first.steps_per_time**-0.5, 5.0 * error):  # five errors are no chance
+            return f"They differ at the start, by {difference:.2g} in {name}: start runs as the problem says. "
+    return ""
 
 
 def _by_steps(first: Result, second: Result, comparison: Result) -> Place | None:

@@ -194,6 +194,17 @@ def test_weights_are_kept_where_they_are_given(one):
     assert "weights" not in meanfield.runs(ONE, steps=[0, 8, 16], **given)
 
 
+def test_runs_that_start_elsewhere_are_told_so():
+    limit = meanfield.solve_order_parameters(problem := make_problem('prior = { name = "l2", strength = 0.3 }'))
+    said = []
+    for start in (0.0, 0.2):
+        q = limit["q"].values[[0, -1], 0] + [[start, end] for end in (-0.4, -0.41, -0.43, -0.38)]
+        found = meanfield.compare(limit, meanfield.runs(problem, time=[0.0, 20.0], q=q))
+        assert found["verdict"].item() == "DIFFERS"
+        said.append("They differ at the start, by 0.2 in q: start runs as the problem says." in found["reason"].item())
+    assert said == [False, True]
+
+
 def test_overlaps_are_enough_where_phi_is_linear():
     problem = make_problem('prior = { name = "l2", strength = 0.3 }')
     own = meanfield.runs(problem, time=[0.0, 20.0], q=[[0.3, 0.8], [0.3, 0.82]])
