@@ -169,7 +169,8 @@ def _heavy_entries(e: Evidence) -> Contradiction:
     s = e.statistics
     beyond = s.coordinate_kurtosis - 3.0
     if beyond > CHANCE_ERRORS * s.coordinate_error and not s.has_common_radius:
-        yield beyond / e.N, f"entries of inputs have the kurtosis {s.coordinate_kurtosis:.3g} (3)", "take a larger N"
+        remedy = "clip large entries, or take a larger N"
+        yield beyond / e.N, f"entries of inputs have the kurtosis {s.coordinate_kurtosis:.3g} (3)", remedy
 
 
 def _law(e: Evidence) -> Contradiction:

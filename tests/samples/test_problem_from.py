@@ -50,6 +50,9 @@ def neuron(kind="", samples=SAMPLES, N=N, seed=0, second_moment=1.1):
     a = rng.standard_normal((samples, N))
     if kind in LAWS:
         a = LAWS[kind](rng, (samples, N))
+    if kind == "heavy tails":
+        a = rng.standard_t(2, (samples, N))
+        a /= a.std()
     if kind == "correlated inputs":
         a *= np.sqrt(np.linspace(0.3, 1.7, N))
     c = np.sqrt(5.5 * second_moment / 1.1) * rng.choice([-1, 0, 1], p=[0.1, 0.8, 0.1], size=(samples, 1))
@@ -71,6 +74,7 @@ def neuron(kind="", samples=SAMPLES, N=N, seed=0, second_moment=1.1):
 BROKEN = (
     "common radius",
     "correlated inputs",
+    "heavy tails",
     "hidden law",
     "mass on few coordinates",
     "repeated samples",
