@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import erf
 
 import meanfield
-from meanfield.ensembles.streams import VECTOR, fill_normals, stream_key
+from meanfield.ensembles.streams import VECTOR, fill_normals, fill_uniforms, stream_key
 from validation.benchmarks.first_minutes import processor_and_wall_time
 from validation.benchmarks.machine import limit_rates
 from validation.benchmarks.sgd_elsewhere import INSTALLED, LIBRARIES
@@ -100,10 +100,11 @@ def loop(library: str, N: int, steps: int) -> Any:
     return w
 
 
-def normal_numbers(N: int) -> tuple[Work, Work]:
-    """What draws the normal numbers of an input, ours and NumPy's."""
+def random_numbers(N: int) -> tuple[Work, ...]:
+    """What draws the normal numbers of an input, ours and NumPy's, and the random bits of as many."""
     out, rng = np.empty(N), np.random.default_rng(0)
-    return partial(fill_normals, stream_key(0), 0, VECTOR, 0, out), partial(rng.standard_normal, out=out)
+    ours = (partial(fill, stream_key(0), 0, VECTOR, 0, out) for fill in (fill_normals, fill_uniforms))
+    return next(ours), partial(rng.standard_normal, out=out), next(ours)
 
 
 def one_unit_elsewhere() -> Any:
@@ -174,7 +175,8 @@ def vectors() -> Iterator[Row]:
     """A step of SGD with its vectors, next to loops elsewhere and to what memory can do."""
     for N, stop in ((1000, 20.0), (1_000_000, 2e-5)):
         count = round(N * stop)
-        drawn, by_numpy = seconds(*normal_numbers(N), rounds=3)
+        drawn, by_numpy, bits = seconds(*random_numbers(N), rounds=3)
+        yield Row(f"random bits of {N:,} normal numbers alone", 1e6 * bits, "us")
         yield Row(f"{N:,} normal numbers alone", 1e6 * drawn, "us", "NumPy's", 1e6 * by_numpy)
         used = _of_a_step(perceptron, count, stop=stop, dimension=N, replicas=1, method="plain")
         for library in LIBRARIES:
