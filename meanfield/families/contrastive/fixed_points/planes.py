@@ -106,13 +106,13 @@ class Search:
         self, plane: Plane, likely: Sequence[FloatArray] = (), patience: int = 12, deflated: bool = True
     ) -> None:
         self.plane, self._likely, self._patience, self._deflated = plane, list(likely), patience, deflated
-        self._known: list[FloatArray] = []
+        self._known = np.empty((0, plane.dimensions))
         self._fruitless = 0
 
     def leave_out(self, images: FloatArray, isolated: bool) -> None:
         """Take those of a zero and its images, in rows, that lie in the plane for known: not to be found again."""
         there = np.abs(self.plane.projected(images) - images).max(axis=1) < SAME_ZERO
-        self._known += list(self.plane.variables(images[there]))
+        self._known = np.concatenate([self._known, self.plane.variables(images[there])])
         if isolated and np.any(there):
             self._fruitless = 0
 
@@ -145,8 +145,7 @@ class Search:
             yield from self._from(self.plane.variables(self._likely.pop(0)))
 
     def _is_new(self, x: FloatArray) -> bool:
-        away = np.abs(np.reshape(self._known, (-1, len(x))) - x).max(axis=1)
-        return bool(away.min(initial=np.inf) > 1e-7)  # zeros are more accurate
+        return not np.any(np.abs(self._known - x).max(axis=1) <= 1e-7)  # zeros are more accurate
 
     def _from(self, start: FloatArray) -> Iterator[FloatArray]:
         """The zero that a start leads to, if it is new."""
