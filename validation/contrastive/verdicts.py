@@ -205,7 +205,7 @@ STUDY = Study(
     "weights, marginal and given u, at once. Several channels have a penalty on their covariance. Many runs at a small "
     "N see the bias of order 1/N of SGD, which no scatter covers: where two features differ, it shows with 16 runs at "
     "N = 256 first, and falls with N. The density of two channels is asked for errors of "
-    "0.001 up to a time of 1.5, where those of distribution functions are a third of the standard errors of 16 runs.",
+    "0.001 up to a time of 1.5, where those of distribution functions are about a third of the standard errors of 16 runs.",
     {
         "quadratic, N = 1024": chain(1024),
         "tanh, N = 1024": chain(1024, "tanh"),
@@ -216,7 +216,7 @@ STUDY = Study(
         "weights, l1, binary u, N = 256": weights("rademacher"),
         "two channels, N = 1024": chain(1024, "quadratic", "sparse binary", channels=2),
         "three channels, N = 1024": chain(1024, "quadratic", "sparse binary", channels=3),
-        "three channels, tanh, N = 1024": chain(1024, "tanh", "sparse binary", comparisons=160, channels=3),
+        "three channels, tanh, N = 1024": chain(1024, "tanh", "sparse binary", comparisons=80, channels=3),
         "weights, two channels, l1, N = 256": weights("rademacher", channels=2, density={"tolerance": 1e-3}, stop=1.5),
     },
     more,
