@@ -35,8 +35,7 @@ FIRST: Case = (
 """Problem whose state (0.136, 0.136, 0.136, 0.136, -0.807) few starts find."""
 
 FIVE_EQUAL: Case = ("tanh", 0.0033, [{"law": "two_point", "values": [-1.59, 1.24], "probability": 0.5}] * 5)
-"""Problem whose features have a mean, so that none of them can be left out."""
-
+"""Problem of 2,163 states whose features have a mean, so that none of them can be left out."""
 
 BRANCHED: Case = (
     "tanh",

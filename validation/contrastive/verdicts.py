@@ -204,8 +204,8 @@ STUDY = Study(
     "Order parameters are judged by q, of several channels also by M; densities by these, r, and W1 and KS of the "
     "weights, marginal and given u, at once. Several channels have a penalty on their covariance. Many runs at a small "
     "N see the bias of order 1/N of SGD, which no scatter covers: where two features differ, it shows with 16 runs at "
-    "N = 256 first, and falls with N. The density of two channels is asked for errors of "
-    "0.001 up to a time of 1.5, where those of distribution functions are about a third of the standard errors of 16 runs.",
+    "N = 256 first, and falls with N. The density of two channels is asked for errors of 0.001 up to a time of 1.5, "
+    "where those of distribution functions are about a third of the standard errors of 16 runs.",
     {
         "quadratic, N = 1024": chain(1024),
         "tanh, N = 1024": chain(1024, "tanh"),

@@ -22,7 +22,7 @@ STEP_ROUNDING = 1e-15
 def newton(
     equations: Equations,
     x: FloatArray,
-    known: Sequence[FloatArray] = (),
+    known: Sequence[FloatArray] | FloatArray = (),
     tolerance: float = TOLERANCE,
     values_alone: Callable[[FloatArray], FloatArray] | None = None,
     inside: Callable[[FloatArray], FloatArray] = lambda x: x,
@@ -77,7 +77,7 @@ def newton(
     return None
 
 
-def _deflation(x: FloatArray, known: Sequence[FloatArray]) -> tuple[float, FloatArray]:
+def _deflation(x: FloatArray, known: Sequence[FloatArray] | FloatArray) -> tuple[float, FloatArray]:
     """Logarithm of the factor that keeps Newton's method away from known roots, and its gradient."""
     away = x - np.reshape(known, (-1, x.size))
     square = np.maximum((away**2).sum(axis=1), 1e-30)

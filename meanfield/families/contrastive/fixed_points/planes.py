@@ -151,7 +151,7 @@ class Search:
         """The zero that a start leads to, if it is new."""
         x = newton(self.plane.equations, start, self._known if self._deflated else (), 1e-9, self.plane.rates)
         for _ in range(2):  # to rounding, which no tolerance tells beforehand
-            if x is None:
+            if x is None or not self._is_new(x):
                 return
             values, slope = self.plane.equations(x)
             x = x - np.linalg.lstsq(slope, values, rcond=None)[0] if np.all(np.isfinite(slope)) else None
