@@ -55,10 +55,9 @@ def _check_density(problem: Problem) -> None:
     training = problem.training
     check_no_velocity(training, "population and SGD")
     if training.momentum > 0.0:
-        longer = problem.time.stop / (1.0 - training.momentum)
         raise InputError(
             f"training.momentum = {training.momentum:g}: a density is solved without, which is that at 1/(1 - mu) "
-            f"times the time; remove it, and set time.stop to {longer:g}"
+            "times the time; remove it, and multiply time.stop, and times of schedules and phases, by that"
         )
     check_tables(problem)
     _check_nodes(problem, start)
