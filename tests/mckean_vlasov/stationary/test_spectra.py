@@ -1,7 +1,6 @@
 """Stationary states where the noise of coordinates has several variances, of limits that are written by hand."""
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +12,6 @@ from meanfield.extend import Limit, PriorSettings
 from meanfield.ingredients.laws import GaussianResidual
 from meanfield.ingredients.laws.coordinate import RademacherCoordinate
 from meanfield.ingredients.spectra import Atoms, MarchenkoPastur, PowerLaw
-from meanfield.mckean_vlasov.stationary import all_states
 from meanfield.mckean_vlasov.stationary.equations import coordinates_of
 from meanfield.mckean_vlasov.stationary.search import polished
 from meanfield.mckean_vlasov.stationary.spectra import equations_of
@@ -148,17 +146,3 @@ def test_growth_rates_of_continuous_spectra_are_within_their_errors_of_closed_eq
         (x,) = polished(equations, [unknowns_at(limit, np.array([0.5]), 0.0)])
         found = state_variables(equations, equations.state(x))
         assert abs(found["growth_rate"] - expected) <= found["growth_rate_error"] < 1e-2
-
-
-@pytest.mark.slow  # searches; states under l1 are those of quadrature, see above
-def test_equal_variances_change_nothing():
-    """On the sphere all w^2 that the noise does not weigh is 1, and h adds to the multiplier."""
-    prior = PriorSettings(name="l1", strength=0.05)
-    mixed = limit_with(principal_component, prior)
-    mixed = replace(mixed, spectrum=Atoms(eigenvalues=[1.0, 1.0], weights=[0.5, 0.5]))
-    plain = limit_with(lambda q: (np.array([-TAU * OMEGA * q[0]]), TAU**2 * (OMEGA * q[0] ** 2 + 1.0)), prior, None)
-    one, other = (all_states(each)[1][-1] for each in (mixed, plain))
-    assert one.q == pytest.approx(other.q, abs=1e-10)  # roots are good to 1e-12
-    assert pytest.approx(one.G + TAU, abs=1e-9) == other.G  # times the slope of the multiplier
-    assert one.variables["growth_rate"] == pytest.approx(other.variables["growth_rate"], abs=1e-7)  # of differences
-    assert one.variables["r"] == pytest.approx(other.variables["r"], abs=1e-10)  # roots are good to 1e-12
