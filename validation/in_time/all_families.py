@@ -208,10 +208,10 @@ small enough for it is not known.
 
 Of 480 pairs, 200 flows and 40 densities those that are missing have not been run. Chance alone brings 28 others or more
 among 372 in 2 of 100 studies: three are none of chance. The trees of seeds 1015, 1039 and 1052 differ with other random
-numbers of SGD, too; so do 3 of the 25 others, as 3 or more of 25 do in 13 of 100 studies, and 25 or more of 369 come in 8
-of 100. Runs of the tree 1039 divide: six of eight stay where the gate of a node shuts, and two pass it, as the flow
-does, at these rates and at a quarter of them. The flow goes by so closely that noise decides, and the mean of runs is on
-neither way.
+numbers of SGD, too; so do 3 of the 25 others, as 3 or more of 25 do in 13 of 100 studies, and 25 or more of 369 come in
+8 of 100. Runs of the tree 1039 divide: six of eight stay where the gate of a node shuts, and two pass it, as the flow
+does, at these rates and at a quarter of them. The flow goes by so closely that noise decides, and the mean of runs is
+on neither way.
 
 ## What a fifth does
 
