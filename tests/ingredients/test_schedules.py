@@ -110,7 +110,6 @@ KEY = r"^model\.learning_rate"
         ("{ times = [1.0, 3.0], values = [0.1, 0.1] }", r"\.times: begins with 1; begin with 0\.0"),
         ("{ times = [0.0, 3.0, 3.0], values = [0.1, 0.1, 0.2] }", r"\.times: has 3 after 3; let times increase"),
         ("{ times = [0.0, nan], values = [0.1, 0.1] }", r"\.times\[1\] = nan: should be a finite number"),
-        ("{ times = [0.0, 1.0], values = [0.1, inf] }", r"\.values\[1\] = inf: should be a finite number"),
         ("{ times = [0.0, 3.0], values = [0.1] }", r"\.values: has 1 numbers for 2 times; give one for each"),
         (
             "{ times = [0.0, 2.0], values = [0.1, 0.2] }",
@@ -120,47 +119,19 @@ KEY = r"^model\.learning_rate"
             "{ times = [0.0, 2.0], values = [0.1, 0.2], slopes = [0.0, 0.1], interpolation = 'cubic' }",
             r"\.times ends at t = 2, .* add the time 3 with the value 0\.2 and the slope 0\.0, if it keeps",
         ),
-        ("{ times = [], values = [] }", r"\.times = \[\]: should have at least 1 element"),
-        ("{ times = 0.0, values = 0.1 }", r"\.times = 0\.0: should be a list in square brackets"),
-        (
-            "{ times = ['0'], values = [0.1] }",
-            r"\.times\[0\] = '0': should be a valid number \(write 0, without quotes",
-        ),
-        (
-            "{ times = [0.0], values = [0.1], interpolate = 'step' }",
-            r": unknown key 'interpolate'; did you mean 'interpo",
-        ),
-        (
-            "{ times = [0.0], values = [0.1], interpolation = 'spline' }",
-            r"\.interpolation = 'spline': should be 'linear'",
-        ),
         ("{ schedule = 'cos', start = 0.1 }", r"\.schedule = 'cos': unknown; did you mean 'cosine'"),
         ("{ schedule = ['linear'], start = 0.1 }", r"\.schedule = \['linear'\]: unknown; did you mean 'linear'"),
-        ("{ schedule = 'cosine', start = 0.1, end = 0.2 }", r"\.duration: is missing; add it"),
-        (
-            "{ schedule = 'linear', start = [0.1], end = 0.2, duration = 1.0 }",
-            r"\.start = \[0\.1\]: should be a valid num",
-        ),
-        (
-            "{ schedule = 'linear', start = 0.1, end = 0.2, duration = 0.0 }",
-            r"\.duration = 0\.0: should be greater than 0",
-        ),
         (
             "{ schedule = 'warmup_cosine', peak = 0.1, warmup = 9.0, duration = 4.0 }",
             r"\.warmup: is 9; let it end before",
         ),
         ("{ schedule = 'exponential', start = 0.1, rate = -1e4 }", r": is inf at t = .*, and must be finite"),
         (
-            "{ schedule = 'step', start = 0.1, factor = 0.5, every = 1.0, steps = 2.5 }",
-            r"\.steps = 2\.5: should be a valid",
-        ),
-        (
             "{ vals = [0.1] }",
             r" = {'vals': \[0\.1\]}: a schedule has times and values, a file, a function, or schedule = ",
         ),
         ("[0.1, 0.2]", r" = \[0\.1, 0\.2\]: should be a valid number \(tau, .* or a schedule\)"),
         ("true", r" = True: should be a valid number"),
-        ("-0.1", r" = -0\.1: should be greater than 0"),
         ("'missing.csv'", r": .*missing\.csv: cannot be read .*; give a CSV file of times and values"),
         ("'no_module:rate'", r"\.function: 'no_module:rate': module 'no_module' cannot be imported .*; put it on"),
         ("{ function = 'own_rates' }", r"\.function: 'own_rates' names no module; write 'module:function'"),

@@ -101,11 +101,8 @@ def test_the_example_is_a_sweep():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"small.toml"', '"smal.toml"', "smal.toml: no such problem file; check the path"),
         ('problem = "small.toml"', "", "problem: is missing; add it (the base problem"),
-        ('problem = "small.toml"', "problem = 3", "problem = 3: should be a table of keys"),
         ('problem = "small.toml"', "problem = { title = 'x' }", "problem.model: is missing; add it"),
-        ("key =", "kye =", "unknown key 'kye'; did you mean 'key'?"),
         ("model.learning_rate", "model.learning_rte", "axes[0].key: the problem has no key 'model.learning_rte'; did"),
         (
             "values = [0.1, 0.2]",
@@ -113,7 +110,6 @@ def test_the_example_is_a_sweep():
             "axes[0]: no values for model.learning_rate; give one of values, grid, log, random",
         ),
         ("values = [0.1, 0.2]", "values = []", "axes[0].values"),
-        ("values = [0.1, 0.2]", "values = 0.1", "axes[0].values = 0.1: should be a list in square brackets"),
         ("values = [0.1, 0.2]", "values = [0.1, 0.1]", '{"model.learning_rate": 0.1} comes twice'),
         (
             "0.2]",
@@ -127,16 +123,6 @@ def test_the_example_is_a_sweep():
         ),
         (
             "values = [0.1, 0.2]",
-            "grid = { start = 1, stop = 2, points = 1 }",
-            "axes[0].grid.points = 1: should be greater",
-        ),
-        (
-            "values = [0.1, 0.2]",
-            "grid = { start = 1, stop = 2 }",
-            "axes[0].grid.points: is missing; add it (the number",
-        ),
-        (
-            "values = [0.1, 0.2]",
             "log = { start = 0, stop = 2, points = 3 }",
             "axes[0].log: start = 0, stop = 2: logarithms",
         ),
@@ -144,11 +130,6 @@ def test_the_example_is_a_sweep():
             "values = [0.1, 0.2]",
             "random = { low = 2, high = 1, points = 3, seed = 0 }",
             "low = 2 is not below high = 1",
-        ),
-        (
-            "values = [0.1, 0.2]",
-            "random = { low = 1, high = 2, points = 3 }",
-            "axes[0].random.seed: is missing; add it",
         ),
         ("values = [0.1, 0.2]", "values = [0.1, 0.2]\nname = 'a b'", "axes[0].name = 'a b': should match ^[A-Za-z_]"),
         (
@@ -161,15 +142,7 @@ def test_the_example_is_a_sweep():
             '["model.learning_rate", "time.stop"]',
             "axes[0]: values: 0.1 is no list of 2 values",
         ),
-        ('"model.learning_rate"', '["time.stop", "time.stop"]', "values: 0.1 is no list of 2 values"),
-        (
-            "values = [0.1, 0.2]",
-            "grid = { start = 1, stop = 2, points = 1000001 }",
-            "should be less than or equal to 1000000",
-        ),
         ("order_parameters", "oder_parameters", "unknown method 'oder_parameters'; did you mean 'order_parameters'?"),
-        ('["final"]', "[]", "methods.order_parameters = []: should have at least 1 element"),
-        ('["final"]', '"final"', "methods.order_parameters = 'final': should be a list in square brackets"),
         ('["final"]', '["finl"]', "methods.order_parameters: no 'finl' to keep; did you mean 'final'?"),
         (
             '["final"]',

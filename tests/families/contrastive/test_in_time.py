@@ -77,15 +77,6 @@ def test_g_and_the_noise_have_the_factors_of_their_time():
     assert float(found["Lambda"]) == pytest.approx(diffusion, rel=1e-9)  # as in the line above
 
 
-def test_more_outputs_change_nothing_at_a_jump():
-    jump = {"times": [0.0, 1.3, 2.9], "values": [0.1, 0.02, 0.12], "interpolation": "step"}
-    problem = driven(4, prior="log_cosh", **{"model.learning_rate": jump})
-    coarse, fine = (
-        meanfield.solve_density(meanfield.with_value(problem, "time.outputs", outputs)) for outputs in (9, 17)
-    )
-    assert np.abs(coarse["q"].values - fine["q"].values[::2]).max() <= 1e-10  # both stop at the jump
-
-
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
 def test_sgd_before_a_jump_is_that_of_the_number_and_differs_after_it(method):
     jump = {"times": [0.0, 3.0], "values": [0.07, 0.02], "interpolation": "step"}
@@ -113,16 +104,3 @@ def test_a_drive_has_the_values_of_its_own_side_at_a_corner():
     drive.fill(1.0, 1.0, np.inf, after)
     assert before == pytest.approx([0.5, 1.0, 1.0, 0.0, 0.0, 1.0], abs=1e-11)  # a digit below RESOLVED: slopes
     assert after == pytest.approx([1.0, 1.0, 1.0, 0.0, 0.0, 1.0], abs=1e-11)  # a digit below RESOLVED: slopes
-
-
-@pytest.mark.parametrize("method", ["plain", "projected", "chain"])
-def test_sgd_of_several_channels_follows_schedules_too(method):
-    """Bits of the number up to the jump at t = 2, the third output, and none of them after it."""
-    jump = {"times": [0.0, 2.0], "values": [0.07, 0.01], "interpolation": "step"}
-    lines = ("model.channels = 2", "features = [{ hidden = { law = 'rademacher' }, initial_overlap = [0.5, 0.2] }]")
-    small = ("time = { stop = 3.0, outputs = 4 }", f"particles = {{ method = '{method}', dimension = 30 }}")
-    fixed = meanfield.with_value(make_problem(*lines, *small), "model.learning_rate", 0.07)
-    problem = meanfield.with_value(fixed, "model.learning_rate", jump)
-    found, known = (meanfield.simulate_sgd(each)["q"].values for each in (problem, fixed))
-    assert np.array_equal(found[:, :3], known[:, :3])
-    assert not np.any(found[:, 3:] == known[:, 3:])

@@ -176,16 +176,6 @@ def test_both_schemes_agree_under_priors_that_change(later):
         assert np.all(np.abs(found[0][name] - found[1][name]) <= allowed)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_phases_that_change_nothing_change_no_density(scheme):
-    problem = meanfield.with_values(curriculum("log_cosh"), {"density.scheme": scheme, "phases": None})
-    same = meanfield.with_value(problem, "phases", [{"stop": 1.7}, {"stop": 6.0, "set": {"prior.strength": 0.5}}])
-    found, known = (meanfield.solve_density(each) for each in (same, problem))
-    for name in ("q", "r"):
-        allowed = found[f"{name}_error"] + known[f"{name}_error"]
-        assert np.all(np.abs(found[name] - known[name]) <= allowed)
-
-
 def test_two_features_whose_closures_are_tiled_go_through_phases():
     one = {"hidden": {"law": "rademacher"}, "coordinate": {"law": "rademacher"}}
     two = [one | {"initial_overlap": q} for q in (0.5, 0.3)]

@@ -128,27 +128,6 @@ def test_order_parameters_go_through_many_phases(seed):
     check_random_phases(seed)
 
 
-CURRICULUM = [
-    {"stop": 2.3},
-    {"stop": 6.0, "set": {"inputs.nonlinearity": "tanh", "teacher.output_weights": [1.5], "training.batch_size": 5}},
-]
-
-
-def test_more_outputs_change_nothing_at_the_end_of_a_phase():
-    found, finer = (
-        meanfield.solve_density(in_phases(CURRICULUM, time={"stop": 6.0, "outputs": outputs})) for outputs in (9, 17)
-    )
-    for name in (*NAMES, "spread", "regression"):
-        # The same steps in time; digits of the interpolant within them.
-        assert np.abs(found[name].values - finer[name].values[::2]).max() < 1e-10
-
-
-def test_phases_that_change_nothing_change_nothing():
-    same = in_phases([{"stop": 1.7}, {"stop": 6.0, "set": {"training.batch_size": 2}}])
-    found, known = (meanfield.solve_order_parameters(p) for p in (same, meanfield.with_value(same, "phases", None)))
-    assert np.abs(numbers_of(found) - numbers_of(known)).max() < 1e-9  # ten times the tolerance
-
-
 SHAPES = {
     "plain": {"dimension": 40, "replicas": 2, "method": "plain"},
     "chain": {"dimension": 40, "replicas": 2, "method": "chain"},
@@ -218,14 +197,6 @@ def test_means_that_come_in_a_phase_are_refused():
         meanfield.solve_order_parameters(given)
     with pytest.raises(meanfield.InputError, match=r"inputs\.nonlinearity = 'abs' has other means"):
         meanfield.solve_density(given)
-
-
-def test_decay_that_turns_weights_over_in_a_phase_is_refused_with_its_time():
-    given = in_phases(
-        [{"stop": 2.0}, {"stop": 6.0, "set": {"training.weight_decay": 900.0}}], particles={"dimension": 100}
-    )
-    with pytest.raises(meanfield.InputError, match=r"weight_decay = 900 at t = 2: .* lower it to 167 or less"):
-        meanfield.simulate_sgd(given)
 
 
 def test_a_number_within_a_list_that_a_phase_sets_can_be_set_by_itself():

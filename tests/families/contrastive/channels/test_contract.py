@@ -10,7 +10,7 @@ from meanfield.families.contrastive import FAMILY
 from meanfield.problems.problem_keys import with_value
 from meanfield.results.checks import check as check_dataset
 from meanfield.results.result import Result
-from meanfield.testing import methods
+from meanfield.testing import in_time, methods
 from meanfield.testing.methods import Example
 from tests import ROOT
 
@@ -44,6 +44,8 @@ def test_everything_is_done_with_two_channels(example, tmp_path):
         methods.check_tables,
         methods.check_figure,
         methods.check_sweep,
+        in_time.check_schedules,
+        in_time.check_phases,
     ):
         for method in example.family.methods:
             check(example, method, tmp_path)
@@ -61,6 +63,8 @@ def check_density(example, folder):
         methods.check_conventions,
         methods.check_figure,
         methods.check_interruption,
+        in_time.check_schedules,
+        in_time.check_phases,
     ):
         check(example, "density", folder)
     comparison = meanfield.compare(example.result("density"), example.result("particles"))

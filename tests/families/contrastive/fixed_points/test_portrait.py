@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import meanfield
 from meanfield.errors import InputError
 from meanfield.families.contrastive.fixed_points.attraction import attractor_of
 from meanfield.families.contrastive.fixed_points.points import find_fixed_points
@@ -105,11 +104,6 @@ def test_shares_add_up_and_are_those_of_the_trajectories(dataset):
     assert expected > 0.7
     # 60 uniform starts: 4 standard errors, one false alarm in 16000 seeds; the seed is fixed
     assert abs(sampled - expected) < 4 * np.sqrt(expected * (1 - expected) / 60)
-
-
-def test_dataset_saves_and_loads(dataset, tmp_path):
-    meanfield.save(dataset, tmp_path / "portrait.nc")
-    assert meanfield.load(tmp_path / "portrait.nc").identical(dataset)
 
 
 def test_portraits_are_drawn(portrait):

@@ -1,8 +1,5 @@
 """Runs that are interrupted or killed, and go on: the same bits as if nothing had happened."""
 
-import os
-import signal
-
 import numpy as np
 import pytest
 
@@ -99,62 +96,6 @@ def test_a_run_that_is_interrupted_again_and_again_gives_the_same_bits(case, tmp
     same(part, whole)
 
 
-def test_an_interrupted_run_keeps_what_it_reached(tmp_path, monkeypatch):
-    whole = meanfield.simulate_sgd(problem_of("projected"))
-    in_short_calls(monkeypatch)
-    with monkeypatch.context() as patched:
-        Interrupting(patched, Projected, calls=50)
-        part = meanfield.simulate_sgd(problem_of("projected"), workers=1)
-    assert part.status == "interrupted"
-    reached = np.isfinite(part.q.values)
-    assert reached[:3].all()
-    assert not reached[3:].all()
-    assert np.array_equal(part.q.values[reached], whole.q.values[reached])
-    assert np.isfinite(part.weights.values[:3]).all()
-    assert np.isnan(part.weights.values[-1, -1]).all()
-
-
-LONG = (
-    "particles = { dimension = 1000, replicas = 3, snapshots = [0.0, 1.0] }",
-    "time.stop = 1.0",
-    'prior.name = "l1"',
-)
-
-
-def test_a_killed_run_goes_on_from_its_last_state(tmp_path, monkeypatch):
-    """kill -9 right after some states were saved; the arrays that the run had filled are in files by then."""
-    folder = tmp_path / "run"
-    in_short_calls(monkeypatch)
-    child = os.fork()
-    if not child:
-        save, states = Checkpoint.save_state, []
-
-        def save_and_die(record, name, state):
-            save(record, name, state)
-            states.append(name)
-            if len(states) == 40:  # while another thread is at work, as at any time
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        Checkpoint.save_state = save_and_die
-        meanfield.simulate_sgd(problem_of("projected", *LONG), record=Checkpoint(folder, save_every=0.0))
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    taken = []
-    advance = Projected.advance
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Projected, "advance", lambda s, first, steps: (taken.append(steps), advance(s, first, steps)))
-        continued = meanfield.simulate_sgd(problem_of("projected", *LONG), record=Checkpoint(folder))
-    assert 0 < sum(taken) < 3 * 1000  # not everything once more
-    same(continued, meanfield.simulate_sgd(problem_of("projected", *LONG)))
-
-
-def test_the_folder_of_another_problem_is_refused(tmp_path):
-    record = Checkpoint(tmp_path / "run")
-    meanfield.simulate_sgd(problem_of("chain"), record=record)
-    with pytest.raises(InputError, match=r"holds an unfinished run of another problem.*--restart"):
-        meanfield.simulate_sgd(problem_of("chain", "particles.seed = 4"), record=Checkpoint(record.folder))
-
-
 def test_a_complete_run_is_not_repeated(tmp_path, monkeypatch):
     whole = meanfield.simulate_sgd(problem_of("chain"), record=Checkpoint(tmp_path / "run", save_every=0.0))
     monkeypatch.setattr(Chain, "advance", None)
@@ -169,26 +110,6 @@ def test_a_blow_up_is_remembered(tmp_path, monkeypatch):
     again = meanfield.simulate_sgd(problem_of("projected", *lines), record=Checkpoint(tmp_path / "run"))
     assert again.status == first.status
     same(first, again)
-
-
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
-def test_a_flipped_bit_is_refused_or_of_no_consequence(seed, tmp_path, monkeypatch):
-    """Anywhere in the folder of an interrupted run: it goes on to the same bits, or says that it cannot."""
-    random, case = np.random.default_rng(seed), ("plain", "projected, l2", "chain, statistics")[seed % 3]
-    with monkeypatch.context() as patched:
-        in_short_calls(patched)
-        Interrupting(patched, CLASSES[case.partition(",")[0]], calls=40)
-        meanfield.simulate_sgd(problem_of(case), workers=2, record=Checkpoint(tmp_path / "run", save_every=0.0))
-    path = random.choice([path for path in sorted((tmp_path / "run").iterdir()) if path.stat().st_size])
-    damaged = bytearray(path.read_bytes())
-    damaged[random.integers(len(damaged))] ^= 1 << int(random.integers(8))
-    path.write_bytes(damaged)
-    try:
-        continued = meanfield.simulate_sgd(problem_of(case), record=Checkpoint(tmp_path / "run"))
-    except InputError as error:
-        assert "--restart" in str(error)  # noqa: PT017 (most are refused, not all)
-    else:
-        same(continued, meanfield.simulate_sgd(problem_of(case)))
 
 
 @pytest.mark.parametrize("name", ["q", "r", "weights", "U", "escape", "winner", "failed"])

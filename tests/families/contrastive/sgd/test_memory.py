@@ -1,14 +1,12 @@
 """The predicted memory of an ensemble against what NumPy is seen to take, and its refusal."""
 
 import tracemalloc
-from types import SimpleNamespace
 
 import pytest
 
 import meanfield
 from meanfield.ensembles.checkpoint import Checkpoint
 from meanfield.ensembles.simulation import predicted_memory
-from meanfield.errors import InputError
 from meanfield.families.contrastive.sgd.simulation import simulation_of
 from tests.example_problems import feature, features, make_problem
 
@@ -54,16 +52,3 @@ def test_prediction_is_close_and_not_below(case, files, tmp_path):
     peak = peak_of(lambda: meanfield.simulate_sgd(problem, workers=1, record=record))
     assert predicted > 0.95 * (peak - 2**20)  # 1 MiB for what is not counted: indices, problem, Dataset
     assert predicted < 2 * peak + 2**20  # the peaks of start and of steps need not coincide; buffers of compiled code
-
-
-def test_a_run_that_does_not_fit_is_refused_with_advice(monkeypatch):
-    free = SimpleNamespace(available=10**6)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: free)
-    with pytest.raises(InputError, match=r"2 replicas with N = 100000 \('projected'\) take .* GiB, but .* free; lower"):
-        meanfield.simulate_sgd(make_problem(SHORT, *CASES["projected"]))
-    with pytest.raises(InputError, match=r"name fewer particles.snapshots, or save to a file"):
-        meanfield.simulate_sgd(make_problem(SHORT, *CASES["projected"]))
-    with pytest.raises(InputError, match=r"set particles.record = 'statistics'"):
-        meanfield.simulate_sgd(make_problem(SHORT, *CASES["chain"]))
-    free.available = 10**9
-    assert meanfield.simulate_sgd(make_problem(SHORT, *CASES["chain"])).status == "complete"

@@ -8,7 +8,6 @@ from meanfield.ensembles import ensemble
 from meanfield.ensembles.simulation import blocks_of
 from meanfield.errors import InputError
 from meanfield.families.contrastive.sgd.start import winners
-from meanfield.families.contrastive.sgd.steppers import Chain
 from meanfield.results.result import Result
 from meanfield.results.schema import validate
 from tests.example_problems import THREE_POINT, feature, features, make_problem
@@ -55,10 +54,6 @@ def test_the_cheapest_method_that_gives_what_is_asked_for(lines, method, weights
         (
             ("particles.method = 'chain'", "particles.snapshots = [0.5]"),
             r"particles.snapshots = \[0.5\]: .*'chain' follows q alone .*; set it to 'projected', or remove",
-        ),
-        (
-            ("particles.record = 'statistics'", "particles.snapshots = [0.5]"),
-            r"particles.snapshots = \[0.5\]: particles.record = 'statistics' keeps no weights; set it to 'replicas'",
         ),
     ],
 )
@@ -183,26 +178,6 @@ def test_a_blow_up_says_when_and_what_to_change(method, monkeypatch):
     )
     assert np.isfinite(run.q.values[:, 0]).all()
     assert np.isnan(run.q.values[:, 1:]).all()
-
-
-def test_one_replica_that_blows_up_leaves_the_others(monkeypatch):
-    advance = Chain.advance
-
-    def spoilt(chain, first, steps):
-        advance(chain, first, steps)
-        if first + steps == 10 and chain.replicas.start == 3:
-            chain._s[0] = np.nan
-
-    lines = ("particles.method = 'chain'", "particles.replicas = 12", "time.outputs = 5")
-    whole = simulate(*lines)
-    monkeypatch.setattr(Chain, "advance", spoilt)
-    monkeypatch.setattr(ensemble, "FIRST_CALL", 5)
-    run = simulate(*lines)
-    assert run.status.startswith("failed: at t = 0.25: the weights of replica 3 are no longer finite")
-    others = np.arange(12) != 3
-    assert np.array_equal(run.q[others], whole.q[others])
-    assert np.array_equal(run.q[3, :3], whole.q[3, :3])
-    assert np.isnan(run.q[3, 3:]).all()
 
 
 def test_blocks_cover_all_replicas_once():

@@ -30,14 +30,6 @@ def test_ensembles_are_summed_up_as_their_record_says(method):
     assert summed.r_mean.values == pytest.approx(2.0, abs=1e-12)  # rounding
 
 
-def test_statistics_do_not_depend_on_workers():
-    lines = ("particles = { method = 'chain', dimension = 30, replicas = 900, record = 'statistics' }",)
-    problem = make_problem(*lines, "time = { stop = 0.5, outputs = 3 }", "model.learning_rate = 0.5")
-    alone = meanfield.simulate_sgd(problem, workers=1)
-    for _ in range(3):
-        assert meanfield.simulate_sgd(problem, workers=4).drop_attrs().identical(alone.drop_attrs())
-
-
 def test_comparison_takes_statistics_for_replicas():
     lines = ("time = { stop = 0.5, outputs = 3 }", "model.learning_rate = 0.5", "particles.method = 'chain'")
     whole = make_problem(*lines, "particles = { dimension = 30, replicas = 50 }")

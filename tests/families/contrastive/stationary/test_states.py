@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import xarray as xr
 from scipy.optimize import brentq
 
 import meanfield
@@ -15,8 +14,6 @@ from meanfield.mckean_vlasov.cells import edges_of, nodes_of
 from meanfield.mckean_vlasov.order_parameters import rate
 from meanfield.mckean_vlasov.stationary import search
 from meanfield.mckean_vlasov.stationary.search import NODE_ERROR
-from meanfield.results import schema
-from meanfield.results.result import Result
 from tests.example_problems import feature, features, gaussian, make_problem
 
 TWO = features(feature(0.6), feature(0.3, coordinate="rademacher"))
@@ -144,17 +141,6 @@ def test_a_run_ends_in_a_state():
 )
 def test_runs_to_a_thousand_end_in_a_state(lines):
     check_run(*lines, *run_settings(1000.0, 10000))
-
-
-def test_dataset_obeys_the_schema_and_loads_in_plain_xarray(states, tmp_path):
-    schema.validate(Result.of(states))
-    assert states.attrs["schema_version"] == schema.SCHEMA_VERSION
-    meanfield.save(states, tmp_path / "states.nc")
-    assert meanfield.load(tmp_path / "states.nc").identical(states)
-    with xr.open_dataset(tmp_path / "states.nc") as plain:
-        assert plain["q"].dims == ("state", "feature")
-        assert plain["P"].dims == ("state", "u", "w")
-        assert all(variable.attrs["long_name"] for variable in plain.variables.values())
 
 
 def test_stored_density_has_the_stored_moments(states):

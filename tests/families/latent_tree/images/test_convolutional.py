@@ -1,7 +1,6 @@
 """Training of convolutional networks: steps against PyTorch's own, the probe, resuming, and problem files."""
 
 import re
-from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -21,7 +20,6 @@ from meanfield.problems.file import format_problem, parse_problem
 from tests.families.latent_tree.images.problems import problem
 from tests.families.latent_tree.images.test_simulation import torch_loss
 from tests.networks.modules import module_of
-from tests.references_in_time import stopped
 
 SMALL = "widths = [6, 3]\noutput_normalisation = true\nconvolution = { channels = [4, 6], blocks = 1"
 
@@ -195,18 +193,6 @@ def test_runs_do_not_depend_on_workers_and_go_on_with_the_same_bits(tmp_path, mo
     rest = meanfield.solve(chosen, "particles", workers=2, record=Checkpoint(tmp_path / "run"))
     assert rest.attrs["status"] == "complete"
     assert rest.equals(whole)
-
-
-@pytest.mark.torch
-def test_saved_states_hold_moments_and_statistics():
-    pytest.importorskip("torch")
-    chosen = small(training=ADAM)
-    make = partial(ConvolutionalReplicas, chosen, range(2))
-    whole, second = make(), stopped(make, 3, 6)
-    whole.advance(0, 6)
-    for name in ("w", "means", "squares", "running"):
-        assert np.array_equal(getattr(whole, name), getattr(second, name)), name
-    assert np.array_equal(whole.rows["probe_accuracy"], second.rows["probe_accuracy"])
 
 
 @pytest.mark.torch
