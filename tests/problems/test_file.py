@@ -113,81 +113,34 @@ def test_the_good_problem_is_good():
         ("title", 3, "string"),
         # wrong types
         ("model.activation", 3, "string"),
-        ("model.centering", True, "'none', 'population' or 'batch'"),
         ("model.learning_rate", "0.02", "valid number"),
         ("model.learning_rate", True, "valid number"),
         ("model.learning_rate", [0.02], "valid number"),
         ("model.batch_size", 10.5, "valid integer"),
-        ("model.batch_size", "10", "valid integer"),
         ("model.batch_size", True, "valid integer"),
-        ("features[0].hidden.second_moment", "1.1", "valid number"),
-        ("features[0].hidden.fourth_moment", True, "valid number"),
-        ("features[1].hidden.values[1]", "2", "valid number"),
-        ("features[1].hidden.probabilities[0]", False, "valid number"),
         ("features[1].initial_overlap", True, "'random'"),
         ("features[1].initial_overlap", "rand", "'random'"),
-        ("augmentation.variance[0]", "0.3", "valid number"),
-        ("augmentation.correlation", "-1", "valid number"),
-        ("prior.name", 1, "string"),
-        ("prior.strength", "1", "valid number"),
-        ("time.stop", "20", "valid number"),
-        ("time.stop", True, "valid number"),
-        ("time.outputs", 41.5, "valid integer"),
-        ("time.outputs", True, "valid integer"),
-        ("density.cells", 800.5, "valid integer"),
         ("density.cells", "auto", "valid integer"),
-        ("density.half_width", "6", "valid number"),
         ("density.feature_nodes", 1e40, "valid integer"),
-        ("density.steps", 1e16, "valid integer"),
         ("density.order", "4", "2 or 4"),
-        ("density.order", True, "2 or 4"),
-        ("particles.method", 1, "'auto', 'plain', 'projected' or 'chain'"),
-        ("particles.dimension", 256.5, "valid integer"),
-        ("particles.replicas", True, "valid integer"),
-        ("particles.seed", 1.5, "valid integer"),
         ("particles.seed", {"times": [0.0], "values": [1]}, "a number, the same at all times; no table"),
         ("particles.snapshots[1]", "0.5", "valid number"),
         # out of range
         ("model.activation", "quadratc", "did you mean 'quadratic'?"),
         ("model.activation", "xyz", "known: "),
         ("model.centering", "bach", "'none', 'population' or 'batch'"),
-        ("model.learning_rate", -0.02, "greater than 0"),
         ("model.learning_rate", 0.0, "greater than 0"),
         ("model.batch_size", 0, "greater than or equal to 1"),
-        ("model.batch_size", -3, "greater than or equal to 1"),
-        ("features[0].hidden.second_moment", 0.0, "greater than 0"),
-        ("features[0].hidden.second_moment", -1.1, "greater than 0"),
-        ("features[0].hidden.fourth_moment", 0.0, "greater than 0"),
         ("augmentation.correlation", 1.5, "less than or equal to 1"),
-        ("augmentation.correlation", -1.01, "greater than or equal to -1"),
-        ("prior.name", "l3", "did you mean 'l2'?"),
-        ("prior.strength", -1.0, "greater than or equal to 0"),
-        ("time.stop", 0.0, "greater than or equal to 1e-09"),
         ("time.stop", 1e13, "less than or equal to 1000000000000"),
-        ("time.outputs", 10**6 + 1, "less than or equal to 1000000"),
-        ("time.outputs", 1, "greater than or equal to 2"),
         ("density.cells", 801, "multiple of 2"),
-        ("density.cells", 6, "greater than or equal to 8"),
-        ("density.half_width", 0.0, "greater than or equal to 1e-06"),
-        ("density.feature_nodes", 1, "greater than or equal to 2"),
-        ("density.steps", 0, "greater than or equal to 1"),
         ("density.order", 3, "2 or 4"),
-        ("particles.method", "fast", "'auto', 'plain', 'projected' or 'chain'"),
-        ("particles.record", "all", "'replicas' or 'statistics'"),
-        ("particles.snapshot_precision", "half", "'double' or 'single'"),
-        ("particles.escape_overlap", 0.0, "greater than 0"),
-        ("particles.escape_overlap", 1.5, "less than or equal to 1"),
-        ("particles.dimension", 2, "greater than or equal to 3"),
-        ("particles.replicas", 0, "greater than or equal to 1"),
-        ("particles.seed", -1, "greater than or equal to 0"),
         # lengths
         ("augmentation.variance", [0.1, 0.2, 0.3], "2 elements"),
         ("augmentation", {"variance": [0.1, 1e9]}, "variance 1e+09 is above 1e+06, where views have nothing in common"),
         ("augmentation.variance", [0.1], "too few elements"),
         ("augmentation.variance", 0.3, "list"),
         ("features[1].hidden.values", [], "1 element"),
-        ("features[1].hidden.values", 1.0, "list"),
-        ("particles.snapshots", 5.0, "list"),
         # tables
         ("model", 3, "table"),
         ("features", "x", "[[features]]"),
@@ -195,12 +148,7 @@ def test_the_good_problem_is_good():
         ("features[1]", 0.5, "table"),
         ("features[0].hidden", "gaussian", "table"),
         ("features[0].hidden.law", "gauss", "'gaussian'"),
-        ("features[0].hidden.law", 3, "'gaussian'"),
-        ("features[0].coordinate", "gaussian", "table"),
         ("features[0].coordinate.law", "cauchy", "'rademacher'"),
-        ("augmentation", 0.3, "table"),
-        ("prior", "l1", "table"),
-        ("time", 20.0, "table"),
     ],
 )
 def test_a_bad_value(key, value, allowed):
@@ -292,21 +240,10 @@ def test_huge_numbers_are_accepted_or_refused_but_never_a_crash(key, value):
     "key",
     [
         "model",
-        "features",
-        "time",
         "model.activation",
-        "model.learning_rate",
-        "model.batch_size",
-        "features[1].hidden",
         "features[1].initial_overlap",
         "features[0].hidden.law",
-        "features[0].hidden.second_moment",
-        "features[0].hidden.fourth_moment",
-        "features[1].hidden.values",
-        "features[1].hidden.probabilities",
         "features[0].coordinate.law",
-        "augmentation.variance",
-        "time.stop",
     ],
 )
 def test_a_missing_key(key):
@@ -315,44 +252,11 @@ def test_a_missing_key(key):
 
 
 @pytest.mark.parametrize(
-    "key",
-    [
-        "title",
-        "augmentation",
-        "prior",
-        "density",
-        "particles",
-        "model.centering",
-        "features[0].coordinate",
-        "augmentation.correlation",
-        "prior.name",
-        "prior.strength",
-        "time.outputs",
-        *(f"density.{key}" for key in GOOD["density"]),
-        *(f"particles.{key}" for key in GOOD["particles"]),
-    ],
-)
-def test_what_may_be_left_out(key):
-    assert isinstance(parse_problem(text_with(key, None)), Problem)
-
-
-@pytest.mark.parametrize(
     ("key", "nearest"),
     [
         ("titel", "title"),
-        ("modell", "model"),
-        ("feature", "features"),
-        ("model.activaton", "activation"),
-        ("model.learnin_rate", "learning_rate"),
-        ("features[1].hiden", "hidden"),
         ("features[0].hidden.secondmoment", "second_moment"),
-        ("features[1].hidden.value", "values"),
-        ("features[0].coordinate.laws", "law"),
-        ("augmentation.varianc", "variance"),
-        ("prior.strenth", "strength"),
         ("time.sotp", "stop"),
-        ("density.cell", "cells"),
-        ("particles.replica", "replicas"),
     ],
 )
 def test_an_unknown_key_names_the_nearest_one(key, nearest):
@@ -378,38 +282,6 @@ def test_an_unknown_key_without_a_near_one_lists_all(section):
             ["model: batch_size = 1 with centering = 'batch'", "set batch_size to 2 or more", "'population'"],
         ),
         (
-            {"features[0].hidden.fourth_moment": 1.0},
-            ["features[0].hidden: fourth_moment = 1.0", "second_moment^2 = 1.21", "raise fourth_moment or lower"],
-        ),
-        (
-            {"features[1].hidden.probabilities": [1.25, -0.25]},
-            ["features[1].hidden: probability 1.25", "outside [0, 1]", "correct it"],
-        ),
-        (
-            {"features[1].hidden.probabilities": [-0.25, 1.25]},
-            ["features[1].hidden: probability -0.25", "outside [0, 1]", "correct it"],
-        ),
-        (
-            {"features[1].hidden.probabilities": [0.5, 0.4]},
-            ["features[1].hidden: probabilities add up to 0.9", "not to 1", "correct or normalise"],
-        ),
-        (
-            {"features[1].hidden.probabilities": [1.0]},
-            ["features[1].hidden: 2 values but 1 probabilities", "one probability per value"],
-        ),
-        (
-            {"features[1].hidden.values": [0.0, 0.0]},
-            ["features[1].hidden: ", "concentrated at 0", "give a value other than 0"],
-        ),
-        (
-            {"features": [GOOD["features"][0] | {"initial_overlap": 1.0}]},
-            ["features.initial_overlap = [1.0]", "below 1", "lower initial_overlap"],
-        ),
-        (
-            {"features[0].initial_overlap": -1.5},
-            ["features.initial_overlap = [-1.5, 0.25]", "|q(0)|^2 = 2.3125", "below 1", "lower initial_overlap"],
-        ),
-        (
             {"features[0].initial_overlap": 0.8, "features[1].initial_overlap": 0.6},
             ["features.initial_overlap = [0.8, 0.6]", "|q(0)|^2 = 1", "below 1", "lower initial_overlap"],
         ),
@@ -429,8 +301,6 @@ def test_an_unknown_key_without_a_near_one_lists_all(section):
                 "time.spacing = 'linear': t = 0 to 20 in 41 outputs",
             ],
         ),
-        ({"particles.snapshots": [20.5]}, ["particles.snapshots: 20.5", "nearest one is 20"]),
-        ({"particles.snapshots": [-0.5]}, ["particles.snapshots: -0.5", "nearest one is 0"]),
     ],
 )
 def test_values_that_do_not_go_together(changes, words):
@@ -590,13 +460,6 @@ def test_a_mistake_in_a_file_names_the_file(tmp_path):
     path = tmp_path / "problem.toml"
     path.write_text(text_with("time.stop", -1.0))
     assert failure_of(str(path)).startswith(f"{path}: time.stop = -1.0: ")
-
-
-def test_a_file_with_a_byte_order_mark(tmp_path):
-    """Editors on Windows write one."""
-    path = tmp_path / "problem.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + tomli_w.dumps(GOOD).encode())
-    assert load_problem(path) == parse_problem(tomli_w.dumps(GOOD))
 
 
 def test_there_are_examples():
