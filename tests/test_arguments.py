@@ -106,7 +106,6 @@ def test_paths_texts_sweeps_and_folders(use, words, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-RANGE = ("model.learning_rate", 0.1, 1.0)
 TWO = make_problem(features(feature(), feature()))
 OUTPUTS = np.ones((4, 2))
 

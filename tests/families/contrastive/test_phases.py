@@ -111,12 +111,6 @@ def test_order_parameters_go_through_any_phases(seed):
     check_order_parameters(random_phases(seed))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(6), *range(9, 50)])
-def test_order_parameters_go_through_many_phases(seed):
-    check_order_parameters(random_phases(seed))
-
-
 INDEPENDENT = tuple(key for key in CHANGES if key != "model.centering")
 
 

@@ -131,18 +131,6 @@ def test_covariances_follow_moments_that_hardly_change():
     assert found == pytest.approx(known, rel=1e-5, abs=1e-5 * np.abs(known).max())  # six digits of J and Cov(X)
 
 
-@pytest.mark.slow
-def test_densities_and_sgd_agree_while_other_numbers_change():
-    """A verdict is wrong once in 20 times by chance; the seed is fixed."""
-    ensemble = {"dimension": 500, "replicas": 16, "seed": 5}
-    # With batches of two and noisy views N must be above 1e6: see several_channels.md, its last pitfalls.
-    sizes = LAWS["model.batch_size"] | {"values": [3, 9]}
-    problem = with_others({"model.batch_size": sizes}, SIGNS, NOISE, particles=ensemble)
-    problem = meanfield.with_value(problem, "density.tolerance", 5e-3)
-    density, sgd = meanfield.solve_density(problem), meanfield.simulate_sgd(problem)
-    assert meanfield.compare(density, sgd).attrs["verdict"] == "AGREES"
-
-
 RANDOM = {"decorrelation.penalty": "smooth_absolute", "decorrelation.parameters": {"width": 0.1}}
 SMOOTH = {"features[1].hidden": LAWS["features[1].hidden"]}
 
@@ -162,17 +150,6 @@ def test_averages_by_random_batches_are_at_all_times_those_of_the_constant_probl
             for found, each in zip(run.at(t)(q, M), known.randomisations[number](q, M), strict=True):
                 # rules over one sample are right to 1e-3 of what has no penalty, and mostly to rounding
                 assert found == pytest.approx(each, rel=1e-12, abs=1e-12)  # rounding: the same batches
-
-
-@pytest.mark.slow
-def test_sgd_agrees_with_a_limit_by_random_batches_in_time():
-    """A verdict is wrong once in 20 times by chance; the seed is fixed."""
-    ensemble = {"dimension": 500, "replicas": 16, "seed": 5}
-    schedule = {"schedule": "linear", "start": 1.0, "end": 2.5, "duration": 2.0}
-    law = {"law": "three_point", "second_moment": schedule, "fourth_moment": 15.0}
-    problem = with_others(RANDOM, **{"features[1].hidden": law, "decorrelation.strength": 0.3, "particles": ensemble})
-    found = verdicts(problem, "order_parameters", "features[1].hidden.second_moment", [1.0])
-    assert found == ["AGREES", "DIFFERS"]
 
 
 @pytest.mark.parametrize(
@@ -287,15 +264,6 @@ def test_cells_and_particles_agree_under_a_prior_that_sets_in():
         assert np.all(np.abs(by_cells[name] - by_particles[name]) <= allowed + 1e-12)  # rounding of M_kk
     assert np.all(by_cells["r"][0] == 0.0)
     assert np.all(by_cells["r"][-1] > 1.0)  # of the largest strength of the phase
-
-
-@pytest.mark.slow
-def test_sgd_agrees_with_densities_of_several_phases():
-    """A verdict is wrong once in 20 times by chance; the seed is fixed."""
-    ensemble = {"dimension": 3000, "replicas": 8, "seed": 3, "snapshots": [1.0, 2.0]}
-    problem = sparse(**{"particles": ensemble, "density.tolerance": 3e-3})
-    report = meanfield.compare(meanfield.solve_density(problem), meanfield.simulate_sgd(problem))
-    assert report.attrs["verdict"] == "AGREES"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
