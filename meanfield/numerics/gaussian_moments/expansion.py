@@ -150,6 +150,7 @@ def _averages(
     rule: Rule, function: RowFunction, constants: FloatArray, law: Law, terms: Terms
 ) -> tuple[FloatArray, FloatArray]:
     """Averages of the terms with 1, z and z z, shape (weights, terms), and of their products, shape (terms, terms)."""
+    rule = rule.of(law)
     parity = rule.parity(function, constants, law)
     z, weights = _nodes(rule, law, parity is not None)
     i, j = _lower(terms.rank)

@@ -122,6 +122,12 @@ class Rule:
     bounded: bool = False
     powers: tuple[int, ...] | None = None
 
+    def of(self, law: Law) -> Rule:
+        """The same rule, or panels where rows have a mean, which none of the typical laws of those on spheres had."""
+        if self.powers is None or (law.factor.size and not law.mean.any()):
+            return self
+        return replace(self, order=max(self.order, MOST_POINTS), powers=None)
+
     def parity(self, function: RowFunction, constants: FloatArray, law: Law) -> FloatArray | None:
         """1 for each output that is even in z and -1 for odd ones, where nodes of one half-space tell all; or None."""
         width, rank = law.factor.shape
@@ -159,8 +165,8 @@ class Rule:
 
         Of sums of terms, products of outputs of which none are wanted are 0, but for estimates of squares.
         """
-        if self.powers is not None and (law.mean.any() or not law.factor.size):  # which none of the typical laws had
-            return replace(self, order=max(self.order, MOST_POINTS), powers=None).moments(function, constants, law)
+        if self.of(law) is not self:
+            return self.of(law).moments(function, constants, law)
         parity = self.parity(function, constants, law)
         if self.parts is not None:
             given = (function.address, function.outputs, constants, *law, self.parts)

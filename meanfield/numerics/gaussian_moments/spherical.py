@@ -42,7 +42,7 @@ MOST_POINTS = 64
 def powers_of(function: RowFunction, constants: FloatArray, laws: Sequence[Law]) -> tuple[int, ...] | None:
     """Powers of the length of a row with which outputs grow, at these constants and others.
 
-    None if some do not grow so, or laws have means.
+    None if some do not grow so, like another power at other constants, or laws have means.
     """
     if any(law.mean.any() or not law.factor.size for law in laws):
         return None
@@ -50,21 +50,26 @@ def powers_of(function: RowFunction, constants: FloatArray, laws: Sequence[Law])
     rows = np.random.default_rng(0).standard_normal((64, function.width)) * np.where(sizes > 0.0, sizes, 1.0)
     # Constants such as a bias or a threshold may be 0 for a while, with which other functions are homogeneous.
     others = constants * np.linspace(1.1, 1.2, len(constants)) + 0.1 * (constants == 0.0)
-    powers = np.zeros(function.outputs, dtype=int)
+    found = []
     for each in (constants, others):
         values = [function(scale * rows, each) for scale in (1.0, 0.125, 8.0)]
         largest = np.abs(values).max(axis=1)
         if not np.isfinite(largest).all():
             return None
         grows = largest[0] > 0.0
+        powers = np.full(function.outputs, -1)  # of outputs that are 0, whatever they grow like otherwise
         powers[grows] = np.rint(np.log2(largest[2, grows] / largest[0, grows]) / 3.0)
-        if not np.all((powers >= 0) & (powers <= LARGEST_POWER)):
+        if np.any((powers[grows] < 0) | (powers > LARGEST_POWER)):
             return None
-        for scale, found in zip((0.125, 8.0), values[1:], strict=True):
+        for scale, scaled in zip((0.125, 8.0), values[1:], strict=True):
             # Rounding of functions of scaled rows, relative to the largest value.
-            if np.any(np.abs(found - scale**powers * values[0]) > 1e-12 * scale**powers * largest[0]):
+            if np.any(np.abs(scaled - scale**powers * values[0]) > 1e-12 * scale**powers * largest[0]):
                 return None
-    return tuple(powers.tolist())
+        found.append(powers)
+    here, elsewhere = found
+    if np.any(elsewhere < 0) or np.any((here >= 0) & (here != elsewhere)):
+        return None
+    return tuple(elsewhere.tolist())
 
 
 @lru_cache(maxsize=16)
