@@ -49,7 +49,7 @@ def tables() -> Iterator[Table]:
         options = {"workers": 1} if method == "particles" else {}
         works = [partial(meanfield.solve, each, method, **options) for each in (problem, moving(problem))]
         constant, scheduled = seconds(*works, clock=process_time, rounds=5)
-        rows.append(Row(name, 1e3 * scheduled, "ms", "a constant rate", 1e3 * constant))
+        rows.append(Row(name, 1e3 * scheduled, "ms", "a constant rate", 1e3 * constant, required="ratio at most 1.1"))
     yield Table(
         "A schedule of the learning rate",
         "examples of data/problems; processor time of all threads; medians",

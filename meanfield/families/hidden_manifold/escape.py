@@ -16,7 +16,7 @@ from scipy.stats import chi
 
 from meanfield.ensembles.momentum import check_no_velocity
 from meanfield.errors import InputError
-from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of, train_at
+from meanfield.families.hidden_manifold.escape_noise import GROUPS, no_noise, noise_of_steps, pattern_of
 from meanfield.families.hidden_manifold.fixed_points import symmetrised
 from meanfield.families.hidden_manifold.initial_state import check_no_file
 from meanfield.families.hidden_manifold.order_parameters.legs import (
@@ -26,6 +26,7 @@ from meanfield.families.hidden_manifold.order_parameters.legs import (
     legs_of,
     numbers_at,
     observed,
+    train_at,
 )
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
 from meanfield.families.hidden_manifold.order_parameters.system import (

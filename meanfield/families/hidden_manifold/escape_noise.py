@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import covariance_of_step, sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.integration import follow
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, set_training
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, train_at
+from meanfield.families.hidden_manifold.order_parameters.steps import covariance_of_step, sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.system import System, packed, unpacked
 from meanfield.families.hidden_manifold.problem import Problem
 from meanfield.ingredients.schedules.shapes import CHECKED_TIMES
@@ -22,12 +22,6 @@ NOISE_TIMES = 16
 
 GROUPS, SAMPLES = 4, 512
 """Number of groups of sampled steps, which give the error by sampling, and of steps in each at a time."""
-
-
-def train_at(leg: Leg, time: float) -> None:
-    """Give the equations of a leg the training of a time."""
-    if leg.drive.moves:
-        set_training(leg.drive, leg.start, time, np.empty(2 * leg.system.training.size), leg.system)
 
 
 def noise_of_steps(

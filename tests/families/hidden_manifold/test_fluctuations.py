@@ -5,8 +5,10 @@ import pytest
 
 import meanfield
 from meanfield.families.hidden_manifold.order_parameters import fluctuations as covariance
-from meanfield.families.hidden_manifold.order_parameters.fluctuations import sampled_steps, start_covariance
+from meanfield.families.hidden_manifold.order_parameters.fluctuations import start_covariance
 from meanfield.families.hidden_manifold.order_parameters.jacobian import rates_at
+from meanfield.families.hidden_manifold.order_parameters.legs import steadily
+from meanfield.families.hidden_manifold.order_parameters.steps import sampled_steps
 from meanfield.families.hidden_manifold.order_parameters.system import State, make_system, packed, start_of
 from meanfield.families.hidden_manifold.particles.eigenspaces import draw_gram, spaces_of
 from tests.families.hidden_manifold.problems import problem
@@ -50,7 +52,7 @@ def test_deviations_of_the_reference(monkeypatch):
     for seed in (0, 1):
         again = problem(inputs={"spectrum": BLOCKS}, time={"stop": 10.0, "outputs": 2}, particles={"seed": seed})
         system = make_system(again, again.inputs.eigenvalues.nodes(2), 2)
-        found[seed] = covariance.fluctuations(again, system, case.time.outputs_at)
+        found[seed] = covariance.fluctuations(again, steadily(system), case.time.outputs_at)
     Q, R = (found[0][f"{name}_covariance"][-1] for name in ("Q", "R"))
     deviations = np.sqrt([Q[0, 0, 0, 0], Q[0, 1, 0, 1], R[0, 0, 0, 0], R[0, 1, 0, 1]])
     assert deviations == pytest.approx([0.239, 0.209, 0.143, 0.152], rel=0.03)  # three standard errors
@@ -120,3 +122,35 @@ def test_errors_that_are_measured_scatter_by_their_samples_besides():
 
 def test_where_fluctuations_are_not_known_they_are_left_out():
     assert "Q_covariance" not in meanfield.solve(problem(time={"stop": 1.0, "outputs": 2}), "order_parameters")
+
+
+IN_TIME = {
+    "learning_rate": {"times": [0.0, 1.0, 2.0], "values": [0.05, 1.5, 0.2]},
+    "output_learning_rate": {"times": [0.0, 1.0], "values": [0.0, 0.5], "interpolation": "step"},
+    "batch_size": {"times": [0.0, 1.0], "values": [1, 8], "interpolation": "step"},
+}
+
+
+def test_the_chain_fluctuates_as_much_under_schedules():
+    """As above; with the noise of a constant rate the variances of R would be off by half and more."""
+    at = {"time": {"stop": 2.0, "outputs": 3}, "particles": {"dimension": 512, "replicas": 200, "method": "chain"}}
+    case = problem(inputs={"spectrum": BLOCKS, "nonlinearity": "linear"}, training=IN_TIME, **at)
+    predicted, runs = meanfield.solve(case, "order_parameters"), meanfield.solve(case, "particles", workers=1)
+    for name, entries in {"Q": "tklkl->tkl", "R": "tklkl->tkl", "v": "tkk->tk"}.items():
+        variance = np.einsum(entries, predicted[f"{name}_covariance"].values)[1:] / 512
+        found = runs[name].values[:, 1:].var(axis=0, ddof=1)
+        trained = variance > 0.0  # the second layer rests up to t = 1
+        assert np.array_equal(trained, found > 1e-20)  # rounding
+        assert trained[-1].all()
+        assert found[trained] == pytest.approx(variance[trained], rel=4 * np.sqrt(2 / 199) + 0.05)  # O(1/N)
+
+
+def test_phases_that_change_nothing_fluctuate_as_one_run():
+    at = {"time": {"stop": 2.0, "outputs": 3}}
+    case = problem(inputs={"spectrum": BLOCKS}, training=BOTH_LAYERS, **at)
+    phases = meanfield.with_value(case, "phases", [{"stop": 0.7}, {"stop": 2.0}])
+    one, two = (meanfield.solve(each, "order_parameters") for each in (case, phases))
+    for name in ("Q_covariance", "R_covariance", "v_covariance", "generalisation_error_variance"):
+        stated = one[f"{name}_error"] + two[f"{name}_error"]
+        # Samples of the noise differ; three standard errors of 8 groups are exceeded by few of these numbers.
+        assert float((np.abs(one[name] - two[name]) <= stated + 1e-9).mean()) > 0.95

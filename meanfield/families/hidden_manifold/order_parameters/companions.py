@@ -18,7 +18,7 @@ import numpy as np
 from meanfield.errors import BlowUpError
 from meanfield.families.hidden_manifold.expectations.choice import expectations
 from meanfield.families.hidden_manifold.order_parameters.integration import Path
-from meanfield.families.hidden_manifold.order_parameters.legs import Leg, errors_along, observed, set_training
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, errors_along, observed, train_at
 from meanfield.families.hidden_manifold.order_parameters.rates import fields_at, rates_of_expectations
 from meanfield.families.hidden_manifold.order_parameters.system import State, System, packed, unpacked
 from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
@@ -98,14 +98,13 @@ def _of(state: State, k: slice) -> State:
 
 def _rate(leg: Leg, wide: System, a: float | None, b: float | None) -> Rate:
     """Rate of change of all students together."""
-    system, numbers = leg.system, leg.drive.room
+    system = leg.system
     K = system.students
     sizes, others = (len(system.chance), K, K + system.teachers), wide.students - K
     none, learns = (0, 0), (0, others) if b is None else (others, 0)  # students before and behind those with gains
 
     def rate(t: float, y: FloatArray) -> FloatArray:
-        if leg.drive.moves:
-            set_training(leg.drive, leg.start, t, numbers, system)
+        train_at(leg, t)
         eta, eta_v, _, _, decay = wide.training[:] = system.training
         wide.training[4] = 0.0  # which is one of the moves below
         state = unpacked(wide, y)

@@ -7,15 +7,13 @@ sampling. Source: hidden_manifold.md, section 8.
 The start: to leading order products of weights that are drawn at random are linear in normal numbers, in each
 eigenspace those of the products of random vectors with the teacher, and with each other. A start with exact overlaps
 fixes their sums over all spaces, not those in each.
-
-A step adds Y/N to the state, with E[Y] = dy/dt. In each eigenspace the input x of a sample has projections of order
-sqrt(n) on vectors of n dimensions, jointly Gaussian with the fields, and a squared length without fluctuations.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.random import Generator
@@ -29,8 +27,9 @@ from meanfield.families.hidden_manifold.order_parameters.jacobian import (
     jacobian_at,
     rates_at,
 )
-from meanfield.families.hidden_manifold.order_parameters.legs import steadily
+from meanfield.families.hidden_manifold.order_parameters.legs import Leg, numbers_at, train_at
 from meanfield.families.hidden_manifold.order_parameters.rates import rates
+from meanfield.families.hidden_manifold.order_parameters.steps import covariance_of_step, sampled_steps, spaces_of
 from meanfield.families.hidden_manifold.order_parameters.system import (
     State,
     System,
@@ -41,10 +40,9 @@ from meanfield.families.hidden_manifold.order_parameters.system import (
 )
 from meanfield.families.hidden_manifold.particles.start import gaussian_means
 from meanfield.families.hidden_manifold.problem import Problem
-from meanfield.numerics.compiled.scalar_functions import evaluate
 from meanfield.numerics.exact_products import root
-from meanfield.numerics.ode import Tolerance, solve_ode
-from meanfield.problems.base import schedules_of
+from meanfield.numerics.ode import Rate, Tolerance, solve_in_stretches
+from meanfield.problems.phases import piece_at
 from meanfield.typing import FloatArray
 
 MOST_NUMBERS = 100
@@ -60,33 +58,43 @@ TOLERANCE = Tolerance(relative=1e-4, absolute=1e-6)
 """Tolerance of a step: errors by sampling are larger."""
 
 
-def has_fluctuations(problem: Problem, system: System) -> bool:
+def has_fluctuations(problem: Problem, legs: Sequence[Leg]) -> bool:
     """Whether the covariance is known and cheap.
 
-    It is for few eigenvalues, means on the teacher, closed expectations, and where nothing changes in time. What runs
-    that start from a file scatter by at its time is not known.
+    It is for few eigenvalues, means on the teacher that are the same in all phases, and closed expectations. By what
+    runs scatter at the time of a file that they start from is not known, nor is it for velocities of weights.
     """
-    if (
-        schedules_of(problem)
-        or problem.phases is not None
-        or problem.initial is not None
-        or problem.training.momentum_rate
-    ):
+    if problem.initial is not None or problem.training.momentum_rate:
         return False
-    count = problem.inputs.eigenvalues.exact_nodes()
-    elsewhere = any(component.mean_elsewhere > 0.0 for component in problem.inputs.mixture)
-    if count is None or count != len(system.rho) or elsewhere or system.kind == QUADRATURE:
-        return False
-    return len(coordinates_of(system).place) <= MOST_NUMBERS
+    for leg in legs:
+        inputs = piece_at(problem, leg.start).problem.inputs
+        elsewhere = any(component.mean_elsewhere > 0.0 for component in inputs.mixture)
+        own = leg.system.teachers + np.count_nonzero(leg.system.column >= 0)  # columns of these means
+        if inputs.eigenvalues.exact_nodes() != len(leg.system.rho) or elsewhere or leg.system.kind == QUADRATURE:
+            return False
+        if leg.system.t.shape[1] != own:
+            return False
+    return len(_coordinates_along(legs).place) <= MOST_NUMBERS
 
 
-def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[str, FloatArray]:
+def _coordinates_along(legs: Sequence[Leg]) -> Coordinates:
+    """Numbers that move independently on some leg: with the second layer if it is trained on one."""
+    system = legs[0].system
+    for leg in legs:
+        for time in (leg.start, leg.start + 0.5 * min(leg.stop - leg.start, 1.0)):
+            train_at(leg, time)
+            if leg.system.training[1] > 0.0:
+                return coordinates_of(leg.system)
+    return coordinates_of(system)
+
+
+def fluctuations(problem: Problem, legs: Sequence[Leg], times: FloatArray) -> dict[str, FloatArray]:
     """N times covariances of Q, R, v and the generalisation error over runs, with three standard errors.
 
     Parameters
     ----------
     problem : Problem
-    system : System
+    legs : sequence of Leg
         With the eigenvalues themselves as nodes.
     times : ndarray, shape (times,)
         From 0 on.
@@ -96,27 +104,50 @@ def fluctuations(problem: Problem, system: System, times: FloatArray) -> dict[st
     dict of str to ndarray
         `Q_covariance`, `Q_covariance_error` and so on, at all times.
     """
-    coordinates = coordinates_of(system)
-    start = start_of(problem, system)
+    system, coordinates, last = legs[0].system, _coordinates_along(legs), float(times[-1])
+    place, start = coordinates.place, start_of(problem, system)
     # These samples' stream of the seed.
-    place = coordinates.place
     numbers = np.random.default_rng([problem.particles.seed, 1])
-    nodes = np.expm1(np.linspace(0.0, np.log1p(times[-1]), NOISE_TIMES))
-    nodes = np.unique(np.append(np.minimum(nodes, times[-1]), times[:: math.ceil(len(times) / NOISE_TIMES)]))
-    path = packed(follow(steadily(system), start, nodes, TOLERANCE.relative).state)
-    steps = np.array([_noise(problem, system, y, numbers)[:, place][:, :, place] for y in path])
-    S = make_interp_spline(nodes, steps, k=1)
-    n = len(start)
-    shape = steps.shape[1:]
-
-    def rate(t: float, z: FloatArray) -> FloatArray:
-        y, C = z[:n], z[n:].reshape(shape)
-        drift = jacobian_at(system, coordinates, y) @ C
-        return np.append(rates_at(system, y), drift + drift.swapaxes(1, 2) + S(t))
-
+    known = np.expm1(np.linspace(0.0, np.log1p(last), NOISE_TIMES))
+    known = np.unique(np.append(np.minimum(known, last), times[:: math.ceil(len(times) / NOISE_TIMES)]))
+    legs = [leg for leg in legs if leg.start < last or leg is legs[0]]
+    ends = [*(leg.start for leg in legs), last]
+    nodes = [_inside(known, low, high, leg.drive.moves) for leg, (low, high) in zip(legs, pairwise(ends), strict=True)]
+    together = np.unique(np.concatenate(nodes))
+    path = packed(follow(legs, start, together, TOLERANCE.relative).state)
     first = start_covariance(problem, system)[np.ix_(place, place)]
-    z = solve_ode(rate, np.append(start, np.tile(first, (GROUPS, 1, 1))), times, TOLERANCE, integrator="RK45").values
-    return _observed(system, coordinates, z[:, :n], z[:, n:].reshape(-1, *shape))
+    n, shape = len(start), (GROUPS, *first.shape)
+
+    def rate_in(leg: Leg, at: FloatArray) -> Rate:
+        phase = piece_at(problem, leg.start).problem
+
+        def noise_at(time: float) -> FloatArray:
+            train_at(leg, time)
+            return _noise(phase, leg.system, path[np.searchsorted(together, time)], numbers)[:, place][:, :, place]
+
+        S = make_interp_spline(at, np.array([noise_at(time) for time in at.tolist()]), k=1)
+
+        def rate(t: float, z: FloatArray) -> FloatArray:
+            train_at(leg, t)
+            y, C = z[:n], z[n:].reshape(shape)
+            drift = jacobian_at(leg.system, coordinates, y) @ C
+            return np.append(rates_at(leg.system, y), drift + drift.swapaxes(1, 2) + S(t))
+
+        return rate
+
+    stretches = [
+        (np.unique([at[0], *times[(times >= at[0]) & (times <= at[-1])], at[-1]]), rate_in(leg, at))
+        for leg, at in zip(legs, nodes, strict=True)
+    ]
+    z = np.append(start, np.tile(first, (GROUPS, 1, 1)))
+    found = solve_in_stretches(stretches, z, times, TOLERANCE, integrator="RK45").values
+    return _observed(legs, coordinates, times, found[:, :n], found[:, n:].reshape(-1, *shape))
+
+
+def _inside(known: FloatArray, low: float, high: float, moves: bool) -> FloatArray:
+    """Times of a leg at which steps are sampled: those that are known, and more where the training changes."""
+    more = np.linspace(low, high, NOISE_TIMES if moves else 2)
+    return np.unique(np.concatenate([more, known[(known > low) & (known < high)]]))
 
 
 def _noise(problem: Problem, system: System, y: FloatArray, numbers: Generator) -> FloatArray:
@@ -124,16 +155,11 @@ def _noise(problem: Problem, system: System, y: FloatArray, numbers: Generator) 
     return covariance_of_step(system, sampled_steps(problem, system, y, GROUPS * SAMPLES, numbers), GROUPS)
 
 
-def covariance_of_step(system: System, samples: FloatArray, groups: int) -> FloatArray:
-    """Covariance of the mean over the samples of a step, by each group of samples, shape (groups, n, n)."""
-    samples = samples.reshape(groups, -1, samples.shape[1])
-    away = samples - samples.mean(axis=1, keepdims=True)
-    return np.asarray(away.swapaxes(1, 2) @ away / (away.shape[1] - 1) / system.training[2])
-
-
-def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: FloatArray) -> dict[str, FloatArray]:
+def _observed(
+    legs: Sequence[Leg], coordinates: Coordinates, times: FloatArray, states: FloatArray, C: FloatArray
+) -> dict[str, FloatArray]:
     """Covariances of what is compared from those of independent numbers, shape (times, groups, numbers, numbers)."""
-    size = C.shape[-1]
+    size, system = C.shape[-1], legs[0].system
     one_at_a_time = np.array([coordinates.moved(np.zeros(states.shape[1]), x) for x in np.eye(size)])
     maps = observables(system, unpacked(system, one_at_a_time))
     found = {}
@@ -141,7 +167,8 @@ def _observed(system: System, coordinates: Coordinates, states: FloatArray, C: F
         along = maps[name].reshape(size, -1)
         products = np.einsum("ai,tgab,bj->tgij", along, C, along)
         found[f"{name}_covariance"] = products.reshape(*C.shape[:2], *maps[name].shape[1:], *maps[name].shape[1:])
-    slopes = np.array([_error_slopes(system, coordinates, y) for y in states])
+    at = [legs[number].system for number in numbers_at(legs, times)]
+    slopes = np.array([_error_slopes(each, coordinates, y) for each, y in zip(at, states, strict=True)])
     found["generalisation_error_variance"] = np.einsum("ta,tgab,tb->tg", slopes, C, slopes)
     # Errors are stated as 3 standard errors.
     errors = {f"{name}_error": 3.0 * each.std(axis=1, ddof=1) / math.sqrt(GROUPS) for name, each in found.items()}
@@ -214,129 +241,3 @@ def _state(problem: Problem, system: System, j: int, products: FloatArray, along
     columns = np.vstack([np.eye(M), means])
     rho = spaces.rho[:n, None, None]
     return packed(State(features[:n] @ columns.T, rho * own[:n], g @ total @ g, np.zeros(K)))
-
-
-def sampled_steps(problem: Problem, system: System, y: FloatArray, samples: int, numbers: Generator) -> FloatArray:
-    """What samples add to the change Y of a state in N steps, which is their mean over a step, shape (samples, n).
-
-    Components are taken in proportion to their weights, so that samples differ from each other as those of a step do.
-
-    Parameters
-    ----------
-    problem : Problem
-    system : System
-        With the eigenvalues themselves as nodes.
-    y : ndarray, shape (n,)
-    samples : int
-    numbers : Generator
-    """
-    K = system.students
-    M = system.teachers
-    state = unpacked(system, y)
-    spaces = spaces_of(system)
-    grams, delta = grams_of(system, spaces, state), system.aspect_ratio
-    q = numbers.choice(len(system.chance), size=samples, p=system.chance)
-    b = system.slope[q]
-    s = system.scale[q]
-    rest = system.rest[q]
-    means = gaussian_means(problem)[:, :M]
-    own, nu = np.zeros((samples, K)), np.zeros((samples, M))
-    projections = np.zeros((len(spaces.rho), samples, K + M))
-    for j, gram in enumerate(grams):
-        factor, size = root(gram), spaces.latents[j] ** 0.5
-        latent = s[:, None] * (numbers.standard_normal((samples, K + M)) @ factor)
-        latent += size * (means @ gram[K:])[q]
-        along = b / s * (spaces.rho[j] / delta) ** 0.5
-        noise = numbers.standard_normal((samples, K + M)) @ factor
-        projections[j] = along[:, None] * latent + rest[:, None] ** 0.5 * noise
-        own += spaces.inputs[j] ** 0.5 * projections[j, :, :K]
-        nu += size * latent[:, K:]
-    student, teacher = problem.student.activation_functions, problem.teacher.activation_functions
-    output = evaluate(student.value, own)
-    delta_y = output @ state.v - evaluate(teacher.value, nu) @ system.teacher_weights
-    eta, eta_v, _, label_noise, weight_decay = system.training
-    if label_noise > 0.0:
-        delta_y -= label_noise**0.5 * numbers.standard_normal(samples)
-    force = delta_y[:, None] * state.v * evaluate(student.slope, own)
-    changes = _changes(system, means, projections, force, delta_y[:, None] * output, b, rest)
-    kept = State(eta * state.r, 2.0 * eta * state.sigma, 2.0 * eta * state.Omega, eta_v * state.v)
-    return np.asarray(changes - weight_decay * packed(kept))
-
-
-def _changes(
-    system: System,
-    means: FloatArray,
-    projections: FloatArray,
-    force: FloatArray,
-    outputs: FloatArray,
-    b: FloatArray,
-    rest: FloatArray,
-) -> FloatArray:
-    """Y from projections of inputs on students and teachers, and from what steps multiply them with."""
-    eta, eta_v, batch_size, _, _ = system.training
-    K = system.students
-    M = system.teachers
-    spaces = spaces_of(system)
-    samples, n = len(force), len(system.rho)
-    squares = eta**2 / batch_size * force[:, :, None] * force[:, None, :]
-    r = np.zeros((samples, n, K, system.t.shape[1]))
-    sigma = np.zeros((samples, n, K, K))
-    Omega = np.zeros((samples, K, K))
-    columns = np.vstack([np.eye(M), means[system.column >= 0]])
-    for j, (rho, share) in enumerate(zip(spaces.rho, spaces.inputs, strict=True)):
-        if share == 0.0:
-            continue
-        moved = -eta / share**0.5 * force[:, :, None] * projections[j, :, None, :]  # per dimension of the space
-        length = (b**2 * rho / system.aspect_ratio + rest)[:, None, None] * squares
-        own = moved[..., :K] + moved[..., :K].swapaxes(1, 2) + length
-        Omega += share * own
-        if j < n:
-            r[:, j] = rho**0.5 * moved[..., K:] @ columns.T
-            sigma[:, j] = rho * own
-    return packed(State(r, sigma, Omega, -eta_v * outputs))
-
-
-class LimitSpaces(NamedTuple):
-    """Spaces with inputs or latents: one for each eigenvalue, and last the inputs that the features do not reach.
-
-    Parameters
-    ----------
-    rho : ndarray, shape (spaces,)
-        Eigenvalues, 0 for the last space.
-    inputs : ndarray, shape (spaces,)
-        Dimensions divided by N, of inputs; 0 of latents that reach no input.
-    latents : ndarray, shape (spaces,)
-        Dimensions divided by D, of latents; 0 of the last space.
-    """
-
-    rho: FloatArray
-    inputs: FloatArray
-    latents: FloatArray
-
-
-def spaces_of(system: System) -> LimitSpaces:
-    """Spaces of a system whose nodes are the eigenvalues themselves."""
-    reached = np.where(system.rho > 0.0, system.aspect_ratio * system.weight, 0.0)
-    rest = max(1.0 - reached.sum(), 0.0)
-    return LimitSpaces(
-        np.append(system.rho, 0.0),
-        np.append(reached, rest if rest > 1e-9 else 0.0),  # none, to rounding
-        np.append(system.weight, 0.0),
-    )
-
-
-def grams_of(system: System, spaces: LimitSpaces, state: State) -> FloatArray:
-    """Products per dimension of students and teachers in each space, shape (spaces, students + teachers, ...)."""
-    K = system.students
-    M = system.teachers
-    n = len(system.rho)
-    grams = np.zeros((n + 1, K + M, K + M))
-    size = np.where(system.rho > 0.0, system.rho, 1.0)[:, None, None]
-    grams[:n, :K, :K] = state.sigma / size
-    grams[:n, :K, K:] = state.r[..., :M] / np.sqrt(size)
-    grams[:n, K:, :K] = grams[:n, :K, K:].swapaxes(1, 2)
-    grams[:n, K:, K:] = system.t[:, :M, :M]
-    if spaces.inputs[n] > 0.0:
-        rest = state.Omega - np.einsum("j,jkl->kl", spaces.inputs[:n], grams[:n, :K, :K])
-        grams[n, :K, :K] = rest / spaces.inputs[n]
-    return grams

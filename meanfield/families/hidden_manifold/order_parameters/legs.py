@@ -96,6 +96,12 @@ def steadily(system: System) -> list[Leg]:
     return [Leg(0.0, np.inf, system, steady_drive(1.0, NUMBERS))]
 
 
+def train_at(leg: Leg, time: float) -> None:
+    """Give the equations of a leg the training of a time."""
+    if leg.drive.moves:
+        set_training(leg.drive, leg.start, time, leg.drive.room, leg.system)
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def set_training(drive, start, time, numbers, system):  # type: ignore[no-untyped-def]
     """Give equations the training of a time in the leg from `start` on; `numbers` has room for it and its slopes."""

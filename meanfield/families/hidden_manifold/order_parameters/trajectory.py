@@ -104,8 +104,11 @@ def solve_order_parameters(problem: Problem) -> Solved:
     else:
         system, path, found, warning = refined(problem, times, problem.training.average_rate)
     arrays = order_parameter_arrays(problem, system, path.state) | found
-    if path.status == "complete" and not fast and has_fluctuations(problem, system):
-        arrays |= fluctuations(problem, system, times)
+    if path.status == "complete" and not fast:
+        nodes = len(system.rho)
+        legs = legs_of(driven(problem), lambda each: system_of(each, nodes, LOWEST_ORDER, problem))
+        if has_fluctuations(problem, legs):
+            arrays |= fluctuations(problem, legs, times)
     return Solved("order_parameters", arrays, path.status, warning, {"nodes": len(system.rho)})
 
 
