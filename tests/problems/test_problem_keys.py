@@ -161,5 +161,5 @@ def test_copies_of_a_problem_from_a_result_import_nothing(values, tmp_path, monk
     assert not copy.trusted
     with pytest.raises(InputError, match="no module is imported because a result names it"):
         copy.prior.functions  # noqa: B018
-    with pytest.raises(SystemExit):  # the same in a problem file is imported
+    with pytest.raises(InputError, match="SystemExit: imported"):  # the same in a problem file is imported
         with_values(parse_problem(text), values).prior.functions  # noqa: B018

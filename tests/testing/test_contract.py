@@ -42,7 +42,7 @@ def two_methods(**changes):
     ("changes", "shift", "words"),
     [
         ({}, 0.0, ""),
-        ({}, 0.1, r"\('order_parameters', 'particles'\) differ: The largest difference, q"),
+        ({}, 0.1, r"\('order_parameters', 'particles'\) differ: They differ at the start, by 0\.1 in q"),
         ({"trials": ()}, 0.0, r"no trial tells .*: declare Family\.trials"),
         ({"untold": {("order_parameters", "particles"): "of old"}}, 0.0, "untold has .*, which agree"),
         (
