@@ -29,8 +29,7 @@ ORDERS: dict[Kind, tuple[int, ...]] = {
 """Orders of rules that are tried, from coarse to fine."""
 
 ANGLES = tuple(range(8, 41, 2))
-"""The same of rules on the sphere, whose error falls a hundredfold with each: numbers of nodes are rounded up, so that
-orders in between may have the same ones, and would agree whatever their error is."""
+"""The same of rules on the sphere; those in between may have as many nodes, as numbers of these are rounded up."""
 
 REACHES = (REACH, 10.4, 12.4)
 """Standard deviations at which rules end: the larger ones for functions that grow fast."""
@@ -141,11 +140,9 @@ def choose_rule(
             kind, (parts, misfit) = "terms", found
     if random or (rank > MOST_DIRECTIONS and kind != "terms"):
         return _random(task, tolerance)
-    powers: tuple[int, ...] | None = None
-    if kind == "kinked" and not declared.levels.any() and (least is None or least.powers is not None):
-        powers = powers_of(function, constants, laws)
-        if least is not None and powers != least.powers:
-            powers = None
+    powers = powers_of(function, constants, laws) if kind == "kinked" and not declared.levels.any() else None
+    if least is not None and powers != least.powers:
+        powers = None
     known = Rule(kind, 0, declared, degree=0)
     if least is not None and (least.kind, least.powers) == (kind, powers):
         known = least

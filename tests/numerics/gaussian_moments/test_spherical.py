@@ -27,6 +27,14 @@ def mistaken(y, a):
     return np.sign(y) * (y * a < 0)
 
 
+def of_signs(y, a, b):
+    return np.sign(y * a * b)
+
+
+def steep(y, a, b):
+    return np.maximum(y, 0.0) * (a - b) ** 3
+
+
 def switched(y, c):
     return np.where(c > 0.05, y * np.abs(y), np.maximum(y, 0.0))
 
@@ -36,6 +44,7 @@ def gated(y, c):
 
 
 BOTH = compile_rows([Bound(f, tuple(map(Argument, range(n))), ()) for f, n in ((rectified, 3), (mistaken, 2))], 3, 1)
+ROUGH = compile_rows([Bound(f, tuple(map(Argument, range(3))), ()) for f in (of_signs, steep)], 3, 1)
 BIASED, SWITCHED, GATED = (
     compile_rows([Bound(f, (Argument(0), Argument(0, constant=True)), ())], 3, 1) for f in (biased, switched, gated)
 )
@@ -110,13 +119,12 @@ def test_slopes_about_a_law_with_a_mean_are_those_of_panels():
 @pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [1e-5, 1e-8])
 def test_stated_errors_bound_those_of_random_laws(tolerance):
-    """Up to two of 100: about one of a thousand was further off, when orders had different numbers of nodes."""
-    rng, further = np.random.default_rng(5), 0
+    """Of orders one by one, of which two may have as many nodes, 7 and 8 of these laws have larger errors."""
+    rng = np.random.default_rng(6)
     for _ in range(100):
         A = rng.normal(size=(3, 3)) @ np.diag(10.0 ** -rng.uniform(0.0, 3.0, 3))
         C = A @ A.T
         law = Law(np.zeros(3), semidefinite_factor(C / np.sqrt(np.outer(np.diag(C), np.diag(C)))))
-        choice = choose_rule(BOTH, NOTHING, [law], KINKS, tolerance)
-        finest = Rule("kinked", 46, KINKS, powers=(1, 0))
-        further += change(*(rule.averages(BOTH, NOTHING, [law]) for rule in (finest, choice.rule))) > choice.error
-    assert further <= 2
+        choice = choose_rule(ROUGH, NOTHING, [law], KINKS, tolerance)
+        finest = Rule("kinked", 46, KINKS, powers=(0, 4))
+        assert change(*(rule.averages(ROUGH, NOTHING, [law]) for rule in (finest, choice.rule))) <= choice.error
