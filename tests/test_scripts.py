@@ -174,25 +174,14 @@ def test_compare_animates_the_density_over_sgd(runs, folder, inside):
         assert not (folder / "none.nc").exists()
 
 
-BAD_PROBLEMS = [
-    ("learning_rate = 0.05", "learning_rate = -0.05", "model.learning_rate = -0.05: should be greater than 0"),
-    ("learning_rate", "learning_rte", "unknown key 'learning_rte'; did you mean 'learning_rate'?"),
-    ("batch_size = 4", 'batch_size = "4"', "model.batch_size = '4'"),
-    ("batch_size = 4", "batch_size = 0", "model.batch_size = 0: should be greater than or equal to 1"),
-    ("fourth_moment = 6.05", "fourth_moment = 1.0", "fourth_moment = 1.0 is below second_moment^2"),
-    ("initial_overlap = 0.5", "initial_overlap = 1.0", "must be below 1"),
-    ("[time]", "[augmentation]\nvariance = [0.3, 0.3]\ncorrelation = -1.5\n[time]", "augmentation.correlation = -1.5"),
-    ("dimension = 64", "dimension = 2", "particles.dimension"),
-    (
-        'law = "three_point", second_moment = 1.1, fourth_moment = 6.05',
-        'law = "discrete", values = [1.0, -1.0], probabilities = [0.5, 1.5]',
-        "probability 1.5 is outside [0, 1]",
-    ),
-    ("[model]", "[model", "not a TOML file"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "message"), BAD_PROBLEMS, ids=[m[:40] for _, _, m in BAD_PROBLEMS])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("learning_rate = 0.05", "learning_rate = -0.05", "model.learning_rate = -0.05: should be greater than 0"),
+        ("fourth_moment = 6.05", "fourth_moment = 1.0", "fourth_moment = 1.0 is below second_moment^2"),
+        ("[model]", "[model", "not a TOML file"),
+    ],
+)
 def test_bad_problems_end_with_code_2_one_message_and_no_file(tmp_path, old, new, message, inside):
     assert old in SMALL
     (tmp_path / "bad.toml").write_text(SMALL.replace(old, new, 1))

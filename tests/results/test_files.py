@@ -22,19 +22,6 @@ def dataset():
     return meanfield.simulate_sgd(parse_problem(SMALL))
 
 
-def test_round_trip_is_exact(dataset, tmp_path):
-    meanfield.save(dataset, tmp_path / "run.nc")
-    assert meanfield.load(tmp_path / "run.nc").identical(dataset)
-
-
-def test_plain_xarray_reads_it(dataset, tmp_path):
-    meanfield.save(dataset, tmp_path / "run.nc")
-    with xr.open_dataset(tmp_path / "run.nc") as plain:
-        assert plain["q"].dims == ("replica", "time", "feature")
-        assert plain["q"].attrs["long_name"].startswith("overlap")
-        assert "[model]" in plain.attrs["problem"]
-
-
 def test_saving_over_an_open_file_works_and_leaves_no_other_file(dataset, tmp_path):
     path = tmp_path / "run.nc"
     meanfield.save(dataset, path)

@@ -164,18 +164,6 @@ def test_points_that_are_no_problems_are_recorded(inside, tmp_path):
             r"axes\[0\]\.values\[1\]: model\.learning_rate = '0\.1': .*without quotes",
         ),
         (
-            [M2, TAU | {"values": [0.05, -1]}],
-            r"axes\[1\]\.values\[1\]: model\.learning_rate = -1: should be greater than 0",
-        ),
-        (
-            [TAU | {"values": [0.05, True]}],
-            r"axes\[0\]\.values\[1\]: model\.learning_rate = True: should be a valid number",
-        ),
-        (
-            [{"key": "model.batch_size", "values": [4, 4.5]}],
-            r"axes\[0\]\.values\[1\]: model\.batch_size = 4\.5: should be a valid integer",
-        ),
-        (
             [{"key": "model.learning_rate", "grid": {"start": -0.1, "stop": 0.3, "points": 5}}],
             r"axes\[0\]\.grid\[0\]: model\.learning_rate = -0\.1: .*\naxes\[0\]\.grid\[1\]: model\.learning_rate = 0",
         ),

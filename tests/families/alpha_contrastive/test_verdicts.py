@@ -12,100 +12,36 @@ import meanfield
 from meanfield.problems.problem_keys import with_values
 from tests.families.alpha_contrastive.problems import LAW_F, kernel, problem
 
-SPHERE = {"law": "points", "points": [[1.2, 0.0, 0.3], [0.2, 1.0, -0.4], [-0.5, -0.6, 1.0], [0.3, -1.0, -0.6]]}
-MIXTURE = {
-    "law": "gaussian_mixture",
-    "means": [[1.0, 0.2], [-0.5, 0.8]],
-    "covariance": 0.3,
-    "probabilities": [0.5, 0.5],
-}
-RUNS = {
-    "training": {"learning_rate": 0.005, "batch_size": 64},
-    "particles": {"replicas": 8, "test_batches": 1},
-    "population": {"finite_batch": True},
-}
-MANY = RUNS | {
-    "filters": {"count": 60},
-    "training": {"learning_rate": 0.04, "batch_size": 50},
-    "density": {"tolerance": 1e-2},
-}
 FOURIER = {"law": "fourier", "cosine": [0.4], "sine": [0.2]}
-TOKENS = {
-    "law": "tokens",
-    "places": 4,
-    "vocabulary": 5,
-    "generators": 4,
-    "tokens_per_place": 2,
-    "pattern_tokens": 2,
-    "seed": 1,
+CASES = {
+    "circle": {
+        "filters": {"count": 60},
+        "training": {"learning_rate": 0.04, "batch_size": 50},
+        "particles": {"replicas": 8, "test_batches": 1},
+        "density": {"tolerance": 1e-2},
+    },
+    "noise": {
+        "filters": {"count": 1, "start": FOURIER},
+        "training": {"learning_rate": 0.1, "batch_size": 16},
+        "particles": {"replicas": 200, "test_batches": 1},
+        "density": {"noise": True},
+    },
 }
-
-PAIRS = {
-    "circle": ("density", problem("quadratic", LAW_F, kernel("gaussian", 0.5), **MANY)),
-    "walls": (  # filters come to rest at walls, and fewer of them or larger steps hide how fast
-        "density",
-        problem(
-            "relu",
-            LAW_F,
-            kernel("gaussian", 0.3),
-            **MANY | {"filters": {"count": 100}, "training": {"learning_rate": 0.02, "batch_size": 64}},
-        ),
-    ),
-    "sphere": ("density", problem("relu", SPHERE, **MANY)),
-    "mixture": ("density", problem("relu", MIXTURE, **MANY)),
-    "noise": (
-        "density",
-        problem(
-            "quadratic",
-            LAW_F,
-            kernel("gaussian", 0.5),
-            density={"noise": True},
-            filters={"count": 1, "start": FOURIER},
-            training={"learning_rate": 0.1, "batch_size": 16},
-            particles={"replicas": 200, "test_batches": 1},
-        ),
-    ),
-    "flow": (
-        "population",
-        problem(
-            "quadratic",
-            LAW_F,
-            kernel("gaussian", 0.5),
-            filters={"count": 20},
-            **RUNS | {"particles": RUNS["particles"] | {"common_start": True}},
-        ),
-    ),
-    "two layers": (
-        "population",
-        problem(
-            "relu",
-            TOKENS,
-            model={"layers": 2, "activation": "relu", "outputs": 3},
-            filters={"count": 3, "start": {"law": "random", "seed": 1}},
-            **RUNS,
-        ),
-    ),
-}
-
-
-SLOW = ("walls", "sphere", "mixture", "flow", "two layers")
-"""Those that take a second or more: test_population.py holds flows against means of runs, and other densities the
-verdicts of the circle."""
+"""Others, on walls, the sphere, mixtures and flows of one layer and two, are in the study of verdicts."""
 
 
 @cache
 def pair(name):
     """Prediction, one that is twice as fast, and runs."""
-    method, given = PAIRS[name]
-    given = with_values(given, {"time.outputs": 5, "time.stop": 2.0})
+    given = problem("quadratic", LAW_F, kernel("gaussian", 0.5), **CASES[name], time={"outputs": 5, "stop": 2.0})
     runs = meanfield.solve(given, "particles")
-    long = meanfield.solve(with_values(given, {"time.outputs": 9, "time.stop": 4.0}), method)
+    long = meanfield.solve(with_values(given, {"time.outputs": 9, "time.stop": 4.0}), "density")
     long = long.assign_attrs(problem=runs.attrs["problem"])
     fast = long.isel(time=slice(None, None, 2))
     return long.isel(time=slice(5)), fast.assign_coords(time=0.5 * fast["time"]), runs
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PAIRS])
+@pytest.mark.parametrize("name", CASES)
 def test_runs_agree_with_their_limit_and_not_with_one_that_is_twice_as_fast(name):
     right, fast, runs = pair(name)
     found = meanfield.compare(right, runs)

@@ -13,7 +13,6 @@ CLUSTERS = [{"weight": 0.3, "mean": [2.0, 0.0]}, {"weight": 0.7, "mean": [-0.6, 
 
 WRONG = [
     ({"inputs": {"components": CLUSTERS[:1]}}, "inputs.components: their weights add up to 0.3, not to 1; correct"),
-    ({"inputs": {"components": [CLUSTERS[0], CLUSTERS[1] | {"weight": 0.0}]}}, "components[1].weight = 0.0: should be"),
     ({"inputs": {"components": CLUSTERS}}, "inputs.components: the mean of the mixture is [0.18, 0.0], and centered"),
     (
         {"inputs": {"components": [{"weight": 1.0, "mean": [0.0]}]}},
@@ -27,13 +26,6 @@ WRONG = [
         {"inputs": {"components": [{"weight": 1.0, "mean": 1.0}], "components_drawn": "coordinate"}},
         "the mean of the mixture is 1.0, and centered = true asks for 0; set inputs.standardise",
     ),
-    ({"inputs": {"components": [{"weight": 1.0, "scale": 0.0}]}}, "components[0].scale = 0.0: should be greater"),
-    ({"inputs": {"components": [{"weight": 1.0, "mean_elsewhere": -1.0}]}}, "mean_elsewhere = -1.0: should be greater"),
-    ({"inputs": {"components_drawn": "replica"}}, "inputs.components_drawn = 'replica': should be 'sample' or"),
-    ({"inputs": {"aspect_ratio": 0.0}}, "inputs.aspect_ratio = 0.0: should be greater than or equal to 0.001 (delta"),
-    ({"inputs": {"aspect_ratio": -0.5}}, "inputs.aspect_ratio = -0.5: should be greater"),
-    ({"inputs": {"nonlinearity": "sgn"}}, "inputs.nonlinearity: unknown name 'sgn'; "),
-    ({"inputs": {"spectrum": {"law": "wigner"}}}, "inputs.spectrum.law = 'wigner': should be one of"),
     ({"inputs": {"spectrum": {"law": "atoms", "eigenvalues": [1.0, 2.0]}}}, "have the mean 1.5, but it is 1"),
     ({"inputs": {"spectrum": {"law": "atoms", "eigenvalues": [-1.0, 3.0]}}}, "eigenvalue -1 is negative"),
     (
@@ -60,7 +52,6 @@ WRONG = [
     ({"teacher": {"overlap": [[1.0, 2.0], [2.0, 1.0]]}}, "teacher.overlap: has the eigenvalue -1, but products"),
     ({"teacher": {"overlap": [[1.0, 0.5], [0.2, 1.0]]}}, "teacher.overlap: is not symmetric: entry [0][1] is 0.5"),
     ({"teacher": {"overlap": [[1.0]]}}, "teacher.overlap: has 1 row(s) of [1] number(s), but output_weights has 2"),
-    ({"teacher": {"activation": "erv"}}, "teacher.activation: unknown name 'erv'; "),
     ({"teacher": {"output_weights": []}}, "teacher.output_weights"),
     (
         {"student": {"output_weights": [1.0]}},
@@ -72,14 +63,6 @@ WRONG = [
     ({"student": {"on_teacher": None}}, "student.on_teacher: is missing; add it, or set student.initial to 'random'"),
     ({"student": {"initial": "random"}}, "student.on_teacher: initial = 'random' needs only variance"),
     ({"student": {"variance": 1.0}}, "student.variance: belongs to initial = 'random'"),
-    (
-        {"student": {"output_weights": [float("nan"), 1.0]}},
-        "student.output_weights[0] = nan: should be a finite number",
-    ),
-    ({"training": {"learning_rate": 0.0}}, "training.learning_rate = 0.0: should be greater than 0"),
-    ({"training": {"output_learning_rate": -0.1}}, "training.output_learning_rate = -0.1: should be greater"),
-    ({"time": {"stop": 0.0}}, "time.stop = 0.0: should be greater"),
-    ({"order_parameters": {"tolerance": 0.0}}, "order_parameters.tolerance = 0.0: should be greater"),
     ({"inputs": {"nonlinearity": "tests.families.hidden_manifold.problems:EXPLOSIVE"}}, "f overflows; take one"),
     ({"inputs": {"nonlinearity": "tests.families.hidden_manifold.problems:constant"}}, "is constant, so that inputs"),
 ]

@@ -85,8 +85,6 @@ SOLVED = {
 FILES = {
     "no such module": ({"model": {"rule": "nonesuch:rule"}}, "module 'nonesuch' cannot be imported"),
     "no such rule": ({"model": {"rule": "perceptronn"}}, "did you mean 'perceptron'?"),
-    "batch of none": ({"model": {"batch_size": 0}}, "model.batch_size = 0: should be greater than or equal to 1"),
-    "constraint": ({"model": {"constraint": "spheer"}}, "model.constraint = 'spheer': should be 'none', 'sphere', "),
     "polar": (
         {"model": {"constraint": "polar"}, "students": [{"initial_norm": 2.0}]},
         "model.constraint = 'polar' keeps students orthonormal, and they start otherwise; leave students.initial_norm",
@@ -97,7 +95,6 @@ FILES = {
         {"model": {"rule_parameters": {"rate": 0.7, "y": 1.0}}}, "'y' is also what every rule may read; rename",
     ),
     "name twice": ({"data": {"coins": {"rate": 0.1}}}, "'rate' is also one of model.rule_parameters; rename"),
-    "chance": ({"data": {"coins": {"flip": 2.0}}}, "data.coins.flip = 2.0: should be less than or equal to 1"),
     "coin unread": ({"data": {"coins": {"flip": 0.1}}}, "data.coins: the rule reads no 'flip'; it reads .*; remove it"),
     "normal unread": ({"data": {"normals": ["eps"]}}, "data.normals: the rule reads no 'eps'; it reads .*; remove it"),
     "far start": ({"features": [feature(1.2)]}, "no students have them, .* eigenvalue -0.44; lower initial_overlap"),

@@ -25,8 +25,3 @@ def test_a_search_finds_the_rates_that_are_known_to_be_best():
     best = 1.0 / (1.0 + 6.0 / 4.0)
     assert found["table"] == pytest.approx(best, rel=1e-3)  # eight rates, linear in between
     assert best < found["table"] < found["cosine"] < found["constant"]
-
-
-@pytest.mark.slow
-def test_the_statements_hold():
-    assert all(statement.holds for statement in schedules.judge(schedules.theory()))

@@ -1,7 +1,6 @@
 """What the study on digits decides from given numbers, and its identities on the digits themselves."""
 
 import numpy as np
-import pytest
 import xarray as xr
 
 from validation.latent_tree import digits
@@ -71,9 +70,3 @@ def test_runs_of_a_seed_begin_alike():
     assert np.array_equal(first.initial_weights.vector, second.initial_weights.vector)
     assert first.particles.seed == second.particles.seed == 3
     assert len(first.data.read) == 1797
-
-
-@pytest.mark.slow
-def test_identities_hold_on_digits():
-    for statement in digits.judge(digits.theory()):
-        assert statement.holds, statement

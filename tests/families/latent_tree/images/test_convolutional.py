@@ -1,6 +1,5 @@
 """Training of convolutional networks: steps against PyTorch's own, the probe, resuming, and problem files."""
 
-import re
 from importlib.metadata import version
 
 import numpy as np
@@ -36,20 +35,6 @@ def test_a_problem_is_written_and_read_again_and_knows_its_layers():
     assert "ReLU convolutions of 3 x 3 pixels to 4 - 6 channels, 1 block(s) of two each, residual" in str(
         dict(in_words(small()))["network"]
     )
-
-
-WRONG = [
-    ("convolution = {}", "network.convolution.channels: is missing; add it"),
-    ("convolution = { channels = [] }", "network.convolution.channels = []: should have at least 1"),
-    ("convolution = { channels = [4], kernel = 2 }", "network.convolution.kernel = 2: should be 1, 3, 5 or 7"),
-    ("convolution = { channels = [4], pool = 2 }", "unknown key 'pool'"),
-]
-
-
-@pytest.mark.parametrize(("text", "words"), WRONG)
-def test_faults_are_refused_with_key_value_and_remedy(text, words):
-    with pytest.raises(InputError, match=re.escape(words)):
-        problem(network=f"widths = [3]\n{text}")
 
 
 @pytest.mark.parametrize("method", ["operator", "particles"])
