@@ -220,7 +220,7 @@ class Recorder:
             raise InputError(
                 f"weights: the first {FIRST_STEPS} steps move them by |dw|^2 = {square:.3g} on average, and by "
                 f"{wanted:.3g} in the problem; take steps of learning_rate/sqrt(N) along x where outputs are functions "
-                "of w.x/sqrt(N), and record each of them"
+                "of w.x/sqrt(N), record each of them, and clip x if its tails are heavy"
             )
 
     def _keep_inputs(self, k: int, given: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import xarray as xr
@@ -23,6 +24,9 @@ from meanfield.results.text import plain
 
 PACKING = ("scale_factor", "add_offset", "missing_value", "_FillValue")
 """Attributes by which readers change numbers. Files of the library have gaps that are NaN, and nothing else."""
+
+ROUNDING = 1e-12
+"""Largest difference of runs that are copies of each other, relative to the largest value of a quantity."""
 
 
 def check(result: Result) -> None:
@@ -65,17 +69,21 @@ def faults(result: Result) -> Iterator[str]:
 
 
 def repeated_runs(result: Result, all_may: bool = True) -> Iterator[str]:
-    """Runs that are equal at all times, in words: independent ones are not, unless they rest, or all may be equal."""
+    """Runs that are equal to rounding, in words: independent ones are not, unless they rest, or all may be equal."""
     quantities = [result.dataset[x] for x in result.family.compared if x in result.dataset]
     held = [values.transpose("replica", "time", ...) for values in quantities if "replica" in values.dims]
     rows = np.concatenate([x.values.reshape(*x.shape[:2], -1) for x in held], axis=2)
-    moved = (np.isfinite(rows) & (rows != rows[:, :1])).any(axis=(1, 2))
-    first: dict[bytes, int] = {}
-    for number in np.flatnonzero(moved):
-        same = first.setdefault(rows[number].tobytes(), int(number))
-        if same != number and not (all_may and len(np.unique(rows, axis=0)) == 1):
+    rows = np.where(np.isfinite(rows), rows, 0.0)
+    rows /= np.abs(rows).max(axis=(0, 1), initial=np.finfo(float).tiny)
+    moved = np.flatnonzero((np.abs(rows - rows[:, :1]) > ROUNDING).any(axis=(1, 2)))
+    if all_may and (np.abs(rows - rows[:1]) <= ROUNDING).all():
+        return
+    flat = rows.reshape(len(rows), rows.shape[1] * rows.shape[2])[moved]  # equal runs have neighbouring sums
+    for pair in pairwise(moved[np.argsort(flat @ np.sin(1.0 + np.arange(flat.shape[1])))].tolist()):
+        one, other = sorted(pair)
+        if (np.abs(rows[one] - rows[other]) <= ROUNDING).all():
             yield (
-                f"its runs {same} and {number} are equal at all times, and replicas are independent runs; "
+                f"its runs {one} and {other} are equal at all times, and replicas are independent runs; "
                 "give each run once"
             )
 

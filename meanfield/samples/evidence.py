@@ -20,14 +20,14 @@ class Evidence:
     Parameters
     ----------
     x : ndarray, shape (samples, N)
-        Inputs, of which equal ones count once.
+        Inputs in the order of training, evenly spread over it, of which equal ones count once.
     U : ndarray, shape (N, features)
     assumed : Assumed
     seen : float
         Number of samples that a run takes in all.
     rng : Generator
-    weights : ndarray, shape (N, vectors), optional
-        At the start.
+    path : tuple of (float, ndarray of shape (N, vectors))
+        Weights, and which share of the run was over then.
     all_labels : ndarray, shape (samples,), optional
     label_noise : float, optional
         Variance of labels that features do not explain, in the problem.
@@ -42,7 +42,7 @@ class Evidence:
     assumed: Assumed
     seen: float
     rng: Generator
-    weights: FloatArray | None = None
+    path: tuple[tuple[float, FloatArray], ...] = ()
     all_labels: FloatArray | None = None
     label_noise: float | None = None
     known_uses: float | None = None
@@ -93,6 +93,10 @@ class Evidence:
     def rest(self) -> FloatArray:
         """What is left, shape (samples, N)."""
         return self._parts[1]
+
+    def later_than(self, over: float) -> FloatArray:
+        """What is left of samples that training takes after a share of it, which weights have not seen by then."""
+        return self.rest[self.different >= over * len(self.x)]
 
     @property
     def labels(self) -> FloatArray | None:

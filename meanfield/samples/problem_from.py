@@ -129,7 +129,7 @@ def problem_from(
     Notes
     -----
     All quantities are dimensionless. Of 300 true cases each, 1,500 samples at N = 100, none with Gaussian inputs was
-    contradicted, and 6 with independent entries of Student's law with five degrees of freedom were.
+    contradicted, and 1 with independent entries of Student's law with five degrees of freedom was.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def problem_from(
         assumed,
         seen=assumed.samples_per_time * N * like.time.stop,  # type: ignore[attr-defined]
         rng=rng,
-        weights=w,
+        path=() if w is None else ((0.0, w),),
         all_labels=y,
         label_noise=float(value_of(like, label_noise)) ** 2 if label_noise else None,
         known_uses=uses,

@@ -62,9 +62,9 @@ def _evidence(results: Sequence[Result]) -> Iterator[Evidence]:
         count, N = x.shape
         if count < FEWEST_SAMPLES or N < FEWEST_COORDINATES:
             continue
-        weights = None
-        if "weights" in held and held["snapshot_time"].values[0] == 0.0:
-            first = held["weights"].isel(snapshot_time=0).transpose("coordinate", ...).values
-            weights = first.reshape(N, -1)
-        seen = assumed.samples_per_time * N * float(held["time"][-1])
-        yield Evidence(x, U, assumed, seen, np.random.default_rng(0), weights)
+        stop, path = float(held["time"][-1]), []
+        if "weights" in held:
+            first = held["weights"].isel(replica=0).transpose("snapshot_time", "coordinate", ...)
+            path = [(float(w["snapshot_time"]) / max(stop, 1e-300), w.values.reshape(N, -1)) for w in first]
+        seen = assumed.samples_per_time * N * stop
+        yield Evidence(x, U, assumed, seen, np.random.default_rng(0), tuple(path))

@@ -68,12 +68,17 @@ def neuron(kind="", samples=SAMPLES, N=N, seed=0, second_moment=1.1):
     if kind == "mass on few coordinates":
         w[5:] = 0.0
     w -= u @ (u.T @ w) / N
+    if kind == "fields that are not Gaussian":  # along weights, and with the variance of all directions
+        v = unit(w)
+        c = np.sqrt(5) * rng.choice([-1, 0, 1], p=[0.1, 0.8, 0.1], size=(samples, 1))
+        x += (c - x @ v / np.sqrt(N)) @ v.T / np.sqrt(N)
     return x, (0.4 * u + np.sqrt(1 - 0.4**2) * unit(w))[:, 0], u
 
 
 BROKEN = (
     "common radius",
     "correlated inputs",
+    "fields that are not Gaussian",
     "heavy tails",
     "hidden law",
     "mass on few coordinates",

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import meanfield
+from meanfield.samples.evidence import Evidence
+from meanfield.samples.findings import findings_of
+from meanfield.samples.problem_from import assumed_of
 from tests.samples.test_problem_from import NEURON, neuron
 
 SHORT = meanfield.with_values(
@@ -12,13 +15,13 @@ SHORT = meanfield.with_values(
 )
 
 
-def runs_of(problem):
-    """Runs of a problem as results of own code."""
+def runs_of(problem, said=SHORT):
+    """Runs of a problem as results of own code, which is said to train another."""
     sgd = meanfield.simulate_sgd(problem, workers=1)
     arrays = {name: sgd[name].values for name in ("q", "r")}
     weights = np.full((8, 3, 100), np.nan)
     weights[:, [0, 2]] = sgd["weights"].values
-    return meanfield.runs(SHORT, time=sgd["time"].values, weights=weights, U=sgd["U"].values, **arrays)
+    return meanfield.runs(said, time=sgd["time"].values, weights=weights, U=sgd["U"].values, **arrays)
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +67,21 @@ def test_of_runs_that_agree_it_is_said_where_their_samples_contradict_the_limit(
         report = meanfield.compare(first, with_samples(runs, kind))
         assert report.attrs["verdict"] == "AGREES"  # 1 seed in 20 would differ
         assert report["reason"].item().startswith("Data of the runs are not those") is said
+
+
+def test_weights_are_held_against_samples_that_they_have_not_seen():
+    """A sample itself as weights: its own field is sqrt(N), and others are of order 1."""
+    x, _, u = neuron("")
+    for over, named in ((0.0, True), (0.5, False)):
+        e = Evidence(x, u, assumed_of(NEURON), 400.0, np.random.default_rng(0), ((over, x[:1].T),))
+        assert any("fields of weights" in each.words for each in findings_of(e)) is named
+
+
+def test_laws_that_a_result_names_and_nobody_opens_are_not_judged():
+    law = {"samples": np.sqrt(5.5) * np.array([-1.0, *np.zeros(8), 1.0])}
+    problem = meanfield.with_value(SHORT, "features[0].hidden", law)
+    report = meanfield.compare(
+        meanfield.solve_order_parameters(problem), with_samples(runs_of(problem, problem), "common radius")
+    )
+    assert "|a|^2/N scatters by" in report["reason"].item()
+    assert "the hidden variables" not in report["reason"].item()
