@@ -145,7 +145,8 @@ class _Walk:
         elif isinstance(value, type):
             self._class(value)
         else:
-            self.text("compiled", *sorted(f"{name}={option}" for name, option in _options(value)))
+            options = getattr(value, "targetoptions", {})  # with which numba compiles it
+            self.text("compiled", *sorted(f"{name}={option}" for name, option in options.items()))
             self.add(value.py_func)
 
     def _array(self, value: Any) -> None:
@@ -294,8 +295,3 @@ class _Walk:
 
 
 _MISSING = object()
-
-
-def _options(compiled: Any) -> list[tuple[str, Any]]:
-    """Options with which numba compiles a function."""
-    return list(getattr(compiled, "targetoptions", {}).items())

@@ -193,7 +193,8 @@ def held_by(problem: Problem, key: str) -> Any:
         if found is None or (isinstance(found, dict) and step not in found):
             return None
         try:
-            found = getattr(found, str(step)) if _has_field(found, step) else found[step]
+            is_field = isinstance(found, Part) and step in type(found).model_fields
+            found = getattr(found, str(step)) if is_field else found[step]
         except (KeyError, IndexError, TypeError):
             raise InputError(f"the problem has no key '{key}'; {nearest(key, settable_keys(problem))}") from None
     return found
@@ -203,10 +204,6 @@ def _described(found: Any) -> str:
     if found is None:
         return "nothing in this problem"
     return "a table" if isinstance(found, Part | dict) else "a list" if isinstance(found, tuple) else repr(found)
-
-
-def _has_field(part: Any, step: str | int) -> bool:
-    return isinstance(part, Part) and step in type(part).model_fields
 
 
 def _is_number(value: Any) -> bool:

@@ -189,7 +189,7 @@ def march(limits: Sequence[JointLimit], size: Size, label: str = "particles", ma
         np.array([particles.features[:, :kept].T for particles in fine]),
         np.full((count, len(snapshots), kept, d2), np.nan),
     )
-    knots = _knots(limit)
+    knots = np.unique([*limit.times, *(time for time in limit.corners if time < limit.times[-1])])
     ends = _ends_of_steps(limit.times, size.steps, knots)
     first = 0
     try:
@@ -211,11 +211,6 @@ def march(limits: Sequence[JointLimit], size: Size, label: str = "particles", ma
     except KeyboardInterrupt:
         runs.status = "interrupted"
     return runs
-
-
-def _knots(limit: JointLimit) -> FloatArray:
-    """Output times, and corners before the last of them."""
-    return np.unique([*limit.times, *(time for time in limit.corners if time < limit.times[-1])])
 
 
 def _ends_of_steps(times: FloatArray, steps: int, knots: FloatArray) -> IntArray:

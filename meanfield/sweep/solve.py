@@ -121,7 +121,9 @@ def _solve_point(work: Work, name: str, data: dict[str, Any]) -> Outcome:
             if status != COMPLETE:
                 faults.append((method, status.removeprefix("failed: ")))
                 continue
-            kept = _named(reduced(dataset, names, own), prefix)
+            # with the name of the method where there are several; coordinates belong to all methods
+            found = reduced(dataset, names, own)
+            kept = {name if each.dims == (name,) else prefix + name: each for name, each in found.items()}
             _check_fit(kept, variables, work.taken)
             variables |= kept
         except (OSError, MemoryError) as error:
@@ -141,11 +143,6 @@ def _solve(problem: Problem, name: str) -> xr.Dataset:
     method = family_of(problem).method(name)
     found: xr.Dataset = method(problem, **({"workers": 1} if method.threads else {}))
     return found
-
-
-def _named(kept: Variables, prefix: str) -> Variables:
-    """Variables with the name of the method where there are several; coordinates belong to all methods."""
-    return {name if variable.dims == (name,) else prefix + name: variable for name, variable in kept.items()}
 
 
 def _check_fit(kept: Variables, others: Variables, taken: Sequence[str]) -> None:

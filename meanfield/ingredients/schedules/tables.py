@@ -157,7 +157,7 @@ def _read_table(path: str) -> tuple[FloatArray, FloatArray]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read ({error}); give a CSV file of times and values") from error
     numbers = [_numbers_of(row) for row in rows]
-    if numbers and numbers[0] is None and not _has_number(rows[0][0]):
+    if numbers and numbers[0] is None and not re.match(r"\s*[-+.]?\d", rows[0][0]):
         rows, numbers = rows[1:], numbers[1:]  # a line of words above
     wrong = next((row for row, found in zip(rows, numbers, strict=True) if found is None), None)
     if wrong is not None or not numbers:
@@ -172,10 +172,6 @@ def _checked_table(path: str, times: FloatArray, values: FloatArray) -> tuple[Fl
     except FieldError as error:
         raise InputError(f"{path}: {error.key} {error}") from error
     return times, values
-
-
-def _has_number(cell: str) -> bool:
-    return bool(re.match(r"\s*[-+.]?\d", cell))
 
 
 def _numbers_of(row: list[str]) -> tuple[float, float] | None:

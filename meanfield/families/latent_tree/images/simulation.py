@@ -121,7 +121,8 @@ TRIAL = 1 << 19
 
 def particles(problem: ImageProblem) -> Prediction:
     """Cost of training, from steps with fewer samples, through narrower layers; see `cost_of_replicas`."""
-    simulation, steps = simulation_of(problem), _steps(problem)
+    simulation = simulation_of(problem)
+    steps = float(Clock(problem).steps_at(np.array([problem.time.stop]))[0])
     problem = _largest(problem)
     batch, batches = problem.training.batch_size, problem.particles.loss_batches
     # The weights of layers of 512 nodes take milliseconds, and so does a probe of as many features.
@@ -140,11 +141,6 @@ def particles(problem: ImageProblem) -> Prediction:
     evaluations = steps + problem.time.outputs * batches
     rounds = math.ceil(problem.particles.replicas / available_cores())
     return replace(found, seconds=found.seconds + rounds * evaluations * mapped)
-
-
-def _steps(problem: ImageProblem) -> float:
-    """Number of all steps."""
-    return float(Clock(problem).steps_at(np.array([problem.time.stop]))[0])
 
 
 def _seconds(problem: ImageProblem, trial: ImageProblem, steps: float) -> float:
