@@ -16,4 +16,4 @@ class Widget(anywidget.AnyWidget):  # type: ignore[misc]
     page = traitlets.Unicode().tag(sync=True)
     panel = traitlets.Int(0).tag(sync=True)
     time = traitlets.Float(0.0).tag(sync=True)
-    parameters = traitlets.List(traitlets.Float()).tag(sync=True)
+    parameters = traitlets.List().tag(sync=True)
