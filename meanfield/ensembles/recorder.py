@@ -39,7 +39,7 @@ MOST_SAMPLES = 2000
 """Number of inputs that are kept: they show a common radius, repeats, and laws of hidden variables."""
 
 FIRST_STEPS = 16
-"""Number of first steps whose length is held against the problem: by chance their mean is off by no factor sqrt(N)."""
+"""Number of first steps whose mean |dw|^2 is held against the problem: by chance it is off by no factor sqrt(N)."""
 
 
 class Recorder:

@@ -150,7 +150,18 @@ def pair(i: int) -> Row:
     return told | changed | {"tried": tried}
 
 
-TASKS: dict[str, Callable[[int], Row]] = {"pair": pair, "flow": flow, "density": density}
+def again(i: int) -> Row:
+    """Verdict of a true pair with other random numbers of SGD."""
+    name, kind = list(KINDS.items())[i % len(KINDS)]
+    case = kind.case(seed := FIRST_PAIR + i // len(KINDS))
+    rotations.SEED = 1000 + i
+    problem = meanfield.with_value(case.problem, "particles.seed", 100_000 + case.base.particles.seed)
+    report = meanfield.compare(meanfield.solve(problem, kind.method), meanfield.solve(problem, "particles"))
+    told = {"again_p": float(report["p_value"][0]), "again_verdict": report.attrs["verdict"]}
+    return {"again_kind": name, "again_seed": seed} | told
+
+
+TASKS: dict[str, Callable[[int], Row]] = {"pair": pair, "again": again, "flow": flow, "density": density}
 
 
 def do(task: str) -> Row:

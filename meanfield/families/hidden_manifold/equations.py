@@ -32,7 +32,8 @@ SPECTRUM = (
 VELOCITIES = (
     r" Velocities are $p = N \dot w/b_p$, at rest at $t = 0$: $r_p$, $\sigma_p = \langle w p^{\mathsf T} \rangle$ and "
     r"$\sigma_{pp} = \langle p p^{\mathsf T} \rangle$ are their products, so are those of $\Omega$, and fields of "
-    r"velocities have $Q^{(p)}$ with those of students, and $R^{(p)}$."
+    r"velocities have $Q^{(p)}$ with those of students, $R^{(p)}$, and $m^{(p)}$ where there are means. Of second "
+    r"layers $v_p = N \dot v/b_p$."
 )
 COLUMNS = {
     False: "Columns are the vectors of the teacher.",
@@ -217,7 +218,7 @@ def _order_parameters(
             moved.append(-eta * each.p * own)
         return _sum(moved) - eta * kappa * Omega
 
-    yield from _products(sp.MatrixSymbol("sigma", K, K), "X", of_sigma, eta**2 / tau * N, pace)
+    yield from _products(sp.MatrixSymbol("sigma", K, K), "Z", of_sigma, eta**2 / tau * N, pace)
     squares = _sum(each.p * each.square * each.matrix("H", K, K) for each in components)
     yield from _products(sp.MatrixSymbol("Omega", K, K), "Y", of_Omega, eta**2 / tau * squares, pace)
     outputs, v = _sum(each.p * each.matrix("F", K, 1) for each in components), sp.MatrixSymbol("v", K, 1)
@@ -238,18 +239,18 @@ def _moved(of: Any, drift: Any, pace: Any) -> Iterator[Equation]:
 
 def _products(of: Any, moved: str, drift: Callable[[Any, str], Any], noise: Any, pace: Any) -> Iterator[Equation]:
     """Products of students with each other, and of those with velocities; `moved` are those of drifts."""
-    (X, X_p), (of_p, of_pp) = (
+    (Z, Z_p), (of_p, of_pp) = (
         [sp.MatrixSymbol(name + _below(p), *of.shape) for p in whose]
         for name, whose in ((moved, ("", "p")), (of.name, ("p", "pp")))
     )
     yield Equation(moved, drift(of, ""))
     if pace is None:
-        yield Equation(rate_of(of), X + X.T + noise)
+        yield Equation(rate_of(of), Z + Z.T + noise)
         return
-    yield Equation(X_p.name, drift(of_p, "p"))
+    yield Equation(Z_p.name, drift(of_p, "p"))
     yield Equation(rate_of(of), pace * (of_p + of_p.T))
-    yield Equation(rate_of(of_p), pace * (of_pp - of_p) + X.T)
-    yield Equation(rate_of(of_pp), X_p + X_p.T - 2 * pace * of_pp + noise)
+    yield Equation(rate_of(of_p), pace * (of_pp - of_p) + Z.T)
+    yield Equation(rate_of(of_pp), Z_p + Z_p.T - 2 * pace * of_pp + noise)
 
 
 def _start(problem: Problem, sizes: Sizes, delta: Any, table: Table) -> Iterator[Equation | str]:

@@ -9,7 +9,7 @@ import sympy as sp
 import meanfield
 from meanfield.ensembles.streams import fill_normals
 from meanfield.errors import InputError
-from meanfield.explanation.equations import Equation
+from meanfield.explanation.equations import Equation, equations_of
 from meanfield.explanation.formulas import latex_of
 from meanfield.families.hidden_manifold.density import conditional_law
 from meanfield.families.hidden_manifold.expectations.choice import expectations
@@ -191,6 +191,8 @@ def test_fields_and_rates_are_those_of_the_code(name, pace):
     known |= at_node(lambda of: np.einsum("n,sn...->s...", system.weight, of), r"\langle {} \rangle_{{\rho}}")
     known |= {left: value for left, (value,) in evaluate(section(given, "Fields"), stacks(known)).items()}
     assert all(close(known[left], value) for left, value in law.items() if left in known)
+    said = "".join(line for line in section(given, "Fields") if isinstance(line, str))
+    assert all((name in said) == (pace is not None) for name in ("$v_p = ", "$m^{(p)}$"))
     for n, rho in enumerate(system.rho):
         at = at_node(lambda of, n=n: of[:, n]) | {"sigma_pp": sigma[:, n, K:, K:], "rho": np.full((count, 1, 1), rho)}
         found = order_parameters(given, system, stacks(known | at))
@@ -203,6 +205,8 @@ def test_fields_and_rates_are_those_of_the_code(name, pace):
 def order_parameters(given, system, known):
     """Rates of change as they are printed, by the quantities that change."""
     lines = section(given, "Order")
+    rows = {symbol for symbol, _, _ in equations_of(given).symbols}
+    assert not rows & {str(line.left) for line in lines if isinstance(line, Equation)}  # one meaning of each letter
     pull = evaluate([line for line in lines if isinstance(line, Equation) and str(line.left)[0] == "B"], known)
     known["B"] = np.zeros((*known["Omega"].shape[:2], system.t.shape[1])).view(Stack)
     known["B"][..., : system.teachers] = pull.get("B_T", pull.get("B"))[0]

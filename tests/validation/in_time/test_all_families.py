@@ -56,6 +56,9 @@ def made_up(differ, unseen):
             "pair_kind": ("true_pair", names),
             "p_value": ("true_pair", np.linspace(0.01, 1.0, 100)),
             "verdict": ("true_pair", ["DIFFERS"] * differ + ["AGREES"] * (100 - differ)),
+            "again_kind": ("again", ["latent_tree", "update_rule", "latent_tree", "one_channel"]),
+            "again_seed": ("again", [1001, 1002, 1003, 1004]),
+            "again_verdict": ("again", ["DIFFERS", "DIFFERS", "AGREES", "AGREES"]),
             "changed_key": ("true_pair", ["key"] * 100),
             "changed_effect": ("true_pair", np.full(100, 2.0)),
             "changed_verdict": ("true_pair", [""] * 10 + ["AGREES"] * unseen + ["DIFFERS"] * (90 - unseen)),
@@ -76,7 +79,22 @@ def test_false_alarms_are_those_of_the_test_and_what_chance_adds(differ, unseen,
     assert [statements[i].holds for i in (0, 1, 2, 4)] == [True, True, *holds]
     assert statements[2].number.startswith(f"{100 - differ} of 100, {100 - differ}.0 % (")
     assert statements[2].number.endswith(f"of the {differ} others 11 are allowed")
-    assert f"| {100 - differ} of 100" in page(data, statements)
+    text = page(data, statements)
+    assert f"| {100 - differ} of 100" in text
+    assert "The 4 were run again" in text
+    assert "1001 differ then,\ntoo; so do 1 of the 3 others, as 1 or more of 3 do in\n14 of" in text
+
+
+def test_a_pair_is_run_again_with_other_random_numbers(monkeypatch):
+    given, report = [], xr.Dataset({"p_value": ("pair", [0.3])}, attrs={"verdict": "AGREES"})
+    monkeypatch.setattr(meanfield, "solve", lambda problem, method: given.append((problem, method)))
+    monkeypatch.setattr(meanfield, "compare", lambda first, second: report)
+    row = measurements.do("again 94")
+    assert (row["again_kind"], row["again_seed"], row["again_verdict"]) == ("latent_tree", 1015, "AGREES")
+    kind = KINDS["latent_tree"]
+    pair = kind.case(1015).problem
+    other = meanfield.with_value(pair, "particles.seed", 100_000 + pair.particles.seed)
+    assert given == [(other, kind.method), (other, "particles")]
 
 
 def test_a_family_of_which_more_differ_is_not_hidden_by_the_others():

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from meanfield.ingredients.laws.coordinate import ThreePointCoordinate
 from validation.update_rule.sparse import random_problems
@@ -66,3 +67,22 @@ def test_densities_of_random_rules_are_honest():
             assert linear[f"{scheme} ratio"] <= 1.0
         assert other["both_complete"]
         assert other["apart"] <= 1.0
+    particles = random_problems.row("particles 4")
+    assert particles["particles_complete"]
+    assert 0.0 < particles["particles_error"] <= random_problems.ASKED
+    assert 0.0 < particles["particles_apart"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [({}, True), ({"apart": 11}, False), ({"apart": 10}, True), ({"error": 1}, False)],
+)
+def test_particles_that_miss_more_than_chance_or_are_not_exact_are_noticed(changes, holds):
+    """11 or more of 50 come by chance in one of 230 studies if each is beyond in 9 %, 10 or more in one of 80."""
+    wrong = {"apart": (0.5, 1.1), "complete": (1.0, 0.0), "error": (1e-3, 3e-3)}
+    numbers = {name: ("problem", np.ones(50)) for name in ("both_complete", "apart")}
+    numbers |= {name: (("problem", "scheme"), np.full((50, 2), 0.1)) for name in ("seconds", "ratio")}
+    for name, (right, other) in wrong.items():
+        numbers[f"particles_{name}"] = "problem", np.where(np.arange(50) < changes.get(name, 0), other, right)
+    numbers["complete"] = ("problem", "scheme"), np.ones((50, 2))
+    assert random_problems.judge(xr.Dataset(numbers))[4].holds == holds

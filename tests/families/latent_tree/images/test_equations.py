@@ -1,11 +1,15 @@
 """Equations that problems on images print, evaluated by SymPy, against networks, losses of batches, and steps."""
 
+from copy import deepcopy
 from typing import get_args
 
 import numpy as np
 import pytest
+import sympy as sp
 
-from meanfield.families.latent_tree.images.replicas import ImageReplicas
+from meanfield.ensembles.averages import AVERAGE, clocked
+from meanfield.explanation.equations import Equation, equations_of
+from meanfield.families.latent_tree.images.replicas import ImageReplicas, _fresh
 from meanfield.families.latent_tree.samples import batch_slope
 from meanfield.networks.contrast import Kind
 from meanfield.networks.dense import forward
@@ -26,18 +30,18 @@ def test_losses_of_batches_are_those_of_the_code(kind):
     if kind == "nt_xent":
         y /= np.linalg.norm(y, axis=-1, keepdims=True)
         i = y.transpose(1, 0, 2).reshape(8, 3)
-        known = {"c": counted(i @ i.T, "ik"), "p": counted(np.repeat((y[0] * y[1]).sum(axis=-1), 2), "i")}
+        known = {"c": counted(i @ i.T, "ik"), "q": counted(np.repeat((y[0] * y[1]).sum(axis=-1), 2), "i")}
         found = evaluate(section(given, "Loss"), known)
     else:
         known = {"y": np.pad(y[: 2 + H].transpose(2, 0, 1), ((1, 0), (0, 0), (1, 0))), "n_out": 3}
         if kind == "exact":
             apart = 0.5 * ((y[2 + H] - y[3 + H :]) ** 2).sum(axis=-1)
             known["D"] = np.pad(apart, ((2, 0), (1, 0)))
-        for line in lines_of(section(given, "Loss"), "r[v, b]", "xi[v, b]"):
+        for line in lines_of(section(given, "Loss"), "r[v, a]", "xi[v, a]"):
             name = str(line.left.base)
             known[name] = np.zeros((2 + H, 5))
-            for v, b in np.ndindex(2 + H, 4):
-                ((known[name][v, b + 1],),) = evaluate([line], known | {"v": v, "b": b + 1}).values()
+            for v, a in np.ndindex(2 + H, 4):
+                ((known[name][v, a + 1],),) = evaluate([line], known | {"v": v, "a": a + 1}).values()
         found = evaluate(lines_of(section(given, "Loss"), r"\mathcal L"), known)
     assert found[r"\mathcal L"][0] == pytest.approx(batch_slope(given.loss.contrast, y)[0], rel=ROUNDING)
     assert not unsaid(given)
@@ -74,11 +78,46 @@ def test_steps_are_those_of_the_code(more):
     assert not unsaid(given)
 
 
-def test_noise_and_averages_have_their_lines():
-    given = problem(training="weight_noise = 0.1\naverage_rate = 0.5\nlearning_rate = 0.1\nbatch_size = 8")
-    found = evaluate(
-        lines_of(section(given, "Step"), "W", "thetaprime"),
-        {"W": 1.0, r"\tilde W": 2.0, "theta": 3.0, "thetaprime": 1.0},
+def test_noise_and_averages_are_those_of_the_code():
+    given = problem(
+        training="weight_noise = 0.1\naverage_rate = 0.5\nlearning_rate = 0.1\nbatch_size = 8",
+        network="widths = [6, 3]\nbias = true",
     )
-    assert (found["W"][0], found["thetaprime"][0]) == pytest.approx((1.1, 1.1))
+    stepper, averaged = ImageReplicas(given, range(1)), clocked(given, ImageReplicas)(range(1))
+    lines = section(given, "Step")
+    weights = given.initial_weights.like(stepper.w[0].copy())
+    fresh = _fresh(weights.W[0], deepcopy(stepper.rngs[0]))
+    bound = np.sqrt(6 / (6 + 16))  # of 16 pixels and 6 nodes
+    assert any(r"\sqrt{6/(n_{in} + n)}" in line for line in lines if isinstance(line, str))
+    assert 0.9 * bound < np.abs(fresh).max() < bound  # one of 96 numbers is in the tenth, but once in 25,000
+    stepper._blend()
+    blended = given.initial_weights.like(stepper.w[0])
+    (W,) = evaluate(lines_of(lines, "W"), {"W": weights.W[0], r"\tilde W": fresh})["W"]
+    assert np.abs(W - blended.W[0]).max() <= ROUNDING
+    assert all((mine == before).all() for mine, before in zip(blended.b, weights.b, strict=True))
+    before = averaged.state[AVERAGE].copy()
+    averaged.advance(0, 1)
+    known = {"theta": averaged.state["w"], "thetaprime": before}
+    (average,) = evaluate(lines_of(lines, "thetaprime"), known)["thetaprime"]
+    assert np.abs(average - averaged.state[AVERAGE]).max() <= ROUNDING
+    assert np.abs(average - before).max() > ROUNDING
     assert not unsaid(given)
+
+
+@pytest.mark.parametrize("kind", ["simple", "nt_xent"])
+def test_no_letter_has_two_meanings(kind):
+    given = problem(
+        network="widths = [6, 3]\noutput_normalisation = true\nbias = true",
+        loss=f"kind = '{kind}'",
+        training="learning_rate = 0.1\nbatch_size = 8\nmomentum_rate = 2.0",
+    )
+    found = equations_of(given, symbols=True)
+    lines = [line for part in found.sections for line in part.lines if isinstance(line, Equation)]
+    sides = [side for line in lines for side in (line.left, line.right) if isinstance(side, sp.Basic)]
+    entries = set().union(*(side.atoms(sp.Indexed) for side in sides))
+    bases, indices = {str(each.base) for each in entries}, {str(place) for each in entries for place in each.indices}
+    lefts, rows = {str(line.left) for line in lines}, {symbol for symbol, _, _ in found.symbols}
+    assert not bases & indices
+    assert not (bases | indices) & rows
+    assert (bases | indices) & lefts == {"W"}  # of a layer, and of all
+    assert ("network.epsilon" in {key for _, key, _ in found.symbols}) == (kind == "simple")
