@@ -180,9 +180,7 @@ def _along_weights(e: Evidence) -> Contradiction:
             size = float(share**2 * abs(value / 3.0 - 1.0))
             if size > beyond and abs(float(kurtosistest(field).statistic)) > CHANCE_ERRORS:
                 beyond = size
-                words = (
-                    f"fields of weights beside the features have the kurtosis {value:.3g} (3) at {over:.0%} of a run"
-                )
+                words = f"fields of weights beside features have the kurtosis {value:.3g} (3) at {over:.0%} of a run"
     if words:
         yield beyond, words, "remove the direction that weights turn to, or make it a feature of the problem"
 

@@ -382,9 +382,9 @@ def test_k_may_be_an_array_of_one_number(one):
     assert record.result().sizes["time"] == 2
 
 
-def recording(problem=ONE, k=0, features=None, constants=None, **given):
+def recording(problem=ONE, features=None, constants=None, **given):
     """What a user may hand to a recorder."""
-    return lambda w: meanfield.Recorder(problem, features, **constants or {})(k, **{"weights": w} | given)
+    return lambda w: meanfield.Recorder(problem, features, **constants or {})(0, **{"weights": w} | given)
 
 
 MISTAKES_OF_RECORDERS = {
@@ -398,7 +398,6 @@ MISTAKES_OF_RECORDERS = {
     "features of another N": (recording(features=np.ones(32)), r"U: has the shape \(32,\)"),
     "no weights": (recording(features=np.ones(64), weights=None), r"weights: has the shape \(\); give \(coordinate\)"),
     "no features": (recording(), "'q' is missing, and does not follow from what is given; give q="),
-    "steps as times": (recording(k=0.125), "k = 0.125: give the number of steps taken"),
 }
 
 
@@ -514,15 +513,9 @@ def test_a_teacher_of_length_1_is_refused():
 
 
 def test_a_committee_of_another_size_says_what_to_set():
-    sgd = with_all_weights(COMMITTEE)
-    with pytest.raises(
-        meanfield.InputError, match=r"S: has 40 coordinates, and particles.dimension = 80 .*; set it to 40"
-    ):
-        meanfield.runs(
-            with_values(COMMITTEE, {"particles.dimension": 80}),
-            time=sgd["time"].values,
-            **arrays_of(sgd, "S", "teacher_components"),
-        )
+    sgd, other = with_all_weights(COMMITTEE), with_values(COMMITTEE, {"particles.dimension": 80})
+    with pytest.raises(meanfield.InputError, match=r"S: has 40 coordinates, and .* = 80 .*; set it to 40"):
+        meanfield.runs(other, time=sgd["time"].values, **arrays_of(sgd, "S", "teacher_components"))
 
 
 @pytest.mark.torch
