@@ -142,12 +142,18 @@ def judge(first: Result, second: Result, comparison: Result, results: Sequence[R
 def _apart_at_start(first: Result, second: Result, pair: Result) -> str:
     """Sentence on what differs at the start already, by more than single runs scatter; empty if nothing does."""
     at = np.flatnonzero(pair.dataset["time"].values == 0.0)
-    for name in (name for name in first.family.compared if len(at) and f"{name}_difference" in pair.dataset):
+    runs = [result for result in (first, second) if not result.is_prediction]
+    names = [name for name in first.family.compared if len(at) and runs and f"{name}_difference" in pair.dataset]
+    starts = [result.part(result.dataset.isel(time=at)) for result in (first, second)]
+    size = max([1.0, *(largest_value(starts[0], starts[1], name) for name in names)])
+    errors = 5.0 if _few_runs(first, second) else 1.0  # few do not show how far they scatter
+    for name in names:
         difference, error = (
             float(np.nan_to_num(np.abs(pair.dataset[f"{name}_{word}"].isel(time=at))).max(initial=0.0))
             for word in ("difference", "standard_error")
         )
-        if difference > max(first.steps_per_time**-0.5, 5.0 * error):  # five errors are no chance
+        chance = errors * size / min(result.steps_per_time for result in runs) ** 0.5
+        if difference > max(chance, 5.0 * error):  # five errors are no chance
             return f"They differ at the start, by {difference:.2g} in {name}: start runs as the problem says. "
     return ""
 
@@ -174,11 +180,14 @@ def _judged_alike(first: Result, second: Result, comparison: Result, results: Se
         return judge_predictions(first, second, comparison)
     if any(not result.has_runs and not result.is_prediction for result in both):
         return judge_moments(first, second, results)
-    few = any(result.has_runs and result.dataset.sizes["replica"] < FEWEST_RUNS for result in both)
     names = first.family.compared
-    if few and any(predicted_variance(result, name) is not None for result in results for name in names):
+    if _few_runs(*both) and any(predicted_variance(result, name) is not None for result in results for name in names):
         return judge_moments(first, second, results)
     return judge_runs(first, second, comparison)
+
+
+def _few_runs(*results: Result) -> bool:
+    return any(result.has_runs and result.dataset.sizes["replica"] < FEWEST_RUNS for result in results)
 
 
 def _judged(judgements: Sequence[Judgement], measured: Result) -> dict[str, Any]:

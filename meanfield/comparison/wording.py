@@ -50,8 +50,9 @@ BEYOND = (
 
 IN_MATHS = {
     BY_ROTATIONS: (
-        rf"Judged is $T = \max d/s$ of each quantity, with {BEYOND}, $\nu$ one less than runs. Of "
-        "distribution functions $d$ and $s$ are integrals over $w$ (W1) or largest values (KS).",
+        rf"Judged is $T = \max d/s$ of each quantity, with {BEYOND}, $\nu$ the number of runs, or of batches of many, "
+        "less one for each set of runs. Of distribution functions $d$ and $s$ are integrals over $w$ (W1) or largest "
+        "values (KS).",
         r"By chance $T$ is that of the same runs $r$ after a random rotation, $r \to O r$. With the share $P(T)$ of "
         r"rotations whose $T$ is as large, $p = \mathrm P_O[\min P(T(O r)) \le \min P(T(r))]$, over all quantities.",
     ),

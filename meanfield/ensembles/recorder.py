@@ -26,6 +26,7 @@ from meanfield.errors import InputError
 from meanfield.problems.base import Problem, check_problem
 from meanfield.problems.clock import Clock
 from meanfield.problems.family import resolve
+from meanfield.problems.in_time import InTime, made_of
 from meanfield.problems.known_families import family_of
 from meanfield.problems.problem_keys import with_values
 
@@ -197,7 +198,7 @@ class Recorder:
         self._before = given
         if len(self._moves) < FIRST_STEPS:
             return
-        self._before, address = None, family_of(self._problem).samples
+        self._before = None
         if not np.isfinite(self._moves).all():
             raise InputError(
                 f"weights: are not finite within the first {FIRST_STEPS} steps; see what the loop divides by"
@@ -208,11 +209,7 @@ class Recorder:
                 f"weights: rest at every second of the first {FIRST_STEPS} steps; raise k by 1 for each step, and call "
                 "the recorder once with it"
             )
-        try:
-            squared_step = resolve(address)(self._problem).squared_step if address and not rests.any() else None
-            wanted = 0.0 if squared_step is None else squared_step()
-        except InputError:  # inputs are of another form
-            return
+        wanted = 0.0 if rests.any() else self._wanted()
         if not wanted:
             return
         square, root = float(np.mean(self._moves)) / self._count, self._N**0.5
@@ -222,6 +219,22 @@ class Recorder:
                 f"{wanted:.3g} in the problem; take steps of learning_rate/sqrt(N) along x where outputs are functions "
                 "of w.x/sqrt(N), record each of them, and clip x if its tails are heavy"
             )
+
+    def _wanted(self) -> float:
+        """Mean of |dw|^2 of the first steps in the problem, with the numbers of each; 0 if it is not known."""
+        address = family_of(self._problem).samples
+        if not address:
+            return 0.0
+
+        def squared_step(problem: Problem) -> float:
+            known = resolve(address)(problem).squared_step
+            return 0.0 if known is None else float(known())
+
+        in_time, at = InTime(self._problem), made_of(squared_step, id)
+        try:
+            return float(np.mean([at(in_time(k / self._N)) for k in range(FIRST_STEPS)]))
+        except InputError:  # inputs are of another form
+            return 0.0
 
     def _keep_inputs(self, k: int, given: Any) -> None:
         """Keep a sample of the inputs of the first run, evenly spread over the steps."""

@@ -25,7 +25,7 @@ from meanfield.mckean_vlasov.marginal import laws_given
 from meanfield.mckean_vlasov.weight_law import Score
 from meanfield.numerics.fine_rules import ContinuousLaw
 from meanfield.numerics.quadrature import panel_rule
-from meanfield.problems.problem_keys import at_time
+from meanfield.problems.in_time import InTime
 from meanfield.results.made_by import FINGERPRINTS
 from meanfield.results.result import Result
 from meanfield.results.schema import build_dataset
@@ -152,7 +152,8 @@ def _of_runs(given: Result, thresholds: FloatArray, gains: FloatArray) -> dict[s
     arrays = {"time": times} | _rates(share, tails)
     arrays["mean_square_error"] = np.stack([((w - u[:, None]) ** 2).mean(axis=2) for u in U], axis=2)
     if gains.size:
-        pull = np.stack([at_time(problem, float(t)).prior.force(w[:, k]) for k, t in enumerate(times)], axis=1)
+        in_time = InTime(problem)
+        pull = np.stack([in_time(float(t)).prior.force(w[:, k]) for k, t in enumerate(times)], axis=1)
         squares = [[((w + pull / gain - u[:, None]) ** 2).mean(axis=2) for gain in gains] for u in U]
         arrays["debiased_mean_square_error"] = np.moveaxis(np.array(squares), (0, 1), (2, 3))
     return arrays
@@ -175,7 +176,7 @@ def _of_density(given: Result, thresholds: FloatArray, gains: FloatArray) -> dic
     tails, errors = np.zeros((2, 2, len(P), features, 3, len(thresholds)))
     squares = np.full((3, len(P), features, len(gains)), np.nan)
     for time in np.flatnonzero(np.isfinite(P).all(axis=(1, 2))):
-        prior = at_time(problem, float(times[time])).prior
+        prior = InTime(problem)(float(times[time])).prior
         kinks = prior.functions.kinks if prior.at_hand else ()
         for feature in range(features):
             laws = laws_given(problem.coordinates, nodes, weight, edges, P[time], feature)

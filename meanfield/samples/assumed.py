@@ -26,7 +26,10 @@ class Assumed(NamedTuple):
     samples_per_time : float
         Number of samples that training takes in the time 1, which is N steps, over N.
     squared_step : callable, optional
-        Returns Lambda at the start, the mean of |dw|^2 of a step.
+        Returns Lambda at the start, the mean of |dw|^2 of a step with the largest values of schedules;
+        raises `InputError` where nothing but runs knows it.
+    squared_length : float
+        |w|^2/N at the start.
     noise_key, student_key : str
         Key of the noise, and of the tables of students, where the problem has some.
     """
@@ -36,6 +39,7 @@ class Assumed(NamedTuple):
     laws: tuple[HiddenPart, ...]
     samples_per_time: float
     squared_step: Callable[[], float] | None = None
+    squared_length: float = 1.0
     noise_key: str = ""
     student_key: str = ""
 

@@ -262,11 +262,15 @@ def _few_coordinates(e: Evidence) -> Contradiction:
 
 
 def _few_dimensions(e: Evidence) -> Contradiction:
-    square = 0.0 if e.assumed.squared_step is None else e.assumed.squared_step()
-    if square / e.N > e.N**-0.5:
+    try:
+        square = 0.0 if e.assumed.squared_step is None else e.assumed.squared_step()
+    except InputError:  # of a rule that can only be simulated, or a function that a result alone names
+        return
+    share = square / e.N / max(e.assumed.squared_length, 1.0)  # short weights grow before N counts
+    if share > e.N**-0.5:
         yield (
-            square / e.N,
-            f"a step changes the weights by {np.sqrt(square / e.N):.2g} of their length, which is to be small",
+            share,
+            f"a step has {np.sqrt(share):.2g} of the length of weights, or of a longer feature: it is to be small",
             "lower the learning rate, or take larger batches or a larger N",
         )
 

@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.stats import t as student
 
 import meanfield
-from meanfield.comparison.rotations import Deviations, one_sample, rotation_test
+from meanfield.comparison.rotations import Deviations, one_sample, rotation_test, two_samples
 from meanfield.comparison.sides import stated_error
 from meanfield.comparison.wording import IN_MATHS, in_maths
 from meanfield.explanation.explanation import Explanation
@@ -53,6 +53,8 @@ def test_the_statistic_and_its_law_by_rotations_are_those_of_the_formulas():
     mean, s = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(runs)
     d = np.sign(mean) * beyond(mean, s, epsilon, runs - 1)
     T = largest(d, rows.std(axis=0, ddof=1))
+    assert "the number of runs, or of batches of many, less one for each set of runs" in IN_MATHS["rotations"][0]
+    assert two_samples(np.ones(runs), np.ones(4)).freedom == runs + 4 - 2
     assert outcome.deviations["q"].max() == pytest.approx(T, rel=1e-12)  # rounding of sums of six numbers
     within = rows - mean + d
     turned = [np.linalg.qr(rng.normal(size=(runs, runs)))[0] @ within for _ in range(4000)]

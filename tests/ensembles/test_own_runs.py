@@ -196,13 +196,12 @@ def test_weights_are_kept_where_they_are_given(one):
 
 def test_runs_that_start_elsewhere_are_told_so():
     limit = meanfield.solve_order_parameters(problem := make_problem('prior = { name = "l2", strength = 0.3 }'))
-    said = []
-    for start in (0.0, 0.2):
-        q = limit["q"].values[[0, -1], 0] + [[start, end] for end in (-0.4, -0.41, -0.43, -0.38)]
+    for count, start, said in ((4, 0.0, False), (4, 0.2, True), (1, 0.25, False), (1, -0.8, True)):  # 1/sqrt(N) = 0.125
+        q = limit["q"].values[[0, -1], 0] + [[start, end] for end in (-0.4, -0.41, -0.43, -0.38)[:count]]
         found = meanfield.compare(limit, meanfield.runs(problem, time=[0.0, 20.0], q=q))
         assert found["verdict"].item() == "DIFFERS"
-        said.append("They differ at the start, by 0.2 in q: start runs as the problem says." in found["reason"].item())
-    assert said == [False, True]
+        words = f"They differ at the start, by {abs(start):g} in q: start runs as the problem says."
+        assert (words in found["reason"].item()) is said
 
 
 def test_overlaps_are_enough_where_phi_is_linear():
@@ -340,22 +339,25 @@ STEP_SIZES |= {"no numbers": (np.nan, "weights: are not finite within the first 
 STEP_SIZES |= {"counted twice": (1.0, "rest at every second of the first 16 steps; raise k by 1 for each step")}
 
 
+@pytest.mark.parametrize("warm_up", [False, True])
 @pytest.mark.parametrize(("factor", "message"), STEP_SIZES.values(), ids=STEP_SIZES)
-def test_steps_of_another_length_are_noticed(factor, message):
-    """N = 64: a step that is sqrt(N) times too long, or too short, and k that counts it twice."""
+def test_steps_of_another_length_are_noticed(factor, message, warm_up):
+    """N = 64: a step that is sqrt(N) times too long, or too short, and k that counts it twice, from rate 0 on, too."""
     rng = np.random.default_rng(2)
     u = np.ones(64)
     g = rng.standard_normal(64)
     g -= g.mean()
     w = 0.5 * u + np.sqrt(0.75 * 64) * g / np.linalg.norm(g)
-    record, rate = meanfield.Recorder(ONE, features=u), ONE.model.learning_rate * factor / np.sqrt(64)
+    rises = {"schedule": "linear", "start": 0.0, "end": ONE.model.learning_rate, "duration": 4.0}
+    problem = meanfield.with_values(ONE, {"model.learning_rate": rises, "time.stop": 4.0} if warm_up else {})
+    record, rate = meanfield.Recorder(problem, features=u), ONE.model.learning_rate * factor / np.sqrt(64)
     with pytest.raises(meanfield.InputError, match=message) if message else contextlib.nullcontext():
         for k in range(17):
             record(k, w)
             if "every second" in message and k % 2:
                 continue
             x = rng.standard_normal((ONE.model.batch_size, 64))
-            w = w + rate * (4 * (x @ w / 8) ** 3) @ x / len(x)
+            w = w + rate * (k / 256 if warm_up else 1.0) * (4 * (x @ w / 8) ** 3) @ x / len(x)
             w *= 8 / np.linalg.norm(w)
 
 

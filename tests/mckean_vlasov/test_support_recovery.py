@@ -39,6 +39,14 @@ def runs():
     return meanfield.simulate_sgd(lasso())
 
 
+def test_a_learning_rate_may_end_at_zero():
+    falls = {"schedule": "cosine", "start": 0.05, "end": 0.0, "duration": 0.25}
+    prior, time = 'prior = { name = "l1", strength = 0.3 }', "time = { stop = 0.25, outputs = 3 }"
+    sgd = meanfield.simulate_sgd(meanfield.with_value(make_problem(prior, time), "model.learning_rate", falls))
+    found = meanfield.support_recovery(sgd, THRESHOLDS, 0.8)
+    assert np.isfinite(found["debiased_mean_square_error"]).all()
+
+
 def test_rates_of_a_gaussian_law_are_exact():
     """Under a linear prior w given u is Gaussian with the mean R u and the variance Q - R^2."""
     task = problem(

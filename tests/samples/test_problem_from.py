@@ -211,6 +211,31 @@ def test_steps_that_are_too_large_for_n_and_samples_that_are_used_again():
     assert "every sample was used 50 times, and once in the problem" in str(found)
 
 
+@pytest.mark.parametrize(("length", "rate", "large"), [(64, 8, False), (64, 40, True), (1, 5, True), (0.01, 1, False)])
+def test_steps_are_held_against_the_length_of_the_weights(length, rate, large):
+    """A step of the perceptron has rate^2 acos(rho)/pi of |w|^2 = N length."""
+    start = {"students": [{"initial_norm": length}], "features[0].initial_overlap": 0.05}
+    like = meanfield.with_values(
+        REGRESSION, start | {"model": {"rule": "perceptron", "rule_parameters": {"rate": rate}}}
+    )
+    x = np.random.default_rng(0).standard_normal((SAMPLES, N))
+    found = meanfield.problem_from(x, features=np.ones((N, 1)), like=like)
+    assert found.broken == (("N too small",) if large else ())
+    share = rate**2 * np.arccos(0.05 / length**0.5) / np.pi / N / length
+    assert not large or f"a step has {share**0.5:.2g} of the length of weights, or of a longer feature" in str(found)
+
+
+def test_rules_whose_averages_are_not_known_have_problems_of_samples_too():
+    def jumping(y, s, rate):
+        return rate * np.sign(y * y + s * s - 1.7) * y
+
+    x = np.random.default_rng(0).standard_normal((SAMPLES, N))
+    like = meanfield.with_value(REGRESSION, "model.rule", meanfield.Rule(jumping))
+    with pytest.raises(meanfield.InputError, match="jumps"):
+        meanfield.solve_order_parameters(like)
+    assert meanfield.problem_from(x, features=np.ones((N, 1)), like=like).broken == ()
+
+
 def test_few_different_samples_say_that_alone():
     x, w, u = neuron()
     for uses in (None, 1.0):  # whatever is said of them

@@ -109,9 +109,9 @@ class InitialState(initial_state.InitialState):
             errors = {name: held[name].values for name in ("q_error", "M_error") if name in held}
             gaussian = _stays_gaussian(problem, moment.result.method)
             return State(q, M, is_gaussian=gaussian, particles=_particles(moment), errors=errors)
-        from meanfield.problems.problem_keys import at_time
+        from meanfield.problems.in_time import InTime
 
-        law = _law(held, at_time(problem, moment.time)) if "P" in held else None
+        law = _law(held, InTime(problem)(moment.time)) if "P" in held else None
         return State(q[..., None], np.ones((len(q), 1, 1)), law=law)
 
     def of_arrays(self, given: dict[str, FloatArray], path: Path) -> State:

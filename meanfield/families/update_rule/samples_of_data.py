@@ -41,6 +41,7 @@ def assumed_of(problem: Problem) -> Assumed:
         laws=() if data.signal == "none" else start.laws_of(FEATURES),
         samples_per_time=float(start.model.batch_size),
         squared_step=lambda: _squared_step(start),
+        squared_length=float(np.trace(start.initial_Q)),
         noise_key="data.noise",
         student_key="students",
     )

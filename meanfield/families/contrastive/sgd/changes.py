@@ -22,7 +22,7 @@ from meanfield.families.contrastive.problem import FACTORS, Problem
 from meanfield.families.contrastive.sgd.training import factor_of, training_of
 from meanfield.ingredients.laws.base import HiddenPart
 from meanfield.ingredients.part import with_unchecked
-from meanfield.ingredients.schedules.shapes import CHECKED_TIMES, Schedule, values_of
+from meanfield.ingredients.schedules.shapes import Schedule, values_of
 from meanfield.mckean_vlasov.drive import factors_of
 from meanfield.numerics.piecewise import Table
 from meanfield.problems.base import schedules_of
@@ -97,7 +97,8 @@ class Changes:
     @cached_property
     def _sigma(self) -> Table:
         """Outputs up to the largest pre-activation of all times."""
-        problems = [self._in_time(time) for time in np.linspace(0.0, self._problem.time.stop, CHECKED_TIMES).tolist()]
+        looked_at = (each.looked_at(0.0, self._problem.time.stop).tolist() for each in self._schedules.values())
+        problems = [self._in_time(time) for time in sorted({time for times in looked_at for time in times})]
         reach = max(reach_of(self._law(each)) * np.sqrt(1.0 + each.noise_covariance.max()) for each in problems)
         return output_table(self._problem.model.activation_functions, reach)
 

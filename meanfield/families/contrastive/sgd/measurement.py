@@ -10,7 +10,7 @@ import numpy as np
 
 from meanfield.ensembles.own_runs import check_lengths
 from meanfield.families.contrastive.problem import Problem
-from meanfield.problems.problem_keys import at_time
+from meanfield.problems.in_time import InTime
 from meanfield.typing import FloatArray
 
 
@@ -23,7 +23,8 @@ def _measured(problem: Problem, times: FloatArray, given: Mapping[str, FloatArra
     """Overlaps from weights and features; r from weights, or from their length if phi is linear."""
     several = problem.model.channels > 1
     found: dict[str, Any] = {}
-    priors = [at_time(problem, time).prior for time in times.tolist()]
+    in_time = InTime(problem)  # with a learning rate that may vanish
+    priors = [in_time(time).prior for time in times.tolist()]
     if "weights" in given:
         w = given["weights"] if several else given["weights"][..., None]
         check_lengths("weights", np.einsum("rtnk,rtnk->rtk", w, w) / w.shape[2], times)

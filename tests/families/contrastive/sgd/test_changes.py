@@ -275,6 +275,20 @@ def test_smooth_mean_outputs_of_others_are_averages_of_each_time(activation):
                 assert abs(found) > 1e-3
 
 
+def test_mean_outputs_know_a_short_peak_of_noise():
+    """Its corners lie between evenly spaced times; softplus grows beyond the table of what comes without it."""
+    peak = {"times": [0.0, 1.999, 2.0, 2.001, 4.0], "values": [0.0, 0.0, 400.0, 0.0, 0.0]}
+    values = CENTRED | {"model.activation": "softplus", "particles.dimension": 50}
+    problem = meanfield.with_values(meanfield.with_values(make_problem(), values), SKEWED)
+    changes = prepare_steppers(meanfield.with_value(problem, "augmentation.variance[0]", peak), "chain")(
+        range(1)
+    ).changes
+    found = mean_outputs(changes.outputs_at(100), np.array([0.4, 0.2]))[0]
+    e = np.linspace(-12.0, 12.0, 20001)
+    each = [np.logaddexp(0.0, 0.4 * c + np.sqrt(400.8 + 0.04) * e) @ norm.pdf(e) * (e[1] - e[0]) for c in (-0.5, 2.0)]
+    assert found == pytest.approx(np.dot([0.8, 0.2], each), rel=1e-9)  # tables of outputs
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", ["quadratic", "tanh"])
 @pytest.mark.parametrize("method", ["plain", "projected", "chain"])
