@@ -209,9 +209,10 @@ large rates. So trees have rates of 0.00125 to 0.005 here, and eight runs. At fo
 of it there, and by 0.61 at the rates here, where half is what a bias of the order of the rate leaves: which rates are
 small enough for it is not known.
 
-Of 480 pairs, 200 flows and 40 densities those that are missing have not been run. Chance alone brings 28 others or more
-among 372 in 2 of 100 studies: three are none of chance. The {differ.size} were run again, each once with other random
-numbers of SGD (`again` in `data/measured/in_time.jsonl`): the trees of seeds {", ".join(map(str, trees))} differ then,
+Chance alone brings {differ.size} others or more among {pairs} in
+{100 * float(binom.sf(differ.size - 1, pairs, FALSE_ALARMS)):.0f} of 100 studies.
+The {differ.size} were run again, each once with other random numbers of SGD (`again` in `data/measured/in_time.jsonl`):
+the trees of seeds {", ".join(map(str, trees))} differ then,
 too; so do {others_differ} of the {others} others, as {others_differ} or more of {others} do in
 {100 * float(binom.sf(others_differ - 1, others, FALSE_ALARMS)):.0f} of 100 studies, and {others} or more of
 {pairs - trees.size} come in {100 * float(binom.sf(others - 1, pairs - trees.size, FALSE_ALARMS)):.0f} of 100. Runs of
