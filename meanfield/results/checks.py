@@ -73,7 +73,7 @@ def repeated_runs(result: Result, all_may: bool = True) -> Iterator[str]:
     quantities = [result.dataset[x] for x in result.family.compared if x in result.dataset]
     held = [values.transpose("replica", "time", ...) for values in quantities if "replica" in values.dims]
     rows = np.concatenate([x.values.reshape(*x.shape[:2], -1) for x in held], axis=2)
-    rows = np.where(np.isfinite(rows), rows, 0.0)
+    rows = np.where(np.isfinite(rows), rows, 0.0).astype(float)  # single precision has no number as tiny as the next
     rows /= np.abs(rows).max(axis=(0, 1), initial=np.finfo(float).tiny)
     moved = np.flatnonzero((np.abs(rows - rows[:, :1]) > ROUNDING).any(axis=(1, 2)))
     if all_may and (np.abs(rows - rows[:1]) <= ROUNDING).all():
