@@ -145,9 +145,10 @@ def fluctuations(problem: Problem, legs: Sequence[Leg], times: FloatArray) -> di
 
 
 def _inside(known: FloatArray, low: float, high: float, moves: bool) -> FloatArray:
-    """Times of a leg at which steps are sampled: those that are known, and more where the training changes."""
-    more = np.linspace(low, high, NOISE_TIMES if moves else 2)
-    return np.unique(np.concatenate([more, known[(known > low) & (known < high)]]))
+    """Times of a leg at which steps are sampled: those that are known, and more of them where the training changes."""
+    inside = known[(known > low) & (known < high)]
+    more = np.linspace(low, high, max(NOISE_TIMES - len(inside), 2) if moves else 2)
+    return np.unique(np.concatenate([more, inside]))
 
 
 def _noise(problem: Problem, system: System, y: FloatArray, numbers: Generator) -> FloatArray:
