@@ -22,6 +22,10 @@ BOTH_LAYERS = {"learning_rate": 3.0, "output_learning_rate": 0.3}
 BATCHES = {"batch_size": 4, "label_noise": 0.5, "weight_decay": 0.3}
 
 
+def late(t):
+    return 0.5 * max(t - 1.0, 0.0) ** 3
+
+
 @pytest.mark.parametrize(
     ("spectrum", "changes"),
     [
@@ -154,3 +158,13 @@ def test_phases_that_change_nothing_fluctuate_as_one_run():
         stated = one[f"{name}_error"] + two[f"{name}_error"]
         # Samples of the noise differ; three standard errors of 8 groups are exceeded by few of these numbers.
         assert float((np.abs(one[name] - two[name]) <= stated + 1e-9).mean()) > 0.95
+
+
+def test_a_second_layer_that_is_trained_late_fluctuates():
+    """By a function of time that bends nowhere, so that the whole run is one leg, which begins at rest."""
+    case = problem(
+        inputs={"spectrum": BLOCKS}, training={"output_learning_rate": late}, time={"stop": 3.0, "outputs": 4}
+    )
+    variance = np.einsum("tkk->tk", meanfield.solve(case, "order_parameters")["v_covariance"].values)
+    assert variance[:2].max() < 1e-9 * variance.max()  # noise is linear between times, one of which is after t = 1
+    assert variance[2:].min() > 1e-3 * variance.max()

@@ -78,14 +78,10 @@ def has_fluctuations(problem: Problem, legs: Sequence[Leg]) -> bool:
 
 
 def _coordinates_along(legs: Sequence[Leg]) -> Coordinates:
-    """Numbers that move independently on some leg: with the second layer if it is trained on one."""
+    """Numbers that may move on some leg: with the second layer unless it rests at all times."""
     system = legs[0].system
-    for leg in legs:
-        for time in (leg.start, leg.start + 0.5 * min(leg.stop - leg.start, 1.0)):
-            train_at(leg, time)
-            if leg.system.training[1] > 0.0:
-                return coordinates_of(leg.system)
-    return coordinates_of(system)
+    trains = any(leg.drive.moves or leg.system.training[1] > 0.0 for leg in legs)
+    return coordinates_of(system._replace(training=np.full(len(system.training), float(trains))))
 
 
 def fluctuations(problem: Problem, legs: Sequence[Leg], times: FloatArray) -> dict[str, FloatArray]:
