@@ -237,7 +237,7 @@ def in_maths(pair: xr.Dataset) -> list[str]:
     here = rf"$p = {p} {sign} {FALSE_ALARMS}$"
     asked = (
         rf"$p > {FALSE_ALARMS}$, also with $\epsilon = 0$, of {FEWEST_RUNS} or more runs that would show a difference "
-        "as large as the quantity, whose samples do not contradict the prediction"
+        "as large as the quantity"
     )
     return [*lines, f"AGREES means {asked}; here {here}.{shown}"]
 

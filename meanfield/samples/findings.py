@@ -64,7 +64,7 @@ def findings_of(e: Evidence) -> tuple[Finding, ...]:
     tests = TESTS if e.is_enough else {"repeated samples": _repeats}
     found = []
     for name, test in tests.items():
-        with suppress(InputError):  # laws of samples that a result names, and that nobody opens for it
+        with suppress(InputError):  # of what a result names and nobody opens for it, and rules that are only simulated
             found += [Finding(name, size, size > e.N**-0.5, words, remedy) for size, words, remedy in test(e)]
     return tuple(sorted(found, key=lambda each: not each.matters))
 
@@ -262,10 +262,7 @@ def _few_coordinates(e: Evidence) -> Contradiction:
 
 
 def _few_dimensions(e: Evidence) -> Contradiction:
-    try:
-        square = 0.0 if e.assumed.squared_step is None else e.assumed.squared_step()
-    except InputError:  # of a rule that can only be simulated, or a function that a result alone names
-        return
+    square = 0.0 if e.assumed.squared_step is None else e.assumed.squared_step()
     share = square / e.N / max(e.assumed.squared_length, 1.0)  # short weights grow before N counts
     if share > e.N**-0.5:
         yield (

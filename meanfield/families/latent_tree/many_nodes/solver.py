@@ -32,6 +32,8 @@ from meanfield.results.solved import Solved, solver
 MOST_WEIGHTS = 8
 """Largest number of weights of a node whose paths are followed: 255 gates, of which one meets a hundred."""
 
+INSTEAD = "or use the method 'particles'"
+
 ON_CELLS = {2: on_arcs, 3: on_sphere}
 """Densities on cells, by the number of weights of a node; of two weights with an inner time there is an exact one."""
 
@@ -61,9 +63,6 @@ def _check_density(problem: Problem) -> None:
         )
     check_tables(problem)
     _check_nodes(problem, start)
-
-
-INSTEAD = "or use the method 'particles'"
 
 
 def _checked_start(problem: Problem) -> SphereStart:
