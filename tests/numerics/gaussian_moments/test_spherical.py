@@ -73,8 +73,8 @@ def test_products_of_four_values_and_slopes_are_those_over_all_lengths():
     found, wanted = (
         Expansion(Rule("kinked", 28, KINKS, powers=powers), BOTH, NOTHING, [law], 2, ()) for powers in ((1, 0), None)
     )
-    # nodes that weigh less than 1e-9 of the heaviest are left out
-    np.testing.assert_allclose(found.products[0], wanted.products[0], rtol=1e-6, atol=1e-8)
+    of_both = [each.products[0] for each in (found, wanted)]
+    np.testing.assert_allclose(*of_both, rtol=1e-6, atol=1e-8)  # nodes below 1e-9 of the heaviest are left out
     assert change(*(each.averages(BOTH, NOTHING, [near]) for each in (found, wanted))) < 1e-6
 
 
@@ -86,9 +86,8 @@ def test_perceptrons_have_their_closed_form():
     assert choice.rule.powers == (0,)
     _, along, products = choice.rule.moments(function, NOTHING, law)
     of_label = (1 - R) / math.sqrt(2 * math.pi)
-    # rounding
-    np.testing.assert_allclose((law.factor @ along)[:, 0], [of_label, -of_label], rtol=1e-12)
-    assert products[0, 0] == pytest.approx(math.acos(R) / math.pi, rel=1e-12)
+    np.testing.assert_allclose((law.factor @ along)[:, 0], [of_label, -of_label], rtol=1e-12)  # rounding
+    assert products[0, 0] == pytest.approx(math.acos(R) / math.pi, rel=1e-12)  # rounding
 
 
 def test_functions_that_are_homogeneous_at_times_are_not_taken_for_such():
